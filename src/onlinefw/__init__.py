@@ -1,0 +1,72 @@
+"""Projection-free online learning with certificates.
+
+    import onlinefw as ofw
+
+    objective = ofw.objectives.LinearObjective(ofw.losses.Logistic())
+    learner = ofw.OnlineFrankWolfe(objective, ofw.sets.L1Ball(10.0))
+    round = learner.observe(X, y)     # one batch, one cheap step
+    learner.theta, learner.certificate()
+
+Modules: ``losses``, ``sets``, ``steps``, ``objectives``, ``baselines``, ``theory``,
+``datasets``, ``iterates``, ``atoms``. They are loaded when first used, so that importing the
+package (and starting the command line) is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from . import (
+        algorithms,
+        atoms,
+        baselines,
+        datasets,
+        iterates,
+        losses,
+        objectives,
+        plots,
+        sets,
+        steps,
+        theory,
+    )
+    from .algorithms import OnlineAwayFrankWolfe, OnlineFrankWolfe, Round
+
+__all__ = [
+    "OnlineAwayFrankWolfe",
+    "OnlineFrankWolfe",
+    "Round",
+    "__version__",
+    "algorithms",
+    "atoms",
+    "baselines",
+    "datasets",
+    "iterates",
+    "losses",
+    "objectives",
+    "plots",
+    "sets",
+    "steps",
+    "theory",
+]
+
+_HOME = {
+    "OnlineAwayFrankWolfe": "algorithms",
+    "OnlineFrankWolfe": "algorithms",
+    "Round": "algorithms",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    if name in __all__:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,56 @@
+"""An array that grows along its first axis at amortised constant cost."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ._typing import Array
+
+__all__ = ["GrowingArray"]
+
+
+class GrowingArray:
+    """A buffer that doubles when it is full; ``data`` is a view of the part in use.
+
+    Examples
+    --------
+    >>> from onlinefw._growing import GrowingArray
+    >>> a = GrowingArray((2,))
+    >>> a.append([[1.0, 2.0], [3.0, 4.0]])
+    >>> a.data
+    array([[1., 2.],
+           [3., 4.]])
+    """
+
+    def __init__(self, item_shape: tuple[int, ...] = (), dtype: DTypeLike = float) -> None:
+        self._buffer = np.empty((0, *item_shape), dtype=dtype)
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def data(self) -> Array:
+        """The part in use, as a view."""
+        return self._buffer[: self._size]
+
+    def append(self, items: Array | list[float] | list[list[float]]) -> None:
+        """Add items at the end."""
+        items = np.asarray(items, dtype=self._buffer.dtype)
+        needed = self._size + len(items)
+        if needed > len(self._buffer):
+            grown = np.empty((max(needed, 2 * self._size), *self._buffer.shape[1:]), items.dtype)
+            grown[: self._size] = self.data
+            self._buffer = grown
+        self._buffer[self._size : needed] = items
+        self._size = needed
+
+    def swap_remove(self, k: int) -> None:
+        """Remove item k by putting the last one in its place."""
+        self._size -= 1
+        self._buffer[k] = self._buffer[self._size]
+
+    def clear(self) -> None:
+        """Forget the items, keep the buffer."""
+        self._size = 0

@@ -1,0 +1,73 @@
+"""Parts (losses, sets, step rules) as plain values, and back.
+
+A built-in part becomes ``{"part": name, ...its parameters}`` and is rebuilt by name, from a fixed
+list of modules: loading a state runs nothing else. A part of the user's own becomes
+``{"custom": its name}`` and must be passed in when the state is loaded.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from . import losses, sets, steps
+from ._typing import State
+
+__all__ = ["describe", "rebuild"]
+
+_MODULES = (losses, sets, steps)
+
+
+def _built_in(name: str) -> Any:
+    for module in _MODULES:
+        if name in module.__all__:
+            return getattr(module, name)
+    return None
+
+
+def describe(part: Any) -> Any:
+    """Return a part (or a number, or None) as plain values."""
+    if part is None or isinstance(part, (int, float)):
+        return part
+    cls = type(part)
+    if _built_in(cls.__name__) is cls:
+        fields = {f.name: _encode(getattr(part, f.name)) for f in dataclasses.fields(part)}
+        return {"part": cls.__name__, **fields}
+    return {"custom": getattr(part, "__name__", cls.__name__)}
+
+
+def rebuild(description: State | float | None, role: str, given: Any = None) -> Any:
+    """Return the part that was given, or else the built-in one that was described."""
+    if given is not None:
+        return given
+    if not isinstance(description, dict):
+        return description
+    if "custom" in description:
+        raise ValueError(
+            f"this state was saved with a {role} of your own ({description['custom']}): "
+            f"pass it again as from_state(state, {role}=...)"
+        )
+    cls = _built_in(description["part"])
+    if cls is None:
+        raise ValueError(f"unknown {role} {description['part']!r} in the state")
+    return cls(**{name: _decode(v, role) for name, v in description.items() if name != "part"})
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.copy() if value.ndim else value.item()
+    if isinstance(value, (list, tuple)):
+        return [_encode(item) for item in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return describe(value) if dataclasses.is_dataclass(value) else value
+
+
+def _decode(value: Any, role: str) -> Any:
+    if isinstance(value, list):
+        return [_decode(item, role) for item in value]
+    if isinstance(value, dict):
+        return rebuild(value, role)
+    return value

@@ -1,0 +1,8 @@
+"""The two algorithms of the paper, and what they report."""
+
+from .learner import Learner
+from .online_away import OnlineAwayFrankWolfe
+from .online_fw import OnlineFrankWolfe
+from .rounds import Round
+
+__all__ = ["Learner", "OnlineAwayFrankWolfe", "OnlineFrankWolfe", "Round"]

@@ -1,0 +1,155 @@
+"""What all online learners share: their parts, the round, the certificate, their state."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+from .._state import describe, rebuild
+from .._typing import Array, State
+from ..atoms import as_atom
+from ..iterates import LowRank
+from ..objectives import GradientOracle, LinearObjective, Objective, RunningLeastSquares
+from ..sets import ConvexSet
+from ..steps import LineSearch, ShortStep
+from .rounds import Round
+
+__all__ = ["Learner", "check_open_loop"]
+
+_OBJECTIVES: dict[str, Any] = {
+    cls.__name__: cls for cls in (GradientOracle, LinearObjective, RunningLeastSquares)
+}
+
+
+class Learner(ABC):
+    """An online learner: one cheap update of theta per batch."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        constraint: ConvexSet,
+        step: Any,
+        inner_steps: int = 1,
+    ) -> None:
+        if int(inner_steps) != inner_steps or inner_steps < 1:
+            raise ValueError(
+                f"inner_steps must be a whole number of at least 1, got {inner_steps!r}"
+            )
+        self.objective, self.constraint, self.step = objective, constraint, step
+        self.inner_steps = int(inner_steps)
+        self.t = 0
+        self.n_steps = 0
+        self._check_parts()
+        objective.attach(type(self).__name__, constraint)
+
+    @abstractmethod
+    def _check_parts(self) -> None:
+        """Refuse parts that do not fit together."""
+
+    @abstractmethod
+    def _update(self) -> tuple[float, float, float, str]:
+        """Take one step on F_t; return gap, fw_gap, step size and kind."""
+
+    def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Round:
+        """Play theta_t, receive the batch's loss f_t, and update.
+
+        Parameters
+        ----------
+        X, y : array-like
+            The new rows and their targets (nothing for a ``GradientOracle``). They are checked
+            before anything changes.
+        sample_weight : array-like, optional
+            How much each row counts in the mean; 1 by default.
+
+        Returns
+        -------
+        Round
+            What happened.
+        """
+        loss = self.objective.observe(X, y, sample_weight)
+        for _ in range(self.inner_steps):
+            gap, fw_gap, step_size, kind = self._update()
+        self.t += 1
+        return Round(self.t, loss, gap, fw_gap, step_size, kind, self.n_steps)
+
+    @property
+    def theta(self) -> Array | LowRank | None:
+        """The current iterate; zeros before the first round, None while its shape is unknown."""
+        return self.objective.theta
+
+    def certificate(self) -> float:
+        """Return g^FW at the *current* theta on F_t: one more gradient and LMO, nothing changes.
+
+        For a convex loss, F_t(theta) - min F_t over the set is at most this number.
+        """
+        gradient = self.objective.gradient()
+        atom = as_atom(self.constraint.lmo(gradient))
+        return self.objective.iterate.dot(gradient) - atom.dot(gradient)
+
+    def state_dict(self) -> State:
+        """Return everything needed to go on: plain arrays and JSON-able values."""
+        return {
+            "learner": type(self).__name__,
+            "t": self.t,
+            "n_steps": self.n_steps,
+            "inner_steps": self.inner_steps,
+            "step": describe(self.step),
+            "constraint": describe(self.constraint),
+            "objective": self.objective.state_dict(),
+        }
+
+    @classmethod
+    def from_state(cls, state: State, **parts: Any) -> Self:
+        """Make the learner that ``state_dict`` described; it goes on bit for bit.
+
+        Parameters
+        ----------
+        state : dict
+            What ``state_dict()`` returned.
+        **parts
+            Parts of your own, which a state cannot hold: ``loss``, ``constraint``, ``step``,
+            ``fn`` and ``value`` (of a ``GradientOracle``), or a whole ``objective``.
+        """
+        if state["learner"] != cls.__name__:
+            raise ValueError(
+                f"this is the state of a {state['learner']}, not of a {cls.__name__}: "
+                f"call {state['learner']}.from_state"
+            )
+        constraint = rebuild(state["constraint"], "constraint", parts.pop("constraint", None))
+        step = rebuild(state["step"], "step", parts.pop("step", None))
+        objective = _rebuild_objective(state["objective"], **parts)
+        learner = cls(objective, constraint, step=step, inner_steps=state["inner_steps"])
+        learner.t, learner.n_steps = int(state["t"]), int(state["n_steps"])
+        return learner
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.objective}, {self.constraint}, t={self.t})"
+
+
+def _rebuild_objective(
+    state: State, objective: Objective | None = None, **parts: Any
+) -> Objective:
+    if objective is not None:
+        return objective
+    if state["objective"] not in _OBJECTIVES:
+        raise ValueError(
+            f"this state was saved with an objective of your own ({state['objective']}): "
+            "rebuild it and pass it as from_state(state, objective=...)"
+        )
+    return _OBJECTIVES[state["objective"]].from_state(state, **parts)
+
+
+def check_open_loop(step: Any, owner: str) -> None:
+    """Refuse step rules that are not functions of the step counter."""
+    if isinstance(step, (LineSearch, ShortStep)):
+        raise ValueError(
+            f"{owner} takes a step rule of the step counter such as Harmonic(2); {step} looks at "
+            "the objective and is for batch_frank_wolfe and batch_away_frank_wolfe"
+        )
+    if not callable(step):
+        raise ValueError(
+            f"{owner} takes a step rule of the step counter such as Harmonic(2), got {step!r}"
+        )
+    first = float(step(1))
+    if not 0.0 < first <= 1.0:
+        raise ValueError(f"{owner} needs steps in (0, 1], but {step}(1) = {first:g}")

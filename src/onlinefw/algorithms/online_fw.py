@@ -1,0 +1,70 @@
+"""Algorithm 1 of the paper: online Frank-Wolfe (O-FW)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..atoms import as_atom
+from ..objectives import Objective
+from ..sets import ConvexSet
+from ..steps import Harmonic
+from .learner import Learner, check_open_loop
+
+__all__ = ["OnlineFrankWolfe"]
+
+
+class OnlineFrankWolfe(Learner):
+    """Online Frank-Wolfe: each round moves a little towards one extreme point of the set.
+
+    Parameters
+    ----------
+    objective : Objective
+        What is kept of the past, from :mod:`onlinefw.objectives`.
+    constraint : ConvexSet
+        Where theta lives, from :mod:`onlinefw.sets`. If it does not contain 0, the first step
+        must have length 1, and theta is feasible from the end of round 1 on.
+    step : callable
+        The step rule, a function of the step counter 1, 2, ...
+    inner_steps : int
+        How often lines 4-5 are repeated per batch without new data; each advances the counter.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinefw as ofw
+    >>> rng = np.random.default_rng(0)
+    >>> objective = ofw.objectives.RunningLeastSquares(n_features=20)
+    >>> learner = ofw.OnlineFrankWolfe(objective, ofw.sets.L1Ball(3.0))
+    >>> for _ in range(200):
+    ...     X = rng.standard_normal((10, 20))
+    ...     round_ = learner.observe(X, X[:, 0] - 2 * X[:, 1])
+    >>> round_.t, learner.certificate() < 0.1
+    (200, True)
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        constraint: ConvexSet,
+        step: Callable[[int], float] = Harmonic(2),  # noqa: B008 (immutable)
+        inner_steps: int = 1,
+    ) -> None:
+        super().__init__(objective, constraint, step, inner_steps)
+
+    def _check_parts(self) -> None:
+        check_open_loop(self.step, "OnlineFrankWolfe")
+        if not self.constraint.contains_zero and self.step(1) != 1.0:
+            raise ValueError(
+                f"{self.constraint} does not contain the starting point 0, so the first step must "
+                f"have length 1, but {self.step}(1) = {self.step(1):g}; use Harmonic or Power"
+            )
+
+    def _update(self) -> tuple[float, float, float, str]:
+        gradient = self.objective.gradient()
+        # Line 4: a_t <- argmin over C of <a, grad F_t(theta_t)>
+        atom = as_atom(self.constraint.lmo(gradient))
+        gap = self.objective.iterate.dot(gradient) - atom.dot(gradient)
+        # Line 5: theta_{t+1} <- theta_t + gamma_t (a_t - theta_t)
+        self.n_steps += 1
+        gamma = self.step(self.n_steps)
+        self.objective.move(atom, gamma)
+        return gap, gap, gamma, "fw"

@@ -1,0 +1,44 @@
+"""What a learner reports about one round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Round"]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round: play theta_t, receive f_t, update.
+
+    The gaps belong to theta_t, *before* the move, on F_t with the new batch included; with
+    open-loop steps theta_{t+1} can be worse. For a statement about the current theta call
+    ``learner.certificate()``.
+
+    Attributes
+    ----------
+    t : int
+        The number of the round, from 1.
+    loss : float
+        Weighted mean of the batch's losses at theta_t, paid before the update.
+    gap : float
+        The algorithm's own duality gap: g^FW for O-FW, g^AW for O-AW (g^FW while its active set
+        is empty); of the last inner step.
+    fw_gap : float
+        g^FW = max over the set of <grad F_t, theta_t - s>; for a convex loss an upper bound on
+        F_t(theta_t) - min F_t.
+    step_size : float
+        The step length of the last inner step.
+    kind : str
+        "fw", "away" or "drop"; "pg" for projected gradient.
+    n_steps : int
+        The step counter n_t after the round: inner steps advance it, drops do not.
+    """
+
+    t: int
+    loss: float
+    gap: float
+    fw_gap: float
+    step_size: float
+    kind: str
+    n_steps: int

@@ -1,0 +1,269 @@
+"""Atoms: the extreme points that a linear minimisation oracle returns, kept in structured form.
+
+An atom knows its inner product with a gradient, how to add itself to a dense array, and its
+image under stored rows of data. It becomes dense only when the user asks with ``dense()``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._typing import Array, Direction, Shape, State
+from .linalg import entries, inner
+
+if TYPE_CHECKING:
+    from .objectives.rows import Rows
+
+__all__ = [
+    "Atom",
+    "DenseAtom",
+    "RankOne",
+    "SignedCoordinate",
+    "SparseAtom",
+    "as_atom",
+    "atom_from_state",
+]
+
+
+class Atom(ABC):
+    """An extreme point of a set."""
+
+    shape: Shape
+
+    @abstractmethod
+    def dot(self, direction: Direction) -> float:
+        """Return <atom, direction>."""
+
+    @abstractmethod
+    def add_to(self, out: Array, scale: float) -> None:
+        """Add ``scale * atom`` to a dense array in place."""
+
+    @abstractmethod
+    def image(self, rows: Rows) -> Array:
+        """Return <atom, x_i> for every stored row x_i."""
+
+    @property
+    @abstractmethod
+    def key(self) -> Hashable:
+        """What makes two atoms the same vertex, for the active set."""
+
+    @abstractmethod
+    def state_dict(self) -> State:
+        """Return plain values from which :func:`atom_from_state` makes an equal atom."""
+
+    def dense(self) -> Array:
+        """Return the atom as an ndarray."""
+        out = np.zeros(self.shape)
+        self.add_to(out, 1.0)
+        return out
+
+    toarray = dense
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return self.dense().astype(dtype or float, copy=False)
+
+
+class SignedCoordinate(Atom):
+    """``value`` at one (flat, C order) position and zero elsewhere: an l1-ball vertex.
+
+    Examples
+    --------
+    >>> from onlinefw.atoms import SignedCoordinate
+    >>> SignedCoordinate(1, -2.0, (3,)).dense()
+    array([ 0., -2.,  0.])
+    """
+
+    __slots__ = ("index", "shape", "value")
+
+    def __init__(self, index: int, value: float, shape: Shape) -> None:
+        self.index, self.value, self.shape = int(index), float(value), tuple(shape)
+
+    def dot(self, direction: Direction) -> float:
+        """Return value * direction[index]."""
+        return self.value * float(entries(direction, self.index).item())
+
+    def add_to(self, out: Array, scale: float) -> None:
+        """Add at one position."""
+        out.reshape(-1)[self.index] += scale * self.value
+
+    def image(self, rows: Rows) -> Array:
+        """One column of the data, scaled."""
+        return self.value * rows.column(self.index)
+
+    @property
+    def key(self) -> Hashable:
+        """Position and sign."""
+        return (self.index, self.value > 0)
+
+    def state_dict(self) -> State:
+        """Return index, value and shape."""
+        return {
+            "kind": "SignedCoordinate",
+            "index": self.index,
+            "value": self.value,
+            "shape": list(self.shape),
+        }
+
+    def __repr__(self) -> str:
+        return f"SignedCoordinate(index={self.index}, value={self.value:g}, shape={self.shape})"
+
+
+class SparseAtom(Atom):
+    """A few nonzero entries at flat positions: K-sparse vertices, groups, permutations.
+
+    Examples
+    --------
+    >>> from onlinefw.atoms import SparseAtom
+    >>> SparseAtom([0, 2], [1.0, -1.0], (3,)).dense()
+    array([ 1.,  0., -1.])
+    """
+
+    __slots__ = ("indices", "shape", "values")
+
+    def __init__(self, indices: Any, values: Any, shape: Shape) -> None:
+        self.indices = np.asarray(indices, dtype=np.intp)
+        self.values = np.asarray(values, dtype=float)
+        self.shape = tuple(shape)
+
+    def dot(self, direction: Direction) -> float:
+        """Sum over the nonzero entries."""
+        return float(self.values @ entries(direction, self.indices))
+
+    def add_to(self, out: Array, scale: float) -> None:
+        """Add at the nonzero positions."""
+        out.reshape(-1)[self.indices] += scale * self.values
+
+    def image(self, rows: Rows) -> Array:
+        """A combination of a few columns of the data."""
+        return rows.columns(self.indices, self.values)
+
+    @property
+    def key(self) -> Hashable:
+        """Positions and values."""
+        return (self.indices.tobytes(), self.values.tobytes())
+
+    def state_dict(self) -> State:
+        """Return indices, values and shape."""
+        return {
+            "kind": "SparseAtom",
+            "indices": self.indices,
+            "values": self.values,
+            "shape": list(self.shape),
+        }
+
+    def __repr__(self) -> str:
+        return f"SparseAtom({self.indices.size} nonzeros, shape={self.shape})"
+
+
+class RankOne(Atom):
+    """``scale * u v'``: a vertex of the trace-norm ball or the spectrahedron.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.atoms import RankOne
+    >>> RankOne(np.array([1.0, 0.0]), 2.0, np.array([0.0, 1.0])).dense()
+    array([[0., 2.],
+           [0., 0.]])
+    """
+
+    __slots__ = ("scale", "shape", "u", "v")
+
+    def __init__(self, u: Array, scale: float, v: Array) -> None:
+        self.u, self.scale, self.v = u, float(scale), v
+        self.shape = (u.size, v.size)
+
+    def dot(self, direction: Direction) -> float:
+        """Return scale * u' direction v."""
+        return self.scale * float(self.u @ (direction @ self.v))
+
+    def add_to(self, out: Array, scale: float) -> None:
+        """Add the outer product."""
+        out += np.multiply.outer((scale * self.scale) * self.u, self.v)
+
+    def image(self, rows: Rows) -> Array:
+        """A bilinear form in every matrix-shaped row."""
+        return self.scale * rows.bilinear(self.u, self.v)
+
+    @property
+    def key(self) -> Hashable:
+        """The factors (the sets that give rank-one atoms are not polytopes)."""
+        return (self.u.tobytes(), self.v.tobytes())
+
+    def state_dict(self) -> State:
+        """Return the factors."""
+        return {"kind": "RankOne", "u": self.u, "scale": self.scale, "v": self.v}
+
+    def __repr__(self) -> str:
+        return f"RankOne(scale={self.scale:g}, shape={self.shape})"
+
+
+class DenseAtom(Atom):
+    """A vertex with no structure to use, such as a corner of a box.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.atoms import DenseAtom
+    >>> DenseAtom(np.array([1.0, 2.0])).dot(np.array([3.0, 4.0]))
+    11.0
+    """
+
+    __slots__ = ("_key", "array", "shape")
+
+    def __init__(self, array: Array, key: Hashable | None = None) -> None:
+        self.array, self._key = array, key
+        self.shape = array.shape
+
+    def dot(self, direction: Direction) -> float:
+        """Return the full inner product."""
+        return inner(self.array, direction)
+
+    def add_to(self, out: Array, scale: float) -> None:
+        """Add every entry."""
+        out += scale * self.array
+
+    def image(self, rows: Rows) -> Array:
+        """One full pass over the data."""
+        return rows.matvec(self.array.reshape(-1))
+
+    def dense(self) -> Array:
+        """Return a copy of the array."""
+        return self.array.copy()
+
+    toarray = dense
+
+    @property
+    def key(self) -> Hashable:
+        """The number of the vertex where the set gave one, else the bytes of the array."""
+        return self.array.tobytes() if self._key is None else self._key
+
+    def state_dict(self) -> State:
+        """Return the array."""
+        return {"kind": "DenseAtom", "array": self.array, "key": self._key}
+
+    def __repr__(self) -> str:
+        return f"DenseAtom(shape={self.shape})"
+
+
+def as_atom(vertex: Any) -> Atom:
+    """Return the vertex itself if it is an atom, else a :class:`DenseAtom` around its array."""
+    return vertex if isinstance(vertex, Atom) else DenseAtom(np.asarray(vertex, dtype=float))
+
+
+def atom_from_state(state: State) -> Atom:
+    """Make the atom that ``state_dict`` described."""
+    kind = state["kind"]
+    if kind == "SignedCoordinate":
+        return SignedCoordinate(state["index"], state["value"], tuple(state["shape"]))
+    if kind == "SparseAtom":
+        return SparseAtom(state["indices"], state["values"], tuple(state["shape"]))
+    if kind == "RankOne":
+        return RankOne(state["u"], state["scale"], state["v"])
+    if kind == "DenseAtom":
+        return DenseAtom(state["array"], state["key"])
+    raise ValueError(f"unknown kind of atom {kind!r} in the state")

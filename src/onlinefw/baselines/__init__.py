@@ -1,0 +1,11 @@
+"""What online Frank-Wolfe is compared with: projected gradient and batch solvers."""
+
+from .batch import batch_away_frank_wolfe, batch_frank_wolfe
+from .projected_gradient import OnlineProjectedGradient, StochasticProjectedGradient
+
+__all__ = [
+    "OnlineProjectedGradient",
+    "StochasticProjectedGradient",
+    "batch_away_frank_wolfe",
+    "batch_frank_wolfe",
+]

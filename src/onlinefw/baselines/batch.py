@@ -1,0 +1,210 @@
+"""Batch Frank-Wolfe and away-step Frank-Wolfe on an objective that has observed its data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import OptimizeResult
+
+from .._typing import Direction
+from ..atoms import Atom, as_atom
+from ..iterates import ActiveSet, DenseIterate, LowRank
+from ..linalg import frobenius_norm
+from ..objectives import Objective
+from ..sets import ConvexSet
+from ..steps import LineSearch, ShortStep
+from .line_search import search
+
+__all__ = ["batch_away_frank_wolfe", "batch_frank_wolfe"]
+
+StepRule = LineSearch | ShortStep | Callable[[int], float]
+_LINE_SEARCH = LineSearch()
+
+
+def batch_frank_wolfe(
+    objective: Objective,
+    constraint: ConvexSet,
+    *,
+    step: StepRule = _LINE_SEARCH,
+    max_iter: int = 1000,
+    tol: float = 1e-6,
+    callback: Callable[[OptimizeResult], Any] | None = None,
+) -> OptimizeResult:
+    """Minimise the objective over the set by Frank-Wolfe steps.
+
+    Parameters
+    ----------
+    objective : Objective
+        It has observed all its data, and belongs to no learner; it is given back at theta = 0.
+    constraint : ConvexSet
+        The set. The first iterate is its vertex in the direction of steepest descent from 0.
+    step : LineSearch, ShortStep or callable
+        The step rule.
+    max_iter : int
+        How many steps at most.
+    tol : float
+        Stop when the duality gap is at most this.
+    callback : callable, optional
+        Called with an ``OptimizeResult`` after every step; raise ``StopIteration`` to stop.
+
+    Returns
+    -------
+    scipy.optimize.OptimizeResult
+        ``theta``, ``objective`` (its value), ``gap``, ``history`` (a dict of arrays objective,
+        gap, step_size), ``nit``, ``success``, ``message``.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinefw as ofw
+    >>> objective = ofw.objectives.LinearObjective(ofw.losses.Square())
+    >>> _ = objective.observe(np.eye(2), np.array([0.25, -0.5]))
+    >>> result = ofw.baselines.batch_frank_wolfe(objective, ofw.sets.L1Ball(1.0))
+    >>> result.success, result.theta.round(2)
+    (True, array([ 0.25, -0.5 ]))
+    """
+    solver = _Batch(objective, constraint, step, "batch_frank_wolfe")
+    return solver.run(solver.fw_step, max_iter, tol, callback)
+
+
+def batch_away_frank_wolfe(
+    objective: Objective,
+    constraint: ConvexSet,
+    *,
+    step: StepRule = _LINE_SEARCH,
+    max_iter: int = 1000,
+    tol: float = 1e-6,
+    callback: Callable[[OptimizeResult], Any] | None = None,
+) -> OptimizeResult:
+    """Minimise the objective over a polytope by Frank-Wolfe, away and drop steps.
+
+    With a line search it converges linearly on a polytope for a strongly convex objective, and
+    leaves vertices that the solution does not need. Arguments and result are those of
+    :func:`batch_frank_wolfe`; the result also has ``active_set``.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinefw as ofw
+    >>> objective = ofw.objectives.LinearObjective(ofw.losses.Square())
+    >>> _ = objective.observe(np.eye(3), np.array([0.9, -0.5, 0.01]))
+    >>> result = ofw.baselines.batch_away_frank_wolfe(objective, ofw.sets.L1Ball(1.0))
+    >>> result.theta.round(6) + 0.0, len(result.active_set)
+    (array([ 0.7, -0.3,  0. ]), 2)
+    """
+    if not constraint.is_polytope:
+        raise ValueError(
+            f"batch_away_frank_wolfe needs a polytope, and {constraint} is not one; "
+            "use batch_frank_wolfe"
+        )
+    solver = _Batch(objective, constraint, step, "batch_away_frank_wolfe")
+    solver.active_set = ActiveSet()
+    return solver.run(solver.away_step, max_iter, tol, callback)
+
+
+class _Batch:
+    """The loop that both solvers share; they differ in one step."""
+
+    active_set: ActiveSet | None = None
+
+    def __init__(
+        self, objective: Objective, constraint: ConvexSet, step: StepRule, name: str
+    ) -> None:
+        if not isinstance(step, (LineSearch, ShortStep)) and not callable(step):
+            raise ValueError(f"{name} takes LineSearch(), ShortStep(L) or a rule, got {step!r}")
+        objective.gradient()  # refuses an objective without data before it is claimed
+        self.objective, self.constraint, self.step = objective, constraint, step
+        objective.attach(name, constraint)
+        self.nit = 0
+
+    def run(
+        self,
+        take_step: Callable[[Direction, Atom], float],
+        max_iter: int,
+        tol: float,
+        callback: Callable[[OptimizeResult], Any] | None,
+    ) -> OptimizeResult:
+        objective = self.objective
+        history: dict[str, list[float]] = {"objective": [], "gap": [], "step_size": []}
+        message = f"the duality gap did not reach tol={tol:g} in max_iter={max_iter} steps"
+        try:
+            self._move(as_atom(self.constraint.lmo(objective.gradient())), 1.0)
+            while True:
+                gradient = objective.gradient()
+                atom = as_atom(self.constraint.lmo(gradient))
+                gap = objective.iterate.dot(gradient) - atom.dot(gradient)
+                history["objective"].append(objective.value())
+                history["gap"].append(gap)
+                if gap <= tol:
+                    message = f"the duality gap is at most tol={tol:g}"
+                    break
+                if self.nit >= max_iter:
+                    break
+                history["step_size"].append(take_step(gradient, atom))
+                self.nit += 1
+                if callback is not None:
+                    try:
+                        callback(self._result(history, False, "running"))
+                    except StopIteration:
+                        message = "stopped by the callback"
+                        break
+            return self._result(history, history["gap"][-1] <= tol, message)
+        finally:
+            objective.release()
+
+    def fw_step(self, gradient: Direction, atom: Atom) -> float:
+        gap = self.objective.iterate.dot(gradient) - atom.dot(gradient)
+        gamma = self._length(atom, 1.0, gap, 1.0)
+        self._move(atom, gamma)
+        return gamma
+
+    def away_step(self, gradient: Direction, atom: Atom) -> float:
+        assert self.active_set is not None
+        scores = self.active_set.scores(gradient)
+        here, away = self.active_set.dot(scores), int(scores.argmax())
+        fw_gain, away_gain = here - atom.dot(gradient), float(scores[away]) - here
+        if fw_gain >= away_gain:
+            return self.fw_step(gradient, atom)
+        away_atom, gamma_max = self.active_set.atoms[away], self.active_set.max_away_step(away)
+        gamma = self._length(away_atom, -1.0, away_gain, gamma_max)
+        self.objective.move(away_atom, -gamma)
+        if gamma >= gamma_max:
+            self.active_set.drop(away)
+        else:
+            self.active_set.away(away, gamma)
+        return gamma
+
+    def _length(self, atom: Atom, sign: float, gain: float, longest: float) -> float:
+        """The step in [0, longest] along sign * (atom - theta), whose slope at 0 is -gain."""
+        if isinstance(self.step, LineSearch):
+            return search(self.objective.line(atom), sign, longest)
+        if isinstance(self.step, ShortStep):
+            direction = np.asarray(atom) - np.asarray(self.objective.theta)
+            squared = frobenius_norm(direction) ** 2
+            return min(gain / (self.step.L * squared), longest) if squared > 0 else 0.0
+        return min(float(self.step(self.nit + 1)), longest)
+
+    def _move(self, atom: Atom, gamma: float) -> None:
+        self.objective.move(atom, gamma)
+        if self.active_set is not None:
+            self.active_set.toward(atom, gamma)
+
+    def _result(self, history: dict[str, list[float]], success: bool, text: str) -> OptimizeResult:
+        iterate = self.objective.iterate
+        theta = iterate.copy() if isinstance(iterate, LowRank) else _array(iterate)
+        result = OptimizeResult(
+            theta=theta,
+            objective=history["objective"][-1],
+            gap=history["gap"][-1],
+            history={name: np.array(values) for name, values in history.items()},
+            nit=self.nit,
+            success=success,
+            message=text,
+        )
+        if self.active_set is not None:
+            result.active_set = self.active_set
+        return result
+
+
+def _array(iterate: DenseIterate) -> Any:
+    return iterate.theta.copy()

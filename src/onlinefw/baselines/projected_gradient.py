@@ -1,0 +1,169 @@
+"""Projected-gradient learners, with the same face as the Frank-Wolfe ones."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from .._typing import Array, State
+from ..algorithms.learner import Learner
+from ..atoms import as_atom
+from ..objectives import GradientOracle, Objective
+from ..sets import ConvexSet
+
+__all__ = ["OnlineProjectedGradient", "StochasticProjectedGradient"]
+
+
+class _ProjectedGradient(Learner):
+    """theta <- P(theta - eta g), with eta a number, a rule of the step counter, or 1 / L."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        constraint: ConvexSet,
+        step: float | Callable[[int], float] | None = None,
+        inner_steps: int = 1,
+    ) -> None:
+        super().__init__(objective, constraint, step, inner_steps)
+        self._L = 0.0
+        self._L_due = 1  # the next round at which L is looked at again
+
+    def _check_parts(self) -> None:
+        name = type(self).__name__
+        if type(self.constraint).project is ConvexSet.project:
+            raise ValueError(
+                f"{name} needs a projection, and {self.constraint} has no practical one; "
+                "use OnlineFrankWolfe"
+            )
+        if self.step is not None and not callable(self.step) and not self.step > 0:
+            raise ValueError(f"{name} needs a positive step, got {self.step!r}")
+        if self.step is None:
+            loss = getattr(self.objective, "loss", None)
+            if isinstance(self.objective, GradientOracle):
+                raise ValueError(
+                    f"{name} does not know the smoothness of a GradientOracle: "
+                    "pass step=1/L or a rule"
+                )
+            if loss is not None and not np.isfinite(loss.smoothness):
+                raise ValueError(f"{loss} is not smooth, so there is no step 1/L: pass step=")
+
+    @abstractmethod
+    def _direction(self) -> Array:
+        """Return the gradient to follow."""
+
+    @abstractmethod
+    def _smoothness(self) -> float:
+        """Return the smoothness constant of what is followed."""
+
+    def _step_size(self) -> float:
+        if self.step is None:
+            # L is looked at when the number of rounds has doubled, which costs little in all;
+            # the largest value seen is kept.
+            if self.t + 1 >= self._L_due:
+                self._L = max(self._L, self._smoothness())
+                self._L_due = 2 * (self.t + 1)
+            return 1.0 / self._L if self._L > 0 else 0.0
+        return float(self.step(self.n_steps)) if callable(self.step) else float(self.step)
+
+    def _update(self) -> tuple[float, float, float, str]:
+        gradient = self._direction()
+        gap = self._gap(gradient)
+        self.n_steps += 1
+        eta = self._step_size()
+        theta = np.asarray(self.objective.theta)
+        self.objective.place(self.constraint.project(theta - eta * gradient))
+        return gap, gap, eta, "pg"
+
+    def _gap(self, gradient: Array) -> float:
+        atom = as_atom(self.constraint.lmo(gradient))
+        return self.objective.iterate.dot(gradient) - atom.dot(gradient)
+
+    def state_dict(self) -> State:
+        """Return everything needed to go on: plain arrays and JSON-able values."""
+        return {**super().state_dict(), "L": self._L, "L_due": self._L_due}
+
+    @classmethod
+    def from_state(cls, state: State, **parts: Any) -> Self:
+        """Make the learner that ``state_dict`` described; see :class:`~.Learner`."""
+        learner = super().from_state(state, **parts)
+        learner._L, learner._L_due = float(state["L"]), int(state["L_due"])
+        return learner
+
+
+class OnlineProjectedGradient(_ProjectedGradient):
+    """theta <- P(theta - eta grad F_t(theta)): the aggregated gradient, projected.
+
+    Parameters
+    ----------
+    objective, constraint
+        As for :class:`onlinefw.OnlineFrankWolfe`; the set must have a projection.
+    step : float or callable, optional
+        eta, or a function of the step counter; default 1 / L, with L looked at again each time
+        the number of rounds has doubled.
+    inner_steps : int
+        Steps per batch.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinefw as ofw
+    >>> objective = ofw.objectives.RunningLeastSquares(2)
+    >>> learner = ofw.baselines.OnlineProjectedGradient(objective, ofw.sets.L1Ball(1.0))
+    >>> for _ in range(50):
+    ...     _ = learner.observe(np.eye(2), np.array([0.25, -0.5]))
+    >>> learner.theta.round(6)
+    array([ 0.25, -0.5 ])
+    """
+
+    def _direction(self) -> Array:
+        return self.objective.gradient()
+
+    def _smoothness(self) -> float:
+        return self.objective.smoothness()
+
+
+class StochasticProjectedGradient(_ProjectedGradient):
+    """theta <- P(theta - eta grad f_t(theta)): the current batch only, projected.
+
+    ``Round.gap`` is nan: a batch's gradient says nothing about F_t. The objective still observes
+    every batch, so that ``certificate()`` can answer on F_t.
+
+    Parameters
+    ----------
+    objective, constraint
+        As for :class:`onlinefw.OnlineFrankWolfe`; the set must have a projection.
+    step : float or callable, optional
+        eta, or a function of the step counter; default 1 / L, with L the largest smoothness of a
+        batch, looked at each time the number of rounds has doubled.
+    inner_steps : int
+        Steps per batch.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinefw as ofw
+    >>> objective = ofw.objectives.RunningLeastSquares(2)
+    >>> learner = ofw.baselines.StochasticProjectedGradient(objective, ofw.sets.L1Ball(1.0))
+    >>> for _ in range(50):
+    ...     _ = learner.observe(np.eye(2), np.array([0.25, -0.5]))
+    >>> learner.theta.round(6)
+    array([ 0.25, -0.5 ])
+    """
+
+    def _check_parts(self) -> None:
+        if isinstance(self.objective, GradientOracle):
+            raise ValueError(
+                "StochasticProjectedGradient needs batches, and a GradientOracle has none; use "
+                "OnlineProjectedGradient with step=, whose gradient is what the oracle returns"
+            )
+        super()._check_parts()
+
+    def _direction(self) -> Array:
+        return self.objective.batch_gradient()
+
+    def _smoothness(self) -> float:
+        return self.objective.batch_smoothness()
+
+    def _gap(self, gradient: Array) -> float:
+        return float("nan")

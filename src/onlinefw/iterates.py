@@ -1,0 +1,385 @@
+"""Iterates: the current theta, and the active set of away-step methods.
+
+Every Frank-Wolfe move has the form ``theta <- (1 - step) theta + step * atom``: a positive step
+goes towards the atom, a negative one away from it. That is the one verb, ``move``, that every
+iterate (and every objective, for its predictions) understands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+
+from ._growing import GrowingArray
+from ._typing import Array, Direction, Shape, State
+from .atoms import Atom, RankOne, SignedCoordinate, atom_from_state
+from .linalg import inner
+
+__all__ = ["ActiveSet", "DenseIterate", "LowRank"]
+
+
+class DenseIterate:
+    """A vector or matrix held as an ndarray; starts at zero.
+
+    ``theta`` is never written to: each move makes a new array, which costs the same one pass, so
+    a theta that a user keeps stays what it was.
+
+    Examples
+    --------
+    >>> from onlinefw.atoms import SignedCoordinate
+    >>> from onlinefw.iterates import DenseIterate
+    >>> iterate = DenseIterate((3,))
+    >>> iterate.move(SignedCoordinate(1, 4.0, (3,)), 0.5)
+    >>> iterate.theta
+    array([0., 2., 0.])
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self.place(np.zeros(shape))
+
+    @property
+    def theta(self) -> Array:
+        """The current point, read-only."""
+        return self._theta
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of theta."""
+        return self._theta.shape
+
+    def dot(self, direction: Direction) -> float:
+        """Return <theta, direction>."""
+        return inner(self._theta, direction)
+
+    def move(self, atom: Atom, step: float) -> None:
+        """Theta <- (1 - step) theta + step * atom."""
+        theta = (1.0 - step) * self._theta
+        atom.add_to(theta, step)
+        self.place(theta)
+
+    def place(self, point: Array) -> None:
+        """Put theta at a point (which must not be written to afterwards)."""
+        point.flags.writeable = False
+        self._theta = point
+
+    def state_dict(self) -> State:
+        """Return theta."""
+        return {"kind": "DenseIterate", "theta": self._theta.copy()}
+
+    @classmethod
+    def from_state(cls, state: State) -> DenseIterate:
+        """Make the iterate that ``state_dict`` described."""
+        iterate = cls(())
+        iterate.place(np.array(state["theta"], dtype=float))
+        return iterate
+
+
+class LowRank:
+    """A matrix held as ``left @ diag(weights) @ right.T``; starts at zero.
+
+    Factors are stored entry by entry (all atoms of a row together), so reading scattered entries
+    touches two short runs of memory for each. When more atoms have been added than the smaller
+    side of the matrix can need, the factors are re-orthogonalised (QR and a small SVD), which
+    changes theta by rounding only; memory stays within ``O((m1 + m2) min(m1, m2))``.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (m1, m2).
+    max_atoms : int, optional
+        Recompress when this many atoms are held; default ``2 * min(m1, m2)``, at least 8.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.atoms import RankOne
+    >>> from onlinefw.iterates import LowRank
+    >>> theta = LowRank((2, 3))
+    >>> theta.move(RankOne(np.array([1.0, 0.0]), 4.0, np.array([0.0, 0.0, 1.0])), 0.5)
+    >>> theta.entries([0, 1], [2, 2])
+    array([2., 0.])
+    """
+
+    __array_priority__ = 100.0
+
+    def __init__(self, shape: Shape, max_atoms: int | None = None) -> None:
+        m1, m2 = shape
+        self.shape = (int(m1), int(m2))
+        self.max_atoms = max(8, 2 * min(m1, m2)) if max_atoms is None else max_atoms
+        if self.max_atoms < 2:
+            raise ValueError(f"LowRank needs max_atoms of at least 2, got {max_atoms}")
+        self._left = np.empty((m1, 0))
+        self._right = np.empty((m2, 0))
+        self._weights = np.empty(0)
+        self._k = 0
+
+    @property
+    def theta(self) -> LowRank:
+        """The iterate itself."""
+        return self
+
+    @property
+    def left(self) -> Array:
+        """(m1, k) factor."""
+        return self._left[:, : self._k]
+
+    @property
+    def right(self) -> Array:
+        """(m2, k) factor."""
+        return self._right[:, : self._k]
+
+    @property
+    def weights(self) -> Array:
+        """The k weights."""
+        return self._weights[: self._k]
+
+    @property
+    def n_atoms(self) -> int:
+        """How many rank-one terms are held (an upper bound on the rank)."""
+        return self._k
+
+    def dense(self) -> Array:
+        """Return theta as an ndarray."""
+        return (self.left * self.weights) @ self.right.T
+
+    toarray = dense
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return self.dense().astype(dtype or float, copy=False)
+
+    def entries(self, rows: Any, cols: Any) -> Array:
+        """Return theta[rows[i], cols[i]] for every i."""
+        return np.einsum("ik,ik,k->i", self.left[rows], self.right[cols], self.weights)
+
+    def matvec(self, v: Array) -> Array:
+        """Return theta @ v."""
+        return self.left @ (self.weights * (self.right.T @ v))
+
+    def rmatvec(self, u: Array) -> Array:
+        """Return theta.T @ u."""
+        return self.right @ (self.weights * (self.left.T @ u))
+
+    def as_operator(self) -> LinearOperator:
+        """Return theta as a scipy LinearOperator."""
+        return LinearOperator(self.shape, self.matvec, self.rmatvec, dtype=float)
+
+    def dot(self, direction: Direction) -> float:
+        """Return <theta, direction>, with one product per atom."""
+        if self._k == 0:
+            return 0.0
+        image = aslinearoperator(direction).matmat(np.ascontiguousarray(self.right))
+        return float(np.einsum("ik,ik,k->", self.left, image, self.weights))
+
+    def move(self, atom: Atom, step: float) -> None:
+        """Theta <- (1 - step) theta + step * atom, for a :class:`RankOne` atom."""
+        if not isinstance(atom, RankOne):
+            raise TypeError(f"a LowRank iterate moves along RankOne atoms, got {atom!r}")
+        self._weights[: self._k] *= 1.0 - step
+        if step == 1.0:
+            self._k = 0
+        if self._k == self.max_atoms:
+            self.recompress()
+        if self._k == self._weights.size:
+            self._reserve(min(self.max_atoms, max(8, 2 * self._k)))
+        self._left[:, self._k] = atom.u
+        self._right[:, self._k] = atom.v
+        self._weights[self._k] = step * atom.scale
+        self._k += 1
+
+    def recompress(self) -> None:
+        """Replace the factors by singular vectors; singular values of rounding size go."""
+        q_left, r_left = np.linalg.qr(self.left)
+        q_right, r_right = np.linalg.qr(self.right)
+        u, s, vt = np.linalg.svd((r_left * self.weights) @ r_right.T)
+        keep = int(np.count_nonzero(s > s[0] * np.finfo(float).eps)) if s.size else 0
+        self.max_atoms = max(self.max_atoms, 2 * keep)
+        capacity = self._weights.size
+        self._left = np.empty((self.shape[0], capacity))
+        self._right = np.empty((self.shape[1], capacity))
+        self._left[:, :keep] = q_left @ u[:, :keep]
+        self._right[:, :keep] = q_right @ vt[:keep].T
+        self._weights[:keep] = s[:keep]
+        self._k = keep
+
+    def _reserve(self, capacity: int) -> None:
+        for name in ("_left", "_right"):
+            old = getattr(self, name)
+            grown = np.empty((old.shape[0], capacity))
+            grown[:, : self._k] = old[:, : self._k]
+            setattr(self, name, grown)
+        weights = np.empty(capacity)
+        weights[: self._k] = self.weights
+        self._weights = weights
+
+    def copy(self) -> LowRank:
+        """Return an independent copy."""
+        return LowRank.from_state(self.state_dict())
+
+    def state_dict(self) -> State:
+        """Return the factors."""
+        return {
+            "kind": "LowRank",
+            "left": self.left.copy(),
+            "weights": self.weights.copy(),
+            "right": self.right.copy(),
+            "max_atoms": self.max_atoms,
+            "capacity": self._weights.size,
+        }
+
+    @classmethod
+    def from_state(cls, state: State) -> LowRank:
+        """Make the iterate that ``state_dict`` described."""
+        left, right = np.array(state["left"], float), np.array(state["right"], float)
+        iterate = cls((left.shape[0], right.shape[0]), max_atoms=int(state["max_atoms"]))
+        k = left.shape[1]
+        # The same memory layout as before, so that products round the same way.
+        iterate._reserve(int(state["capacity"]))
+        iterate._left[:, :k], iterate._right[:, :k] = left, right
+        iterate._weights[:k] = state["weights"]
+        iterate._k = k
+        return iterate
+
+    def __repr__(self) -> str:
+        return f"LowRank(shape={self.shape}, n_atoms={self._k})"
+
+
+class ActiveSet:
+    """Atoms with positive weights that sum to one: theta = sum of weight * atom.
+
+    ``len()`` is the number of atoms; iterating gives (atom, weight) pairs.
+
+    Examples
+    --------
+    >>> from onlinefw.atoms import SignedCoordinate
+    >>> from onlinefw.iterates import ActiveSet
+    >>> active = ActiveSet()
+    >>> active.toward(SignedCoordinate(0, 1.0, (2,)), 1.0)
+    >>> active.toward(SignedCoordinate(1, 1.0, (2,)), 0.25)
+    >>> active.weights
+    array([0.75, 0.25])
+    >>> active.max_away_step(1)
+    0.3333333333333333
+    """
+
+    def __init__(self) -> None:
+        self.atoms: list[Atom] = []
+        self._position: dict[Hashable, int] = {}
+        self._weights = GrowingArray()
+        # Coordinates of signed-coordinate atoms, so that their inner products with a gradient
+        # are one fancy index instead of a Python loop.
+        self._index = GrowingArray(dtype=np.intp)
+        self._value = GrowingArray()
+        self._all_coordinates = True
+
+    def __len__(self) -> int:
+        return len(self.atoms)
+
+    def __iter__(self) -> Iterator[tuple[Atom, float]]:
+        return zip(self.atoms, self.weights.tolist(), strict=True)
+
+    @property
+    def weights(self) -> Array:
+        """The weights, in the order of ``atoms`` (a copy)."""
+        return self._weights.data.copy()
+
+    def scores(self, gradient: Direction) -> Array:
+        """Return <atom, gradient> for every atom."""
+        if self._all_coordinates and isinstance(gradient, np.ndarray):
+            return self._value.data * gradient.reshape(-1)[self._index.data]
+        return np.array([atom.dot(gradient) for atom in self.atoms])
+
+    def dot(self, scores: Array) -> float:
+        """Return <theta, gradient> from the scores of the atoms."""
+        return float(self._weights.data @ scores)
+
+    def max_away_step(self, k: int) -> float:
+        """The longest step away from atom k: w / (1 - w), infinite when w = 1."""
+        w = float(self._weights.data[k])
+        return np.inf if w >= 1.0 else w / (1.0 - w)
+
+    def toward(self, atom: Atom, step: float) -> None:
+        """Scale every weight by 1 - step and add ``step`` to the atom's own."""
+        if step == 1.0:
+            self._clear()
+        self._weights.data[:] *= 1.0 - step
+        k = self._position.get(atom.key)
+        if k is None:
+            self._append(atom, step)
+        else:
+            self._weights.data[k] += step
+
+    def away(self, k: int, step: float) -> None:
+        """Scale every weight by 1 + step and take ``step`` from atom k."""
+        weights = self._weights.data
+        weights *= 1.0 + step
+        weights[k] -= step
+        if weights[k] <= 0.0:  # step was the longest possible, to rounding
+            self._remove(k)
+
+    def drop(self, k: int) -> None:
+        """Take the longest step away from atom k, which leaves the set."""
+        self._weights.data[:] *= 1.0 + self.max_away_step(k)
+        self._remove(k)
+
+    def renormalise(self) -> None:
+        """Remove the rounding error of many steps from the sum of the weights."""
+        self._weights.data[:] /= self._weights.data.sum()
+
+    def combination(self, shape: Shape) -> Array:
+        """Return the weighted sum of the atoms as an ndarray."""
+        theta = np.zeros(shape)
+        for atom, weight in self:
+            atom.add_to(theta, weight)
+        return theta
+
+    def _append(self, atom: Atom, weight: float) -> None:
+        self._position[atom.key] = len(self.atoms)
+        self.atoms.append(atom)
+        self._weights.append([weight])
+        coordinate = isinstance(atom, SignedCoordinate)
+        self._all_coordinates &= coordinate
+        self._index.append([atom.index if coordinate else 0])
+        self._value.append([atom.value if coordinate else 0.0])
+
+    def _remove(self, k: int) -> None:
+        """Put the last atom in the place of atom k."""
+        del self._position[self.atoms[k].key]
+        last = self.atoms.pop()
+        if k < len(self.atoms):
+            self.atoms[k] = last
+            self._position[last.key] = k
+        for column in (self._weights, self._index, self._value):
+            column.swap_remove(k)
+
+    def _clear(self) -> None:
+        self.atoms = []
+        self._position = {}
+        self._all_coordinates = True
+        for column in (self._weights, self._index, self._value):
+            column.clear()
+
+    def state_dict(self) -> State:
+        """Return weights and atoms."""
+        return {"weights": self.weights, "atoms": [atom.state_dict() for atom in self.atoms]}
+
+    @classmethod
+    def from_state(cls, state: State) -> ActiveSet:
+        """Make the active set that ``state_dict`` described."""
+        active = cls()
+        for atom, weight in zip(state["atoms"], state["weights"], strict=True):
+            active._append(atom_from_state(atom), float(weight))
+        return active
+
+    def __repr__(self) -> str:
+        return f"ActiveSet({len(self)} atoms)"
+
+
+def iterate_from_state(state: State) -> DenseIterate | LowRank:
+    """Make the iterate that ``state_dict`` described."""
+    kinds = {"DenseIterate": DenseIterate, "LowRank": LowRank}
+    if state["kind"] not in kinds:
+        raise ValueError(f"unknown kind of iterate {state['kind']!r} in the state")
+    return kinds[state["kind"]].from_state(state)

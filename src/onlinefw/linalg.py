@@ -1,0 +1,151 @@
+"""Inner products and top singular pairs of arrays, sparse matrices and linear operators."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg as dense_linalg
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+
+from ._typing import Array, Direction
+
+__all__ = ["entries", "frobenius_norm", "inner", "top_singular_pair"]
+
+#: Below this many multiplications a full LAPACK decomposition is faster than Krylov steps.
+SMALL_SVD = 2**20
+
+
+def inner(point: Array, direction: Direction) -> float:
+    """Return <point, direction> for a dense point and any kind of direction.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from onlinefw.linalg import inner
+    >>> inner(np.ones((2, 2)), sp.csr_array([[1.0, 0.0], [0.0, 2.0]]))
+    3.0
+    """
+    if isinstance(direction, LinearOperator):
+        return float(np.vdot(point, direction @ np.eye(direction.shape[1])))
+    if sparse.issparse(direction):
+        coo = direction.tocoo()
+        return float(point.reshape(coo.shape)[coo.coords] @ coo.data)
+    return float(np.dot(point.reshape(-1), direction.reshape(-1)))
+
+
+def entries(direction: Direction, flat: Array) -> Array:
+    """Return the entries of an ndarray or sparse direction at flat (C order) positions."""
+    if sparse.issparse(direction):
+        where = np.unravel_index(flat, direction.shape)
+        return np.asarray(direction.tocsr()[where]).reshape(-1)
+    return direction.reshape(-1)[flat]
+
+
+def frobenius_norm(direction: Direction) -> float:
+    """Return the Euclidean norm of all entries, safe from overflow and underflow."""
+    data = direction.data if sparse.issparse(direction) else direction
+    return float(np.linalg.norm(np.asarray(data).reshape(-1))) if _moderate(data) else _scaled(data)
+
+
+def _moderate(data: Array) -> bool:
+    largest = np.abs(data).max(initial=0.0)
+    return largest == 0.0 or 1e-150 < largest < 1e150
+
+
+def _scaled(data: Array) -> float:
+    largest = np.abs(data).max()
+    return float(largest * np.linalg.norm(np.reshape(data / largest, -1)))
+
+
+def top_singular_pair(
+    direction: Direction,
+    *,
+    start: Array | None = None,
+    tol: float = 1e-10,
+    steps: int = 40,
+    restarts: int = 50,
+) -> tuple[Array, float, Array]:
+    """Return (u, s, v): the largest singular value and its unit singular vectors.
+
+    Small arrays go to LAPACK. Everything else goes through Golub-Kahan bidiagonalisation with
+    full re-orthogonalisation, which needs products with the matrix and its transpose only, and
+    is restarted from the best right vector every ``steps`` products.
+
+    Parameters
+    ----------
+    direction : ndarray, sparse matrix or LinearOperator
+        The matrix.
+    start : ndarray, optional
+        A right vector to start from; by default a fixed pseudo-random one.
+    tol : float
+        Stop when ``||G' u - s v|| <= tol * s``.
+    steps, restarts : int
+        Krylov steps between restarts, and how many restarts at most.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.linalg import top_singular_pair
+    >>> u, s, v = top_singular_pair(np.diag([1.0, 3.0, 2.0]))
+    >>> round(s, 12)
+    3.0
+    """
+    m, n = direction.shape
+    if isinstance(direction, np.ndarray) and m * n * min(m, n) <= SMALL_SVD:
+        u_all, s_all, vt_all = dense_linalg.svd(direction, full_matrices=False)
+        return u_all[:, 0], float(s_all[0]), vt_all[0]
+
+    operator = aslinearoperator(direction)
+    v = np.random.default_rng(0).standard_normal(n) if start is None else np.array(start, float)
+    v /= np.linalg.norm(v)
+    u, s = np.zeros(m), 0.0
+    for _ in range(restarts):
+        u, s, v, residual = _golub_kahan(operator, v, min(steps, m, n), tol)
+        if residual <= tol * s:
+            break
+    if s == 0.0:
+        u = np.zeros(m)
+        u[0] = 1.0
+    return u, s, v
+
+
+def _golub_kahan(
+    operator: LinearOperator, v: Array, steps: int, tol: float
+) -> tuple[Array, float, Array, float]:
+    """Run up to ``steps`` Golub-Kahan steps from v; return the best pair and its residual."""
+    m, n = operator.shape
+    left, right = np.empty((steps, m)), np.empty((steps, n))
+    bidiagonal = np.zeros((steps, steps))
+    right[0] = v
+    for k in range(steps):
+        u = operator.matvec(right[k])
+        _orthogonalise(u, left[:k])
+        bidiagonal[k, k] = alpha = np.linalg.norm(u)
+        scale = np.abs(bidiagonal[: k + 1, : k + 1]).max()
+        # v lies in the null space of what is left: the pair found so far is exact.
+        if alpha <= 1e-14 * scale:
+            return _best_pair(bidiagonal[:k, : k + 1], left[:k], right[: k + 1], 0.0, v)
+        left[k] = u / alpha
+        w = operator.rmatvec(left[k])
+        _orthogonalise(w, right[: k + 1])
+        beta = float(np.linalg.norm(w))
+        if beta <= tol * 1e-2 * scale or k + 1 == steps:
+            break
+        bidiagonal[k, k + 1] = beta
+        right[k + 1] = w / beta
+    k += 1
+    return _best_pair(bidiagonal[:k, :k], left[:k], right[:k], beta, v)
+
+
+def _orthogonalise(vector: Array, basis: Array) -> None:
+    for _ in range(2):  # twice is enough
+        vector -= basis.T @ (basis @ vector)
+
+
+def _best_pair(
+    bidiagonal: Array, left: Array, right: Array, beta: float, v: Array
+) -> tuple[Array, float, Array, float]:
+    if bidiagonal.shape[0] == 0:
+        return np.zeros(left.shape[1]), 0.0, v, 0.0
+    p, s, qt = np.linalg.svd(bidiagonal)
+    return left.T @ p[:, 0], float(s[0]), right.T @ qt[0], beta * abs(p[-1, 0])

@@ -1,0 +1,180 @@
+"""What every objective provides: the running mean F_t of the losses seen, at one iterate."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Protocol
+
+import numpy as np
+
+from .._typing import Array, Direction, Shape, State
+from ..atoms import Atom
+from ..iterates import DenseIterate, LowRank, iterate_from_state
+from ..sets import ConvexSet
+
+__all__ = ["Line", "Objective"]
+
+
+class Line(Protocol):
+    """F along theta + c (atom - theta), for line searches."""
+
+    #: The second derivative in c where F is quadratic, else None.
+    curvature: float | None
+
+    def value(self, c: float) -> float:
+        """Return F at c."""
+        ...
+
+    def slope(self, c: float) -> float:
+        """Return dF/dc at c."""
+        ...
+
+
+class Objective(ABC):
+    """The mean loss F_t of everything observed, and the iterate it is evaluated at.
+
+    An objective carries what it needs to know about *one* iterate (usually the predictions of all
+    past rows) and updates that as the iterate moves, so it belongs to one learner.
+
+    Attributes
+    ----------
+    shape : tuple of int or None
+        The shape of theta; None until the first batch where nobody said it before.
+    n_observations : int
+        How many rows have been observed.
+    """
+
+    shape: Shape | None = None
+    n_observations: int = 0
+
+    def __init__(self, shape: Shape | None) -> None:
+        self._iterate: DenseIterate | LowRank | None = None
+        self._owner: str | None = None
+        self._constraint: ConvexSet | None = None
+        if shape is not None:
+            self._set_shape(shape)
+
+    # The iterate -------------------------------------------------------------------------------
+
+    @property
+    def iterate(self) -> DenseIterate | LowRank:
+        """The iterate; zero until a learner moves it."""
+        if self._iterate is None:
+            raise ValueError("the number of features is not known before the first batch")
+        return self._iterate
+
+    @property
+    def theta(self) -> Array | LowRank | None:
+        """The current point; None while its shape is unknown."""
+        return None if self._iterate is None else self._iterate.theta
+
+    def attach(self, owner: str, constraint: ConvexSet) -> None:
+        """Claim this objective for one learner; a second one is refused."""
+        if self._owner is not None:
+            raise ValueError(
+                f"this {type(self).__name__} already belongs to a learner ({self._owner}): it "
+                f"carries that learner's predictions, so a second one ({owner}) cannot use it; "
+                "make a new objective"
+            )
+        if self.shape is not None:
+            constraint.check_shape(self.shape)
+        elif constraint.needs_matrix:
+            constraint.check_shape(("n_features",))  # type: ignore[arg-type]
+        self._constraint, self._owner = constraint, owner
+
+    def release(self) -> None:
+        """Give the objective back, at theta = 0, with all its data."""
+        self._owner = self._constraint = None
+        if self.shape is not None:
+            self._iterate = self._new_iterate(self.shape)
+            self._refresh()
+
+    def _agree_on(self, shape: Shape) -> None:
+        """Check a shape that a first batch has shown against the set, before anything changes."""
+        if self.shape is None and self._constraint is not None:
+            self._constraint.check_shape(shape)
+
+    def _set_shape(self, shape: Shape) -> None:
+        self.shape = tuple(int(n) for n in shape)
+        self._iterate = self._new_iterate(self.shape)
+
+    def _new_iterate(self, shape: Shape) -> DenseIterate | LowRank:
+        return DenseIterate(shape)
+
+    # What a learner asks -----------------------------------------------------------------------
+
+    @abstractmethod
+    def observe(self, *batch: Any) -> float:
+        """Add a batch; return its mean loss at the current iterate."""
+
+    @abstractmethod
+    def gradient(self) -> Direction:
+        """Return the gradient of F_t at the current iterate."""
+
+    @abstractmethod
+    def value(self) -> float:
+        """Return F_t at the current iterate."""
+
+    @abstractmethod
+    def move(self, atom: Atom, step: float) -> None:
+        """Theta <- (1 - step) theta + step * atom, with everything carried along."""
+
+    @abstractmethod
+    def line(self, atom: Atom) -> Line:
+        """Return F along theta + c (atom - theta)."""
+
+    def place(self, point: Array) -> None:
+        """Put the iterate anywhere (projected gradient steps), at the cost of a full pass."""
+        iterate = self.iterate
+        if not isinstance(iterate, DenseIterate):
+            raise TypeError(f"{type(self).__name__} keeps a low-rank iterate: it moves along atoms")
+        iterate.place(point)
+        self._refresh()
+
+    @abstractmethod
+    def _refresh(self) -> None:
+        """Recompute everything carried from the iterate itself."""
+
+    def smoothness(self) -> float:
+        """Return the smallest L such that F_t is L-smooth, as far as it is known."""
+        raise ValueError(f"the smoothness of {type(self).__name__} is not known: pass step=")
+
+    def batch_gradient(self) -> Array:
+        """Return the gradient of the last batch's mean loss at the current iterate."""
+        raise ValueError(f"{type(self).__name__} has no batches: use OnlineProjectedGradient")
+
+    def batch_smoothness(self) -> float:
+        """Return the smoothness of the last batch's mean loss."""
+        return self.smoothness()
+
+    # State -------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def state_dict(self) -> State:
+        """Return everything as plain arrays and JSON-able values."""
+
+    def _base_state(self) -> State:
+        return {
+            "objective": type(self).__name__,
+            "shape": None if self.shape is None else list(self.shape),
+            "n_observations": self.n_observations,
+            "iterate": None if self._iterate is None else self._iterate.state_dict(),
+        }
+
+    def _load_base(self, state: State) -> None:
+        self.shape = None if state["shape"] is None else tuple(state["shape"])
+        self.n_observations = int(state["n_observations"])
+        self._iterate = None if state["iterate"] is None else iterate_from_state(state["iterate"])
+
+    def _needs_data(self) -> None:
+        if self.n_observations == 0:
+            raise ValueError("nothing has been observed yet: call observe(X, y) first")
+
+
+def spectral_norm_squared(rows: Any, weights: Array) -> float:
+    """Return the largest eigenvalue of X' diag(w) X / sum(w) for a small dense or sparse batch."""
+    scaled = np.sqrt(weights / weights.sum())[:, None] * (
+        rows.toarray() if hasattr(rows, "toarray") else rows
+    )
+    gram = scaled @ scaled.T if scaled.shape[0] <= scaled.shape[1] else scaled.T @ scaled
+    return float(np.linalg.eigvalsh(gram)[-1])

@@ -1,0 +1,198 @@
+"""Least squares over everything seen, kept as two running sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import aslinearoperator
+
+from .._typing import Array, State
+from .._validation import check_rows, check_targets, check_weights
+from ..atoms import Atom, SignedCoordinate, SparseAtom
+from ..iterates import DenseIterate
+from ..linalg import top_singular_pair
+from ..losses import Square
+from .base import Objective, spectral_norm_squared
+
+__all__ = ["RunningLeastSquares"]
+
+
+class RunningLeastSquares(Objective):
+    """F_t(theta) = mean of (<theta, x_i> - y_i)^2 / 2, from X'X and X'y alone.
+
+    Cost and memory per round do not grow with t. The product H theta (H = X'X) is carried: a
+    batch adds X'(X theta) to it, and a step along a signed coordinate moves it along one column
+    of H, so no round computes an n x n product.
+
+    Parameters
+    ----------
+    n_features : int
+        The length of theta; memory is 8 n^2 bytes.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinefw as ofw
+    >>> objective = ofw.objectives.RunningLeastSquares(2)
+    >>> objective.observe(np.eye(2), np.array([1.0, -3.0]))
+    2.5
+    >>> objective.gradient()
+    array([-0.5,  1.5])
+    """
+
+    _loss = Square()
+
+    def __init__(self, n_features: int) -> None:
+        if int(n_features) != n_features or n_features < 1:
+            raise ValueError(f"n_features must be a whole number of at least 1, got {n_features}")
+        n = int(n_features)
+        super().__init__((n,))
+        self.total_weight = 0.0
+        self._H = np.zeros((n, n))
+        self._b = np.zeros(n)
+        self._yy = 0.0
+        self._H_theta = np.zeros(n)
+        self._moves = 0
+        self._column: tuple[Atom, Array] | None = None
+        self._batch: tuple[Any, Array, Array] | None = None
+
+    @property
+    def _vector(self) -> Array:
+        iterate = self.iterate
+        assert isinstance(iterate, DenseIterate)
+        return iterate.theta
+
+    def observe(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # type: ignore[override]
+        """Add rows to the sums; return the weighted mean of their losses at the iterate."""
+        X = check_rows(X, self.shape)
+        y = check_targets(y, X.shape[0])
+        w = check_weights(sample_weight, X.shape[0])
+        z = X @ self._vector
+        weighted = X if sample_weight is None else _scale_rows(X, w)
+        self._add_gram(X, weighted)
+        self._b += weighted.T @ y
+        self._H_theta += weighted.T @ z
+        self._yy += float(w @ y**2)
+        self.n_observations += X.shape[0]
+        self.total_weight += float(w.sum())
+        self._batch, self._column = (X, y, w), None
+        return float(w @ self._loss.value(z, y) / w.sum())
+
+    def _add_gram(self, X: Any, weighted: Any) -> None:
+        if sparse.issparse(X):
+            gram = (weighted.T @ X).tocoo()
+            self._H[gram.coords] += gram.data  # canonical after a product: no duplicates
+        else:
+            self._H += weighted.T @ X
+
+    def gradient(self) -> Array:
+        """Return (H theta - b) / sum(w), in O(n)."""
+        self._needs_data()
+        return (self._H_theta - self._b) / self.total_weight
+
+    def value(self) -> float:
+        """Return F_t at the current iterate, in O(n)."""
+        self._needs_data()
+        theta = self._vector
+        quadratic = theta @ (self._H_theta - 2.0 * self._b)
+        return float(0.5 * (quadratic + self._yy) / self.total_weight)
+
+    def move(self, atom: Atom, step: float) -> None:
+        """Move theta, and H theta with it."""
+        column = self._column_of(atom)
+        self._H_theta *= 1.0 - step
+        self._H_theta += step * column
+        self.iterate.move(atom, step)
+        self._column = None
+        self._moves += 1
+        # Against rounding drift, so seldom that it costs no more than the moves themselves.
+        if self._moves % max(1000, self._b.size) == 0:
+            self._refresh()
+
+    def _column_of(self, atom: Atom) -> Array:
+        """H a: a row of the symmetric H for a coordinate, a few rows for a sparse atom."""
+        if self._column is None or self._column[0] is not atom:
+            if isinstance(atom, SignedCoordinate):
+                image = atom.value * self._H[atom.index]
+            elif isinstance(atom, SparseAtom):
+                image = atom.values @ self._H[atom.indices]
+            else:
+                image = self._H @ np.asarray(atom)
+            self._column = (atom, image)
+        return self._column[1]
+
+    def _refresh(self) -> None:
+        self._column = None
+        self._H_theta = self._H @ self._vector
+
+    def line(self, atom: Atom) -> _QuadraticLine:
+        """Return F along theta + c (atom - theta), a parabola."""
+        self._needs_data()
+        theta, image = self._vector, self._column_of(atom) - self._H_theta  # H d
+        gradient = self.gradient()
+        slope = atom.dot(gradient) - float(theta @ gradient)
+        curvature = (atom.dot(image) - float(theta @ image)) / self.total_weight
+        return _QuadraticLine(self.value(), slope, max(curvature, 0.0))
+
+    def smoothness(self) -> float:
+        """Return the largest eigenvalue of H / sum(w)."""
+        self._needs_data()
+        return top_singular_pair(aslinearoperator(self._H), tol=1e-6)[1] / self.total_weight
+
+    def batch_gradient(self) -> Array:
+        """Return the gradient of the last batch's mean loss at the current iterate."""
+        self._needs_data()
+        assert self._batch is not None
+        X, y, w = self._batch
+        return X.T @ (w * (X @ self._vector - y) / w.sum())
+
+    def batch_smoothness(self) -> float:
+        """Return the smoothness of the last batch's mean loss."""
+        assert self._batch is not None
+        return spectral_norm_squared(self._batch[0], self._batch[2])
+
+    def state_dict(self) -> State:
+        """Return the sums and the iterate."""
+        return {
+            **self._base_state(),
+            "H": self._H.copy(),
+            "b": self._b.copy(),
+            "yy": self._yy,
+            "H_theta": self._H_theta.copy(),
+            "total_weight": self.total_weight,
+            "moves": self._moves,
+        }
+
+    @classmethod
+    def from_state(cls, state: State) -> RunningLeastSquares:
+        """Make the objective that ``state_dict`` described."""
+        objective = cls(state["shape"][0])
+        objective._load_base(state)
+        objective._H = np.array(state["H"], float)
+        objective._b = np.array(state["b"], float)
+        objective._H_theta = np.array(state["H_theta"], float)
+        objective._yy = float(state["yy"])
+        objective.total_weight = float(state["total_weight"])
+        objective._moves = int(state["moves"])
+        return objective
+
+    def __repr__(self) -> str:
+        return f"RunningLeastSquares({self._b.size}, n_observations={self.n_observations})"
+
+
+class _QuadraticLine:
+    def __init__(self, start: float, slope: float, curvature: float) -> None:
+        self._start, self._slope, self.curvature = start, slope, curvature
+
+    def value(self, c: float) -> float:
+        return self._start + c * (self._slope + 0.5 * c * self.curvature)
+
+    def slope(self, c: float) -> float:
+        return self._slope + c * self.curvature
+
+
+def _scale_rows(X: Any, weights: Array) -> Any:
+    return sparse.diags_array(weights) @ X if sparse.issparse(X) else weights[:, None] * X
+
+

@@ -1,0 +1,154 @@
+"""Sets of matrices described by their singular values or eigenvalues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh
+
+from .._typing import Array, Direction, Shape
+from ..atoms import RankOne
+from ..iterates import LowRank
+from ..linalg import top_singular_pair
+from .base import ConvexSet, Ord, finite, positive
+from .projections import project_l1_ball, project_simplex
+
+__all__ = ["Spectrahedron", "TraceNormBall"]
+
+
+@dataclass(frozen=True)
+class TraceNormBall(ConvexSet):
+    """{sum of singular values <= radius}: low-rank matrices. Vertices are rank-one.
+
+    Directions may be ndarrays, sparse matrices or LinearOperators (with ``rmatvec``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.sets import TraceNormBall
+    >>> TraceNormBall(2.0).lmo(np.diag([1.0, -3.0])).dense().round(12) + 0.0
+    array([[0., 0.],
+           [0., 2.]])
+    """
+
+    radius: float
+
+    needs_matrix = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", positive("radius", self.radius, "TraceNormBall"))
+
+    def lmo(self, direction: Direction) -> RankOne:
+        """Return -radius u v' for the top singular pair (u, v)."""
+        matrix = _finite_matrix(direction, self)
+        u, _, v = top_singular_pair(matrix)
+        return RankOne(u, -self.radius, v)
+
+    def project(self, point: Array) -> Array:
+        """Project the singular values onto the l1 ball (one full SVD)."""
+        u, s, vt = linalg.svd(np.asarray(point, dtype=float), full_matrices=False)
+        return (u * project_l1_ball(s, self.radius)) @ vt
+
+    def contains(self, point: Any, tol: float = 1e-9) -> bool:
+        """Tell whether the trace norm is within the radius."""
+        return bool(_singular_values(point).sum() <= self.radius * (1 + tol))
+
+    def _diameter(self, ord: Ord, shape: Shape | None) -> float:
+        # A rank-one matrix with flat factors has the largest sum of entries.
+        return 2.0 * self.radius * (np.sqrt(self._size(shape)) if ord == 1 else 1.0)
+
+
+@dataclass(frozen=True)
+class Spectrahedron(ConvexSet):
+    """{symmetric positive semidefinite, trace = trace}. Vertices are trace * v v'.
+
+    Of a direction that is not symmetric only the symmetric part matters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.sets import Spectrahedron
+    >>> Spectrahedron().lmo(np.diag([1.0, -3.0])).dense()
+    array([[0., 0.],
+           [0., 1.]])
+    """
+
+    trace: float = 1.0
+
+    needs_matrix = True
+    contains_zero = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "trace", positive("trace", self.trace, "Spectrahedron"))
+
+    def check_shape(self, shape: Shape) -> None:
+        """Refuse anything but square matrices."""
+        super().check_shape(shape)
+        if shape[0] != shape[1]:
+            raise ValueError(f"{self} needs square matrices, but the objective has shape {shape}")
+
+    def lmo(self, direction: Direction) -> RankOne:
+        """Return trace * v v' for an eigenvector v of the smallest eigenvalue."""
+        matrix = _finite_matrix(direction, self)
+        self.check_shape(matrix.shape)
+        v = _bottom_eigenvector(matrix)
+        return RankOne(v, self.trace, v)
+
+    def project(self, point: Array) -> Array:
+        """Project the eigenvalues of the symmetric part onto the simplex."""
+        point = np.asarray(point, dtype=float)
+        values, vectors = linalg.eigh(0.5 * (point + point.T))
+        return (vectors * project_simplex(values, self.trace)) @ vectors.T
+
+    def contains(self, point: Any, tol: float = 1e-9) -> bool:
+        """Tell whether the point is symmetric, positive semidefinite and of the right trace."""
+        point = np.asarray(point, dtype=float)
+        slack = tol * self.trace
+        if np.abs(point - point.T).max() > slack or abs(np.trace(point) - self.trace) > slack:
+            return False
+        return bool(linalg.eigvalsh(0.5 * (point + point.T)).min() >= -slack)
+
+    def _diameter(self, ord: Ord, shape: Shape | None) -> float:
+        if shape is not None and shape[0] == 1:
+            return 0.0
+        factor = {2: np.sqrt(2.0), np.inf: 1.0, "nuc": 2.0}
+        if ord == 1:
+            return self.trace * np.sqrt(2.0) * self._shape(shape)[0]
+        return self.trace * factor[ord]  # type: ignore[index]
+
+
+def _finite_matrix(direction: Direction, owner: ConvexSet) -> Direction:
+    if isinstance(direction, LinearOperator):
+        return direction
+    if sparse.issparse(direction):
+        finite(float(np.abs(direction.data).max(initial=0.0)), owner)
+        return direction
+    matrix = np.asarray(direction, dtype=float)
+    owner.check_shape(matrix.shape)
+    finite(float(np.abs(matrix).max(initial=0.0)), owner)
+    return matrix
+
+
+def _singular_values(point: Any) -> Array:
+    if isinstance(point, LowRank):
+        r_left = np.linalg.qr(point.left, mode="r")
+        r_right = np.linalg.qr(point.right, mode="r")
+        return np.linalg.svd((r_left * point.weights) @ r_right.T, compute_uv=False)
+    return np.linalg.svd(np.asarray(point, dtype=float), compute_uv=False)
+
+
+def _bottom_eigenvector(matrix: Direction) -> Array:
+    n = matrix.shape[0]
+    if isinstance(matrix, np.ndarray) and n <= 256:
+        return linalg.eigh(0.5 * (matrix + matrix.T), subset_by_index=[0, 0])[1][:, 0]
+    if n < 3:  # too small for ARPACK
+        return _bottom_eigenvector(aslinearoperator(matrix).matmat(np.eye(n)))
+    operator = aslinearoperator(matrix)
+    symmetric = LinearOperator(
+        (n, n), lambda x: 0.5 * (operator.matvec(x) + operator.rmatvec(x)), dtype=float
+    )
+    start = np.random.default_rng(0).standard_normal(n)
+    return eigsh(symmetric, k=1, which="SA", v0=start, ncv=min(n, 40))[1][:, 0]
