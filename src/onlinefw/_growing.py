@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import DTypeLike
 
@@ -35,7 +37,7 @@ class GrowingArray:
         """The part in use, as a view."""
         return self._buffer[: self._size]
 
-    def append(self, items: Array | list[float] | list[list[float]]) -> None:
+    def append(self, items: Array | Sequence[float] | Sequence[Sequence[float]]) -> None:
         """Add items at the end."""
         items = np.asarray(items, dtype=self._buffer.dtype)
         needed = self._size + len(items)

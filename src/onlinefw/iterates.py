@@ -339,10 +339,12 @@ class ActiveSet:
         self._position[atom.key] = len(self.atoms)
         self.atoms.append(atom)
         self._weights.append([weight])
-        coordinate = isinstance(atom, SignedCoordinate)
-        self._all_coordinates &= coordinate
-        self._index.append([atom.index if coordinate else 0])
-        self._value.append([atom.value if coordinate else 0.0])
+        if isinstance(atom, SignedCoordinate):
+            index, value = atom.index, atom.value
+        else:
+            index, value, self._all_coordinates = 0, 0.0, False
+        self._index.append([index])
+        self._value.append([value])
 
     def _remove(self, k: int) -> None:
         """Put the last atom in the place of atom k."""
@@ -379,7 +381,7 @@ class ActiveSet:
 
 def iterate_from_state(state: State) -> DenseIterate | LowRank:
     """Make the iterate that ``state_dict`` described."""
-    kinds = {"DenseIterate": DenseIterate, "LowRank": LowRank}
+    kinds: dict[str, Any] = {"DenseIterate": DenseIterate, "LowRank": LowRank}
     if state["kind"] not in kinds:
         raise ValueError(f"unknown kind of iterate {state['kind']!r} in the state")
     return kinds[state["kind"]].from_state(state)

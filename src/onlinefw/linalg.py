@@ -33,12 +33,12 @@ def inner(point: Array, direction: Direction) -> float:
     return float(np.dot(point.reshape(-1), direction.reshape(-1)))
 
 
-def entries(direction: Direction, flat: Array) -> Array:
+def entries(direction: Direction, flat: Array | int) -> Array:
     """Return the entries of an ndarray or sparse direction at flat (C order) positions."""
     if sparse.issparse(direction):
         where = np.unravel_index(flat, direction.shape)
         return np.asarray(direction.tocsr()[where]).reshape(-1)
-    return direction.reshape(-1)[flat]
+    return np.asarray(direction.reshape(-1)[flat])
 
 
 def frobenius_norm(direction: Direction) -> float:

@@ -77,7 +77,11 @@ class _SignedLabels(Loss):
 
     def check_targets(self, y: Array) -> None:
         _refuse(
-            self, y, np.abs(y) != 1.0, "labels in {-1, +1}", "map the two classes to -1 and +1 first"
+            self,
+            y,
+            np.abs(y) != 1.0,
+            "labels in {-1, +1}",
+            "map the two classes to -1 and +1 first",
         )
 
 

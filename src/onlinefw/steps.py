@@ -31,6 +31,7 @@ class Harmonic:
             raise ValueError(f"Harmonic needs a positive K, got {self.K}")
 
     def __call__(self, t: int) -> float:
+        """Return the step length for step t."""
         return self.K / (self.K + t - 1)
 
 
@@ -52,6 +53,7 @@ class Power:
             raise ValueError(f"Power needs 0.5 <= alpha <= 1, got {self.alpha}")
 
     def __call__(self, t: int) -> float:
+        """Return the step length for step t."""
         return float(t) ** -self.alpha
 
 
@@ -69,6 +71,7 @@ class LogHarmonic:
     """
 
     def __call__(self, t: int) -> float:
+        """Return the step length for step t."""
         numerator = 2.0 + log(t + 1.0)
         return numerator / (t + numerator)
 

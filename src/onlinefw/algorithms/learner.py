@@ -126,9 +126,7 @@ class Learner(ABC):
         return f"{type(self).__name__}({self.objective}, {self.constraint}, t={self.t})"
 
 
-def _rebuild_objective(
-    state: State, objective: Objective | None = None, **parts: Any
-) -> Objective:
+def _rebuild_objective(state: State, objective: Objective | None = None, **parts: Any) -> Objective:
     if objective is not None:
         return objective
     if state["objective"] not in _OBJECTIVES:

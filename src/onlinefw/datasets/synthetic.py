@@ -280,9 +280,7 @@ def make_movielens_like(
     right = rng.standard_normal((n_cols, 10))
     row_bias = 0.4 * rng.standard_normal(n_rows) if biases else None
     col_bias = 0.4 * rng.standard_normal(n_cols) if biases else None
-    data = Entries(
-        rows, cols, np.empty(0), (n_rows, n_cols), left, right, 3.5, row_bias, col_bias
-    )
+    data = Entries(rows, cols, np.empty(0), (n_rows, n_cols), left, right, 3.5, row_bias, col_bias)
     values = np.empty(n_entries, dtype=np.float32)
     for start in range(0, n_entries, 1_000_000):  # in pieces: the factors of 20M entries are large
         part = slice(start, start + 1_000_000)

@@ -18,8 +18,10 @@ __all__ = ["Line", "Objective"]
 class Line(Protocol):
     """F along theta + c (atom - theta), for line searches."""
 
-    #: The second derivative in c where F is quadratic, else None.
-    curvature: float | None
+    @property
+    def curvature(self) -> float | None:
+        """The second derivative in c where F is quadratic, else None."""
+        ...
 
     def value(self, c: float) -> float:
         """Return F at c."""
@@ -104,7 +106,7 @@ class Objective(ABC):
     # What a learner asks -----------------------------------------------------------------------
 
     @abstractmethod
-    def observe(self, *batch: Any) -> float:
+    def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
         """Add a batch; return its mean loss at the current iterate."""
 
     @abstractmethod

@@ -63,7 +63,7 @@ class RunningLeastSquares(Objective):
         assert isinstance(iterate, DenseIterate)
         return iterate.theta
 
-    def observe(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # type: ignore[override]
+    def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
         """Add rows to the sums; return the weighted mean of their losses at the iterate."""
         X = check_rows(X, self.shape)
         y = check_targets(y, X.shape[0])
@@ -194,5 +194,3 @@ class _QuadraticLine:
 
 def _scale_rows(X: Any, weights: Array) -> Any:
     return sparse.diags_array(weights) @ X if sparse.issparse(X) else weights[:, None] * X
-
-

@@ -69,7 +69,7 @@ class LinearObjective(Objective):
         self._image: tuple[Atom, Array] | None = None
         self._batch: tuple[Any, Array, Array] | None = None
 
-    def observe(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # type: ignore[override]
+    def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
         """Add rows; return the weighted mean of their losses at the current iterate."""
         X = check_rows(X, self.shape)
         y = check_targets(y, X.shape[0], self.loss)

@@ -71,9 +71,9 @@ class GradientOracle(Objective):
     def _new_iterate(self, shape: Shape) -> DenseIterate | LowRank:
         return LowRank(shape) if self.low_rank else DenseIterate(shape)
 
-    def observe(self, *batch: Any) -> float:
+    def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
         """Begin a round; return the objective at the current iterate (nan if it is not known)."""
-        if any(part is not None for part in batch):
+        if not (X is None and y is None and sample_weight is None):
             raise ValueError("a GradientOracle takes no data: call observe() with no arguments")
         # The gradient is evaluated before the round is counted: if fn fails, nothing has changed.
         gradient = self._evaluate(self._t + 1)

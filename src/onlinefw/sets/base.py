@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +14,8 @@ from ..atoms import Atom, SignedCoordinate
 
 __all__ = ["ConvexSet"]
 
-Ord = int | float | str
+#: 1, 2, inf or "nuc".
+Ord: TypeAlias = Any
 
 
 class ConvexSet(ABC):

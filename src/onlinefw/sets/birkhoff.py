@@ -63,4 +63,4 @@ class Birkhoff(ConvexSet):
             return 0.0
         # Two permutations that differ everywhere; for the nuclear norm by one n-cycle, whose
         # singular values are |1 - e^(2 pi i k / n)|.
-        return {1: 2.0 * n, 2: np.sqrt(2.0 * n), "nuc": 2.0 / np.tan(np.pi / (2 * n))}[ord]  # type: ignore[index]
+        return {1: 2.0 * n, 2: np.sqrt(2.0 * n), "nuc": 2.0 / np.tan(np.pi / (2 * n))}[ord]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._typing import Array, Direction, Shape
 from ..atoms import DenseAtom
@@ -27,8 +26,8 @@ class Box(ConvexSet):
     array([0., 2.])
     """
 
-    lower: ArrayLike
-    upper: ArrayLike
+    lower: Array
+    upper: Array
 
     is_polytope = True
 
@@ -91,4 +90,4 @@ class Box(ConvexSet):
             if width.ndim != 2:
                 raise ValueError(f"the nuclear norm needs a matrix shape, got {width.shape}")
             return np.sqrt(min(width.shape)) * float(np.linalg.norm(width))
-        return float(np.linalg.norm(width.reshape(-1), ord))  # type: ignore[call-overload]
+        return float(np.linalg.norm(width.reshape(-1), ord))

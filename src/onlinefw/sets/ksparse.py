@@ -66,5 +66,4 @@ class KSparse(ConvexSet):
         if ord == "nuc":  # k entries on a diagonal, or the bound by the Frobenius norm
             side = min(self._shape(shape))
             return 2.0 * self.radius * (k if k <= side else np.sqrt(side * k))
-        assert not isinstance(ord, str)
         return 2.0 * self.radius * k ** (1.0 / ord)

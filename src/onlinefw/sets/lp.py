@@ -29,7 +29,6 @@ class _Ball(ConvexSet):
     def _diameter(self, ord: Ord, shape: Shape | None) -> float:
         if ord == "nuc":
             return self._nuclear_diameter(shape)
-        assert not isinstance(ord, str)
         # max ||x||_q over ||x||_p <= r is r for q >= p, r n^(1/q - 1/p) below.
         exponent = 1.0 / ord - 1.0 / self.p
         return 2.0 * self.radius * (self._size(shape) ** exponent if exponent > 0 else 1.0)

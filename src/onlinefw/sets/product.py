@@ -102,4 +102,4 @@ class Product(ConvexSet):
         if ord == "nuc":
             raise ValueError("a Product is a set of vectors: it has no nuclear-norm diameter")
         widths = [part.diameter(ord, shape=(size,)) for part, size in self.parts]
-        return float(np.linalg.norm(widths, ord))  # type: ignore[call-overload]
+        return float(np.linalg.norm(widths, ord))

@@ -60,5 +60,4 @@ class Simplex(ConvexSet):
             return 0.0
         if ord == "nuc":  # two entries in different rows and columns where there is room
             return self.radius * (2.0 if min(self._shape(shape)) > 1 else np.sqrt(2.0))
-        assert not isinstance(ord, str)
         return self.radius * 2.0 ** (1.0 / ord)

@@ -117,7 +117,7 @@ class Spectrahedron(ConvexSet):
         factor = {2: np.sqrt(2.0), np.inf: 1.0, "nuc": 2.0}
         if ord == 1:
             return self.trace * np.sqrt(2.0) * self._shape(shape)[0]
-        return self.trace * factor[ord]  # type: ignore[index]
+        return self.trace * factor[ord]
 
 
 def _finite_matrix(direction: Direction, owner: ConvexSet) -> Direction:
@@ -134,8 +134,8 @@ def _finite_matrix(direction: Direction, owner: ConvexSet) -> Direction:
 
 def _singular_values(point: Any) -> Array:
     if isinstance(point, LowRank):
-        r_left = np.linalg.qr(point.left, mode="r")
-        r_right = np.linalg.qr(point.right, mode="r")
+        r_left: Any = np.linalg.qr(point.left, mode="r")
+        r_right: Any = np.linalg.qr(point.right, mode="r")
         return np.linalg.svd((r_left * point.weights) @ r_right.T, compute_uv=False)
     return np.linalg.svd(np.asarray(point, dtype=float), compute_uv=False)
 
