@@ -208,7 +208,7 @@ class Gaussian(Loss):
     def value(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return z (z / 2 - y)."""
         with np.errstate(over="ignore"):
-            return np.asarray(z) * (0.5 * np.asarray(z) - y)
+            return np.asarray(z) * (0.5 * np.asarray(z) - np.asarray(y))
 
     def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return z - y."""

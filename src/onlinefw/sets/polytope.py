@@ -107,5 +107,5 @@ class Polytope(ConvexSet):
                 for i, a in enumerate(vertices)
                 for b in vertices[:i]
             )
-        metric = {1: "cityblock", 2: "euclidean", np.inf: "chebyshev"}[ord]  # type: ignore[index]
+        metric = {1: "cityblock", 2: "euclidean", np.inf: "chebyshev"}[ord]
         return float(pdist(self._flat, metric).max())
