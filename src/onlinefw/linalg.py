@@ -100,7 +100,7 @@ def top_singular_pair(
     v /= np.linalg.norm(v)
     u, s = np.zeros(m), 0.0
     for _ in range(restarts):
-        u, s, v, residual = _golub_kahan(operator, v, min(steps, m, n), tol)
+        u, s, v, residual = _golub_kahan(operator, v, min(steps, m + 1, n + 1), tol)
         if residual <= tol * s:
             break
     if s == 0.0:
@@ -122,19 +122,21 @@ def _golub_kahan(
         _orthogonalise(u, left[:k])
         bidiagonal[k, k] = alpha = np.linalg.norm(u)
         scale = np.abs(bidiagonal[: k + 1, : k + 1]).max()
-        # v lies in the null space of what is left: the pair found so far is exact.
+        # The new right vector adds nothing: the pair found so far is exact.
         if alpha <= 1e-14 * scale:
-            return _best_pair(bidiagonal[:k, : k + 1], left[:k], right[: k + 1], 0.0, v)
+            return _best_pair(bidiagonal[:k, : k + 1], left[:k], right[: k + 1], 0.0)
         left[k] = u / alpha
         w = operator.rmatvec(left[k])
         _orthogonalise(w, right[: k + 1])
         beta = float(np.linalg.norm(w))
-        if beta <= tol * 1e-2 * scale or k + 1 == steps:
-            break
+        last = beta <= 1e-14 * scale or k + 1 == steps
+        if last or k % 4 == 0:
+            pair = _best_pair(bidiagonal[: k + 1, : k + 1], left[: k + 1], right[: k + 1], beta)
+            if last or pair[3] <= tol * pair[1]:
+                break
         bidiagonal[k, k + 1] = beta
         right[k + 1] = w / beta
-    k += 1
-    return _best_pair(bidiagonal[:k, :k], left[:k], right[:k], beta, v)
+    return pair
 
 
 def _orthogonalise(vector: Array, basis: Array) -> None:
@@ -143,9 +145,10 @@ def _orthogonalise(vector: Array, basis: Array) -> None:
 
 
 def _best_pair(
-    bidiagonal: Array, left: Array, right: Array, beta: float, v: Array
+    bidiagonal: Array, left: Array, right: Array, beta: float
 ) -> tuple[Array, float, Array, float]:
+    """Return the top pair in the Krylov space, and how far it is from a pair of the operator."""
     if bidiagonal.shape[0] == 0:
-        return np.zeros(left.shape[1]), 0.0, v, 0.0
+        return np.zeros(left.shape[1]), 0.0, right[0], 0.0
     p, s, qt = np.linalg.svd(bidiagonal)
     return left.T @ p[:, 0], float(s[0]), right.T @ qt[0], beta * abs(p[-1, 0])

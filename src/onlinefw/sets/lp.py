@@ -203,8 +203,11 @@ def _project_lp(point: Array, p: float, radius: float) -> Array:
     m >= 0 and ||x||_p = 1. For given m each x_i is the root of an increasing function on
     [0, y_i]; the norm of x decreases in m, so m is found by bracketing and Brent's method.
     """
-    if _norm(point, p) <= radius:
+    norm = _norm(point, p)
+    if norm <= radius:
         return point.copy()
+    if norm <= radius * (1.0 + 1e-14):  # outside by rounding only: the multiplier would underflow
+        return point * (radius / norm)
     y = np.abs(point) / radius
 
     def shrink(m: float) -> Array:
@@ -224,10 +227,9 @@ def _project_lp(point: Array, p: float, radius: float) -> Array:
 
 def _solve_shrinkage(y: Array, m: float, p: float) -> Array:
     """Solve x + m x^(p-1) = y for x in [0, y], entry by entry: Newton inside a bracket."""
-    low, high = np.zeros_like(y), y.copy()
-    # Each term alone bounds the root; the smaller bound is never off by more than a factor 2.
-    x = np.minimum(y, (y / m) ** (1.0 / (p - 1.0)))
-    high = np.minimum(high, x)
+    # Each of the two terms alone bounds the root from above.
+    with np.errstate(over="ignore"):
+        low, high = np.zeros_like(y), np.minimum(y, (y / m) ** (1.0 / (p - 1.0)))
     x = 0.5 * high
     for _ in range(100):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

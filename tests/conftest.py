@@ -1,0 +1,23 @@
+"""Shared settings: hypothesis without deadlines (machines are shared), BLAS on one thread."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
+
+settings.register_profile(
+    "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("default")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_blas_thread():
+    # Two pytest workers on two cores: more BLAS threads would only wait for each other.
+    with threadpool_limits(1):
+        yield
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
