@@ -84,7 +84,10 @@ def online_aw(batches, derivative, shape, lmo, radius, step, inner_steps=1):
                 gap = np.sum(g * (atoms[k] - fw))
             else:
                 gap = np.sum(g * (theta - fw))
-            if not atoms or np.sum(g * (fw - theta)) <= np.sum(g * (theta - atoms[k])):
+            # How far line 5 is from a tie; where both directions are equally good they are the
+            # same direction, and rounding decides what the step is called.
+            margin = np.sum(g * (2 * theta - fw - atoms[k])) if atoms else np.inf
+            if margin >= 0:
                 n, kind = n + 1, "fw"
                 gamma = step(n)
                 weights = [(1 - gamma) * w for w in weights]
@@ -96,7 +99,7 @@ def online_aw(batches, derivative, shape, lmo, radius, step, inner_steps=1):
                     weights.append(gamma)
             else:
                 w = weights[k]
-                gamma_max = np.inf if w == 1 else w / (1 - w)
+                gamma_max = np.inf if w >= 1 else w / (1 - w)
                 if gamma_max >= step(n):
                     n, kind = n + 1, "away"
                     gamma = step(n)
@@ -109,6 +112,6 @@ def online_aw(batches, derivative, shape, lmo, radius, step, inner_steps=1):
             theta = sum(w * a for w, a in zip(weights, atoms, strict=True))
         thetas.append(theta)
         gaps.append(gap)
-        kinds.append(kind)
+        kinds.append(kind if abs(margin) > 1e-9 else "tie")
         counters.append(n)
     return thetas, gaps, kinds, counters, weights

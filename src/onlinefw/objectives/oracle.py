@@ -173,4 +173,5 @@ class _OracleLine:
 def _is_finite(gradient: Array) -> bool:
     # One fused pass says yes almost always; only an overflow or a real NaN needs a second look.
     flat = gradient.reshape(-1)
-    return bool(np.isfinite(np.dot(flat, flat)) or np.isfinite(flat).all())
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(np.dot(flat, flat)) or np.isfinite(flat).all())

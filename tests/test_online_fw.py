@@ -1,0 +1,210 @@
+"""Algorithm 1, held to a plain dense implementation of the paper's box."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse.linalg import aslinearoperator
+
+import onlinefw as ofw
+from onlinefw.losses import Logistic, Sigmoid, Square
+from onlinefw.objectives import GradientOracle, LinearObjective, RunningLeastSquares
+from onlinefw.sets import Birkhoff, ConvexSet, L1Ball, Simplex, TraceNormBall
+from onlinefw.steps import Harmonic, LogHarmonic, Power
+
+from . import reference
+from .catalogue import SETS, feasible_points, name
+
+
+def stream(rng, rounds, shape, signed=False, size=7):
+    for _ in range(rounds):
+        X = rng.standard_normal((size, *shape))
+        noise = rng.standard_normal(size)
+        y = X.reshape(size, -1)[:, 0] - 2 * X.reshape(size, -1)[:, 1] + noise
+        yield X, np.sign(y) if signed else y
+
+
+CASES = {
+    "l1": (L1Ball(2.0), (9,), reference.l1_lmo, 2.0),
+    "simplex": (Simplex(1.5), (9,), reference.simplex_lmo, 1.5),
+    "l1 on matrices": (L1Ball(2.0), (3, 4), reference.l1_lmo, 2.0),
+    "trace norm": (TraceNormBall(2.0), (3, 4), reference.trace_lmo, 2.0),
+    "Birkhoff": (Birkhoff(), (4, 4), reference.birkhoff_lmo, None),
+}
+
+
+@pytest.mark.parametrize("case", list(CASES))
+@pytest.mark.parametrize("loss", [Square(), Logistic(), Sigmoid()], ids=str)
+@pytest.mark.parametrize("step", [Harmonic(2), Power(0.75), Harmonic(1)], ids=str)
+@pytest.mark.parametrize("inner_steps", [1, 3])
+def test_trajectories_agree_with_the_paper_to_rounding(case, loss, step, inner_steps, rng):
+    constraint, shape, lmo, radius = CASES[case]
+    batches = list(stream(rng, 40, shape, signed=not isinstance(loss, Square)))
+    thetas, gaps = reference.online_fw(
+        batches, loss.derivative, shape, lmo, radius, step, inner_steps
+    )
+    objective = LinearObjective(loss, **({"shape": shape} if len(shape) == 2 else {}))
+    learner = ofw.OnlineFrankWolfe(objective, constraint, step=step, inner_steps=inner_steps)
+    tol = 1e-6 if case == "trace norm" else 1e-12  # close singular values magnify rounding
+    for t, (X, y) in enumerate(batches):
+        round_ = learner.observe(X, y)
+        np.testing.assert_allclose(learner.theta, thetas[t], atol=tol)
+        assert round_.gap == round_.fw_gap == pytest.approx(gaps[t], abs=tol)
+        assert round_.t == t + 1
+        assert round_.n_steps == (t + 1) * inner_steps
+        assert round_.step_size == step(round_.n_steps)
+        assert round_.kind == "fw"
+
+
+def test_running_least_squares_takes_the_same_path(rng):
+    batches = list(stream(rng, 200, (9,)))
+    a = ofw.OnlineFrankWolfe(LinearObjective(Square()), L1Ball(2.0))
+    b = ofw.OnlineFrankWolfe(RunningLeastSquares(9), L1Ball(2.0))
+    for X, y in batches:
+        first, second = a.observe(X, y), b.observe(sp.csr_array(X), y)
+        assert first.gap == pytest.approx(second.gap, abs=1e-10)
+        assert first.loss == pytest.approx(second.loss)
+    np.testing.assert_allclose(a.theta, b.theta, atol=1e-12)
+
+
+def test_the_loss_is_paid_before_the_update(rng):
+    learner = ofw.OnlineFrankWolfe(LinearObjective(Square()), L1Ball(2.0))
+    for X, y in stream(rng, 20, (9,)):
+        theta = np.zeros(9) if learner.theta is None else learner.theta
+        paid = np.mean((X @ theta - y) ** 2) / 2
+        assert learner.observe(X, y).loss == pytest.approx(paid)
+
+
+def test_scaling_the_loss_does_not_change_the_path(rng):
+    paths = []
+    for scale in (1.0, 1000.0):
+        target = rng.standard_normal(5) if not paths else target
+        objective = GradientOracle(lambda theta, t, s=scale: s * (theta - target), 5)
+        learner = ofw.OnlineFrankWolfe(objective, L1Ball(1.0))
+        paths.append([learner.observe().step_size and learner.theta for _ in range(50)])
+    np.testing.assert_allclose(paths[0], paths[1], atol=1e-12)
+
+
+def test_the_certificate_is_the_gap_of_the_current_theta_and_changes_nothing(rng):
+    learner = ofw.OnlineFrankWolfe(LinearObjective(Logistic()), L1Ball(2.0))
+    for X, y in stream(rng, 30, (9,), signed=True):
+        learner.observe(X, y)
+    before = repr(learner.state_dict())
+    gradient = learner.objective.gradient()
+    by_hand = gradient @ learner.theta + 2.0 * np.abs(gradient).max()
+    assert learner.certificate() == pytest.approx(by_hand)
+    assert repr(learner.state_dict()) == before
+
+
+def test_theta_is_zero_before_the_first_round_and_none_while_its_shape_is_unknown(rng):
+    assert ofw.OnlineFrankWolfe(LinearObjective(Square()), L1Ball(1.0)).theta is None
+    learner = ofw.OnlineFrankWolfe(RunningLeastSquares(3), L1Ball(1.0))
+    np.testing.assert_array_equal(learner.theta, np.zeros(3))
+    with pytest.raises(ValueError, match="nothing has been observed yet"):
+        learner.certificate()
+
+
+@pytest.mark.parametrize("case", SETS, ids=name)
+def test_theta_is_feasible_from_the_end_of_round_one_on(case, rng):
+    constraint, shape = case
+    target = 3.0 * rng.standard_normal(shape)
+    learner = ofw.OnlineFrankWolfe(GradientOracle(lambda th, t: th - target, shape), constraint)
+    for _ in range(30):
+        learner.observe()
+        assert constraint.contains(learner.theta, tol=1e-9)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    rounds=st.integers(1, 15),
+    which=st.sampled_from(range(len(SETS))),
+    convex=st.booleans(),
+)
+def test_any_stream_leaves_theta_feasible_and_the_gap_above_the_suboptimality(
+    seed, rounds, which, convex
+):
+    rng = np.random.default_rng(seed)
+    constraint, shape = SETS[which]
+    loss = Logistic() if convex else Square()
+    objective = LinearObjective(loss, **({"shape": shape} if len(shape) == 2 else {}))
+    learner = ofw.OnlineFrankWolfe(objective, constraint)
+    others = feasible_points(constraint, shape, rng, count=10).reshape(10, -1)
+    Xs, ys, first = [], [], True
+    for X, y in stream(rng, rounds, shape, signed=True, size=int(rng.integers(1, 6))):
+        y = np.where(y == 0, 1.0, y)
+        theta = np.zeros(shape) if learner.theta is None else learner.theta
+        round_ = learner.observe(X, y)
+        Xs.append(X.reshape(len(X), -1))
+        ys.append(y)
+        assert constraint.contains(learner.theta, tol=1e-8)
+
+        def F(theta):
+            return np.mean(loss.value(np.vstack(Xs) @ np.ravel(theta), np.concatenate(ys)))
+
+        if not first or constraint.contains_zero:
+            for other in others:
+                assert F(theta) - F(other) <= round_.fw_gap + 1e-9
+        first = False
+    best = min(F(other) for other in others)
+    assert F(learner.theta) - best <= learner.certificate() + 1e-9
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, aslinearoperator])
+def test_low_rank_iterates_take_the_same_path_as_dense_ones(kind, rng):
+    target = rng.standard_normal((12, 3)) @ rng.standard_normal((3, 9))
+    dense = ofw.OnlineFrankWolfe(
+        GradientOracle(lambda theta, t: theta - target, (12, 9)), TraceNormBall(20.0)
+    )
+    factored = ofw.OnlineFrankWolfe(
+        GradientOracle(lambda theta, t: kind(theta.dense() - target), (12, 9), low_rank=True),
+        TraceNormBall(20.0),
+    )
+    for _ in range(60):
+        assert dense.observe().gap == pytest.approx(factored.observe().gap, abs=1e-7)
+    np.testing.assert_allclose(factored.theta.dense(), dense.theta, atol=1e-7)
+    assert factored.certificate() == pytest.approx(dense.certificate(), abs=1e-7)
+
+
+def test_a_set_and_a_loss_of_ones_own(rng):
+    """A user's set may return plain arrays from its lmo; a user's loss has three functions."""
+
+    class Segment(ConvexSet):
+        def lmo(self, direction):
+            end = np.array([1.0, 1.0, 1.0])
+            return -end if end @ direction > 0 else end
+
+    class Pseudo(ofw.losses.Loss):
+        convex, smoothness = True, 1.0
+
+        def value(self, z, y):
+            return np.sqrt(1 + (z - y) ** 2) - 1
+
+        def derivative(self, z, y):
+            return (z - y) / np.sqrt(1 + (z - y) ** 2)
+
+        def second_derivative(self, z, y):
+            return (1 + (z - y) ** 2) ** -1.5
+
+    learner = ofw.OnlineFrankWolfe(LinearObjective(Pseudo()), Segment())
+    for _ in range(300):
+        X = rng.standard_normal((20, 3))
+        learner.observe(X, 0.3 * X.sum(axis=1))
+    np.testing.assert_allclose(learner.theta, [0.3, 0.3, 0.3], atol=0.02)
+
+
+def test_log_harmonic_steps_fit_sets_that_contain_zero(rng):
+    learner = ofw.OnlineFrankWolfe(RunningLeastSquares(9), L1Ball(4.0), step=LogHarmonic())
+    for X, y in stream(rng, 300, (9,)):
+        learner.observe(X, y)
+    assert learner.certificate() < 0.2
+
+
+def test_a_failed_round_leaves_the_learner_as_it_was(rng):
+    learner = ofw.OnlineFrankWolfe(LinearObjective(Square()), L1Ball(2.0))
+    for X, y in stream(rng, 5, (9,)):
+        learner.observe(X, y)
+    before = repr(learner.state_dict())
+    with pytest.raises(ValueError, match="nan"):
+        learner.observe(np.full((1, 9), np.nan), [0.0])
+    assert repr(learner.state_dict()) == before
