@@ -46,7 +46,8 @@ def test_trajectories_agree_with_the_paper_to_rounding(case, loss, step, inner_s
     )
     objective = LinearObjective(loss, **({"shape": shape} if len(shape) == 2 else {}))
     learner = ofw.OnlineFrankWolfe(objective, constraint, step=step, inner_steps=inner_steps)
-    tol = 1e-6 if case == "trace norm" else 1e-12  # close singular values magnify rounding
+    # Close singular values and a non-convex loss magnify rounding from round to round.
+    tol = 1e-4 if case == "trace norm" else 1e-12
     for t, (X, y) in enumerate(batches):
         round_ = learner.observe(X, y)
         np.testing.assert_allclose(learner.theta, thetas[t], atol=tol)
@@ -55,6 +56,21 @@ def test_trajectories_agree_with_the_paper_to_rounding(case, loss, step, inner_s
         assert round_.n_steps == (t + 1) * inner_steps
         assert round_.step_size == step(round_.n_steps)
         assert round_.kind == "fw"
+
+
+def test_each_round_on_the_trace_norm_ball_is_the_papers_to_rounding(rng):
+    learner = ofw.OnlineFrankWolfe(LinearObjective(Sigmoid(), shape=(3, 4)), TraceNormBall(2.0))
+    past = reference.MeanLoss(Sigmoid().derivative, (3, 4))
+    for t, (X, y) in enumerate(stream(rng, 100, (3, 4), signed=True), start=1):
+        past.add(X, y)
+        theta = learner.theta
+        gradient = past.gradient(theta)
+        atom = reference.trace_lmo(gradient, 2.0)
+        round_ = learner.observe(X, y)
+        np.testing.assert_allclose(
+            learner.theta, theta + 2 / (t + 1) * (atom - theta), atol=1e-10
+        )
+        assert round_.gap == pytest.approx(np.sum(gradient * (theta - atom)), abs=1e-12)
 
 
 def test_running_least_squares_takes_the_same_path(rng):

@@ -62,7 +62,7 @@ def _encode(value: Any) -> Any:
         return [_encode(item) for item in value]
     if isinstance(value, np.generic):
         return value.item()
-    return describe(value) if dataclasses.is_dataclass(value) else value
+    return value if isinstance(value, str) else describe(value)
 
 
 def _decode(value: Any, role: str) -> Any:

@@ -166,7 +166,7 @@ class Sigmoid(_SignedLabels):
     @property
     def smoothness(self) -> float:  # type: ignore[override]
         """sharpness^2 / (6 sqrt 3), reached where p (1 - p) |1 - 2 p| is largest."""
-        return self.sharpness**2 / (6.0 * np.sqrt(3.0))
+        return float(self.sharpness**2 / (6.0 * np.sqrt(3.0)))
 
     def _odds(self, z: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
         with np.errstate(over="ignore"):

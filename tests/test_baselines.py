@@ -1,0 +1,219 @@
+"""Projected gradient learners and batch solvers."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import onlinefw as ofw
+from onlinefw.baselines import (
+    OnlineProjectedGradient,
+    StochasticProjectedGradient,
+    batch_away_frank_wolfe,
+    batch_frank_wolfe,
+)
+from onlinefw.losses import Logistic, Poisson, Sigmoid, Square
+from onlinefw.objectives import GradientOracle, LinearObjective, RunningLeastSquares
+from onlinefw.sets import Birkhoff, L1Ball, L2Ball, Simplex, TraceNormBall
+from onlinefw.steps import Harmonic, LineSearch, ShortStep
+
+from .test_online_fw import stream
+
+
+def test_online_projected_gradient_follows_the_aggregated_gradient(rng):
+    learner = OnlineProjectedGradient(LinearObjective(Square()), L1Ball(1.0), step=0.2)
+    theta, X_all, y_all = np.zeros(5), [], []
+    for X, y in stream(rng, 30, (5,)):
+        X_all.append(X)
+        y_all.append(y)
+        A, b = np.vstack(X_all), np.concatenate(y_all)
+        gradient = A.T @ (A @ theta - b) / len(b)
+        theta = L1Ball(1.0).project(theta - 0.2 * gradient)
+        round_ = learner.observe(X, y)
+        np.testing.assert_allclose(learner.theta, theta, atol=1e-12)
+        assert round_.kind == "pg"
+        assert round_.step_size == 0.2
+        assert round_.gap >= 0
+
+
+def test_stochastic_projected_gradient_follows_the_current_batch_only(rng):
+    learner = StochasticProjectedGradient(
+        RunningLeastSquares(5), L1Ball(1.0), step=lambda t: 0.3 / np.sqrt(t)
+    )
+    theta = np.zeros(5)
+    for t, (X, y) in enumerate(stream(rng, 30, (5,)), start=1):
+        gradient = X.T @ (X @ theta - y) / len(y)
+        theta = L1Ball(1.0).project(theta - 0.3 / np.sqrt(t) * gradient)
+        round_ = learner.observe(X, y)
+        np.testing.assert_allclose(learner.theta, theta, atol=1e-12)
+        assert np.isnan(round_.gap)
+    assert learner.certificate() > 0  # on everything seen
+
+
+def test_the_default_step_is_one_over_the_smoothness(rng):
+    A = rng.standard_normal((20, 5))
+    y = rng.standard_normal(20)
+    L = np.linalg.norm(A, 2) ** 2 / 20
+    for learner_class in (OnlineProjectedGradient, StochasticProjectedGradient):
+        for make in (lambda: LinearObjective(Square()), lambda: RunningLeastSquares(5)):
+            learner = learner_class(make(), L2Ball(1.0))
+            for _ in range(3):
+                assert learner.observe(A, y).step_size == pytest.approx(1 / L, rel=1e-5)
+
+
+def test_projected_gradient_reaches_the_optimum_of_a_fixed_problem(rng):
+    X, y = rng.standard_normal((40, 6)), rng.choice([-1.0, 1.0], 40)
+    learner = OnlineProjectedGradient(LinearObjective(Logistic()), L1Ball(1.0), inner_steps=500)
+    learner.observe(X, y)
+    assert learner.certificate() < 1e-6
+
+
+def test_projected_gradient_on_matrices(rng):
+    target = rng.standard_normal((6, 4))
+    objective = LinearObjective(Square(), shape=(6, 4))
+    learner = OnlineProjectedGradient(objective, TraceNormBall(3.0), inner_steps=100)
+    learner.observe(np.eye(24), target.ravel())
+    np.testing.assert_allclose(learner.theta, TraceNormBall(3.0).project(target), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: OnlineProjectedGradient(RunningLeastSquares(4), Birkhoff()), "projection"),
+        (
+            lambda: OnlineProjectedGradient(GradientOracle(lambda th, t: th, 3), L1Ball(1.0)),
+            "smoothness of a GradientOracle",
+        ),
+        (
+            lambda: StochasticProjectedGradient(GradientOracle(lambda th, t: th, 3), L1Ball(1.0)),
+            "needs batches",
+        ),
+        (lambda: OnlineProjectedGradient(LinearObjective(Poisson()), L1Ball(1.0)), "not smooth"),
+        (lambda: OnlineProjectedGradient(RunningLeastSquares(4), L1Ball(1.0), step=-1.0), "-1.0"),
+    ],
+)
+def test_projected_gradient_refuses_what_it_cannot_use(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+# Batch solvers -----------------------------------------------------------------------------------
+
+
+def observed(loss, X, y, **kwargs):
+    objective = LinearObjective(loss, **kwargs)
+    objective.observe(X, y)
+    return objective
+
+
+@pytest.mark.parametrize("solver", [batch_frank_wolfe, batch_away_frank_wolfe])
+@pytest.mark.parametrize("loss", [Square(), Logistic()], ids=str)
+@pytest.mark.parametrize("step", [LineSearch(), ShortStep(5.0), Harmonic(2)], ids=str)
+def test_batch_solvers_reach_the_optimum_that_cvxpy_finds(solver, loss, step, rng):
+    X, y = rng.standard_normal((60, 8)), rng.choice([-1.0, 1.0], 60)
+    theta = cp.Variable(8)
+    terms = cp.logistic(cp.multiply(-y, X @ theta)) if loss == Logistic() else cp.square(
+        X @ theta - y
+    ) / 2
+    problem = cp.Problem(cp.Minimize(cp.sum(terms) / 60), [cp.norm1(theta) <= 1.0])
+    problem.solve(solver=cp.CLARABEL)
+    result = solver(observed(loss, X, y), L1Ball(1.0), step=step, max_iter=3000, tol=1e-4)
+    assert result.objective - problem.value <= result.gap + 1e-7
+    assert result.success == (result.gap <= 1e-4)
+    assert result.objective == pytest.approx(problem.value, abs=2e-3)
+    assert L1Ball(1.0).contains(result.theta)
+    if step == LineSearch():
+        assert result.success
+        assert np.all(np.diff(result.history["objective"]) <= 1e-12)
+
+
+def test_away_steps_converge_linearly_and_leave_only_the_support(rng):
+    X = rng.standard_normal((100, 20))
+    truth = np.zeros(20)
+    truth[[2, 5]] = 2.0, -3.0
+    result = batch_away_frank_wolfe(
+        observed(Square(), X, X @ truth), L1Ball(2.0), max_iter=500, tol=1e-12
+    )
+    assert result.success
+    assert result.nit < 200
+    assert set(np.flatnonzero(result.theta)) <= {2, 5}
+    assert len(result.active_set) <= 2
+    np.testing.assert_allclose(result.active_set.combination((20,)), result.theta, atol=1e-12)
+
+
+def test_a_result_has_what_scipy_users_expect(rng):
+    X, y = rng.standard_normal((30, 4)), rng.standard_normal(30)
+    result = batch_frank_wolfe(observed(Square(), X, y), L1Ball(0.5), max_iter=7, tol=0.0)
+    assert not result.success
+    assert "max_iter=7" in result.message
+    assert result.nit == 7
+    assert len(result.history["objective"]) == len(result.history["gap"]) == 8
+    assert len(result.history["step_size"]) == 7
+    assert result.gap == result.history["gap"][-1]
+    value = np.mean((X @ result.theta - y) ** 2) / 2
+    assert result.objective == pytest.approx(value)
+
+
+def test_the_callback_sees_every_step_and_can_stop(rng):
+    X, y = rng.standard_normal((30, 4)), rng.standard_normal(30)
+    seen = []
+
+    def callback(intermediate):
+        seen.append(intermediate.nit)
+        if len(seen) == 5:
+            raise StopIteration
+
+    result = batch_frank_wolfe(
+        observed(Square(), X, y), L1Ball(0.5), tol=0.0, callback=callback
+    )
+    assert seen == [1, 2, 3, 4, 5]
+    assert "callback" in result.message
+
+
+def test_one_objective_serves_several_batch_solvers_one_after_the_other(rng):
+    X, y = rng.standard_normal((30, 4)), rng.standard_normal(30)
+    objective = observed(Square(), X, y)
+    first = batch_frank_wolfe(objective, L1Ball(0.5), tol=1e-8, max_iter=5000)
+    second = batch_away_frank_wolfe(objective, L1Ball(0.5), tol=1e-8)
+    np.testing.assert_allclose(first.theta, second.theta, atol=1e-3)
+    learner = ofw.OnlineFrankWolfe(objective, L1Ball(0.5))
+    np.testing.assert_array_equal(learner.theta, np.zeros(4))
+    with pytest.raises(ValueError, match="already belongs to a learner"):
+        batch_frank_wolfe(objective, L1Ball(0.5))
+
+
+def test_nonconvex_objectives_never_go_up(rng):
+    X, y = rng.standard_normal((80, 6)), rng.choice([-1.0, 1.0], 80)
+    result = batch_frank_wolfe(observed(Sigmoid(), X, y), L1Ball(2.0), max_iter=200)
+    assert np.all(np.diff(result.history["objective"]) <= 1e-12)
+
+
+def test_an_oracle_is_searched_with_its_gradient_or_its_value():
+    target = np.array([0.5, 0.2, 0.3])
+    for value in (None, lambda theta: 0.5 * float(np.sum((theta - target) ** 2))):
+        objective = GradientOracle(lambda theta, t: theta - target, 3, value=value)
+        result = batch_away_frank_wolfe(objective, Simplex(), tol=1e-10)
+        assert result.success
+        np.testing.assert_allclose(result.theta, target, atol=1e-5)
+
+
+def test_matrices_and_rank_one_atoms(rng):
+    target = rng.standard_normal((6, 2)) @ rng.standard_normal((2, 5))
+    objective = observed(Square(), np.eye(30), target.ravel(), shape=(6, 5))
+    radius = 0.5 * np.linalg.norm(target, "nuc")
+    result = batch_frank_wolfe(objective, TraceNormBall(radius), max_iter=3000, tol=1e-5)
+    expected = TraceNormBall(radius).project(target)
+    np.testing.assert_allclose(result.theta, expected, atol=0.05)
+
+
+def test_batch_solvers_refuse_what_does_not_fit(rng):
+    empty = LinearObjective(Square(), n_features=3)
+    with pytest.raises(ValueError, match="nothing has been observed yet"):
+        batch_frank_wolfe(empty, L1Ball(1.0))
+    full = observed(Square(), np.eye(3), np.ones(3))
+    with pytest.raises(ValueError, match="needs a polytope"):
+        batch_away_frank_wolfe(full, L2Ball(1.0))
+    with pytest.raises(ValueError, match="set of matrices"):
+        batch_frank_wolfe(full, TraceNormBall(1.0))
+    with pytest.raises(ValueError, match="LineSearch"):
+        batch_frank_wolfe(full, L1Ball(1.0), step=0.5)
+    batch_frank_wolfe(full, L1Ball(1.0))  # none of the refusals has claimed it

@@ -1,0 +1,251 @@
+"""A resumed run equals an uninterrupted one, bit for bit, from plain values."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import onlinefw as ofw
+from onlinefw.baselines import OnlineProjectedGradient, StochasticProjectedGradient
+from onlinefw.losses import Logistic, Loss, Sigmoid, Square
+from onlinefw.objectives import GradientOracle, LinearObjective, RunningLeastSquares
+from onlinefw.sets import Box, ConvexSet, L1Ball, Product, Simplex, TraceNormBall
+from onlinefw.steps import Harmonic, Power
+
+from .catalogue import POLYTOPES, SETS, name
+from .test_online_fw import stream
+
+
+def through_files(state, folder):
+    """Write arrays to npz and the rest to JSON, and read both back: nothing else is needed."""
+    arrays = {}
+
+    def split(value):
+        if isinstance(value, np.ndarray):
+            arrays[key := f"a{len(arrays)}"] = value
+            return {"array": key}
+        if isinstance(value, dict):
+            return {k: split(v) for k, v in value.items()}
+        if isinstance(value, list):
+            return [split(v) for v in value]
+        return value
+
+    def join(value):
+        if isinstance(value, dict):
+            return loaded[value["array"]] if set(value) == {"array"} else {
+                k: join(v) for k, v in value.items()
+            }
+        return [join(v) for v in value] if isinstance(value, list) else value
+
+    text = json.dumps(split(state))
+    np.savez(folder / "state.npz", **arrays)
+    with np.load(folder / "state.npz", allow_pickle=False) as loaded:
+        return join(json.loads(text))
+
+
+def assert_same_run(make, batches, cut, folder, **parts):
+    whole = make()
+    rounds = [whole.observe(*batch) for batch in batches]
+    first = make()
+    for batch in batches[:cut]:
+        first.observe(*batch)
+    second = type(first).from_state(through_files(first.state_dict(), folder), **parts)
+    resumed = [second.observe(*batch) for batch in batches[cut:]]
+    assert repr(resumed) == repr(rounds[cut:])
+    np.testing.assert_array_equal(np.asarray(second.theta), np.asarray(whole.theta))
+    assert second.certificate() == whole.certificate()
+    if hasattr(whole, "active_set"):
+        np.testing.assert_array_equal(second.active_set.weights, whole.active_set.weights)
+
+
+LEARNERS = {
+    "O-FW": lambda obj, c: ofw.OnlineFrankWolfe(obj, c, step=Power(0.75), inner_steps=2),
+    "O-AW": lambda obj, c: ofw.OnlineAwayFrankWolfe(obj, c, step=Harmonic(3)),
+    "O-PG": lambda obj, c: OnlineProjectedGradient(obj, c),
+    "O-PG fixed": lambda obj, c: OnlineProjectedGradient(obj, c, step=0.1),
+    "sPG": lambda obj, c: StochasticProjectedGradient(obj, c),
+}
+OBJECTIVES = {
+    "logistic": (lambda: LinearObjective(Logistic()), np.asarray),
+    "sigmoid, sparse": (lambda: LinearObjective(Sigmoid(3.0)), sp.csr_array),
+    "least squares": (lambda: RunningLeastSquares(9), np.asarray),
+}
+
+
+@pytest.mark.parametrize("learner", list(LEARNERS))
+@pytest.mark.parametrize("objective", list(OBJECTIVES))
+def test_resumed_equals_uninterrupted(learner, objective, rng, tmp_path):
+    make_objective, kind = OBJECTIVES[objective]
+    batches = [(kind(X), np.sign(y)) for X, y in stream(rng, 60, (9,))]
+    assert_same_run(
+        lambda: LEARNERS[learner](make_objective(), L1Ball(1.0)), batches, 35, tmp_path
+    )
+
+
+@given(seed=st.integers(0, 10**6), cut=st.integers(0, 30), away=st.booleans())
+def test_wherever_it_is_cut(seed, cut, away, tmp_path_factory):
+    rng = np.random.default_rng(seed)
+    batches = list(stream(rng, 30, (6,), size=int(rng.integers(1, 9))))
+    learner = LEARNERS["O-AW" if away else "O-FW"]
+    assert_same_run(
+        lambda: learner(RunningLeastSquares(6), L1Ball(0.7)),
+        batches,
+        cut,
+        tmp_path_factory.mktemp("state"),
+    )
+
+
+@pytest.mark.parametrize("case", SETS, ids=name)
+def test_every_set_is_rebuilt_by_name(case, rng, tmp_path):
+    constraint, shape = case
+    target = rng.standard_normal(shape)
+
+    def fn(theta, t):
+        return theta - target
+
+    assert_same_run(
+        lambda: ofw.OnlineFrankWolfe(GradientOracle(fn, shape), constraint),
+        [()] * 20,
+        9,
+        tmp_path,
+        fn=fn,
+    )
+
+
+@pytest.mark.parametrize("case", POLYTOPES, ids=name)
+def test_active_sets_of_every_polytope_come_back(case, rng, tmp_path):
+    constraint, shape = case
+    target = rng.standard_normal(shape)
+
+    def fn(theta, t):
+        return theta - target
+
+    assert_same_run(
+        lambda: ofw.OnlineAwayFrankWolfe(GradientOracle(fn, shape), constraint),
+        [()] * 40,
+        21,
+        tmp_path,
+        fn=fn,
+    )
+
+
+def test_matrices_and_low_rank_factors(rng, tmp_path):
+    batches = [(rng.standard_normal((4, 3, 5)), rng.choice([-1.0, 1.0], 4)) for _ in range(30)]
+    assert_same_run(
+        lambda: ofw.OnlineFrankWolfe(
+            LinearObjective(Logistic(), shape=(3, 5)), TraceNormBall(2.0)
+        ),
+        batches,
+        11,
+        tmp_path,
+    )
+    target = rng.standard_normal((8, 5))
+
+    def fn(theta, t):
+        return theta.dense() - target
+
+    assert_same_run(
+        lambda: ofw.OnlineFrankWolfe(
+            GradientOracle(fn, (8, 5), low_rank=True), TraceNormBall(2.0)
+        ),
+        [()] * 50,
+        23,
+        tmp_path,
+        fn=fn,
+    )
+
+
+def test_a_state_is_a_snapshot(rng):
+    learner = ofw.OnlineFrankWolfe(LinearObjective(Square()), L1Ball(1.0))
+    batches = list(stream(rng, 20, (5,)))
+    for X, y in batches[:10]:
+        learner.observe(X, y)
+    state = learner.state_dict()
+    before = repr(state)
+    for X, y in batches[10:]:
+        learner.observe(X, y)
+    assert repr(state) == before
+
+
+def test_a_learner_that_has_seen_nothing_can_be_saved(rng, tmp_path):
+    batches = list(stream(rng, 5, (5,)))
+    assert_same_run(
+        lambda: ofw.OnlineAwayFrankWolfe(LinearObjective(Square()), L1Ball(1.0)),
+        batches,
+        0,
+        tmp_path,
+    )
+
+
+# Parts of the user's own -------------------------------------------------------------------------
+
+
+class Quartic(Loss):
+    convex = True
+
+    def value(self, z, y):
+        return (z - y) ** 4
+
+    def derivative(self, z, y):
+        return 4 * (z - y) ** 3
+
+    def second_derivative(self, z, y):
+        return 12 * (z - y) ** 2
+
+
+class Diamond(ConvexSet):
+    is_polytope = True
+
+    def lmo(self, direction):
+        return L1Ball(1.0).lmo(direction)
+
+
+def my_step(t):
+    return 1.0 / t
+
+
+def test_parts_of_ones_own_are_passed_in_again(rng, tmp_path):
+    batches = list(stream(rng, 20, (5,)))
+
+    def make():
+        return ofw.OnlineAwayFrankWolfe(LinearObjective(Quartic()), Diamond(), step=my_step)
+
+    assert_same_run(
+        make, batches, 9, tmp_path, loss=Quartic(), constraint=Diamond(), step=my_step
+    )
+    learner = make()
+    learner.observe(*batches[0])
+    state = learner.state_dict()
+    given_parts = {"loss": Quartic(), "constraint": Diamond(), "step": my_step}
+    for role, named in (("loss", "Quartic"), ("constraint", "Diamond"), ("step", "my_step")):
+        parts = {k: v for k, v in given_parts.items() if k != role}
+        with pytest.raises(ValueError, match=rf"{role} of your own \({named}\).*{role}="):
+            ofw.OnlineAwayFrankWolfe.from_state(state, **parts)
+
+
+def test_a_custom_set_inside_a_product_is_refused_with_the_remedy():
+    product = Product([(Diamond(), 2), (Simplex(), 2)])
+    learner = ofw.OnlineFrankWolfe(GradientOracle(my_step, 4), product)
+    with pytest.raises(ValueError, match="Diamond"):
+        ofw.OnlineFrankWolfe.from_state(learner.state_dict(), fn=my_step)
+
+
+def test_the_state_of_another_class_is_refused():
+    learner = ofw.OnlineFrankWolfe(RunningLeastSquares(3), Box(-1.0, 1.0))
+    with pytest.raises(ValueError, match=r"OnlineFrankWolfe\.from_state"):
+        ofw.OnlineAwayFrankWolfe.from_state(learner.state_dict())
+
+
+def test_unknown_names_in_a_state_are_refused_and_nothing_is_imported():
+    learner = ofw.OnlineFrankWolfe(LinearObjective(Square(), n_features=2), L1Ball(1.0))
+    state = learner.state_dict()
+    state["constraint"] = {"part": "os.system", "command": "true"}
+    with pytest.raises(ValueError, match=r"os\.system"):
+        ofw.OnlineFrankWolfe.from_state(state)
+    state = learner.state_dict()
+    state["objective"]["objective"] = "Popen"
+    with pytest.raises(ValueError, match="Popen"):
+        ofw.OnlineFrankWolfe.from_state(state)
