@@ -40,14 +40,16 @@ CASES = {
 @pytest.mark.parametrize("inner_steps", [1, 3])
 def test_trajectories_agree_with_the_paper_to_rounding(case, loss, step, inner_steps, rng):
     constraint, shape, lmo, radius = CASES[case]
-    batches = list(stream(rng, 40, shape, signed=not isinstance(loss, Square)))
+    # On the trace-norm ball close singular values magnify rounding from round to round, so the
+    # whole path is compared early on, and single rounds in the next test.
+    spectral = case == "trace norm"
+    rounds, tol = (8, 1e-9) if spectral else (40, 1e-12)
+    batches = list(stream(rng, rounds, shape, signed=not isinstance(loss, Square)))
     thetas, gaps = reference.online_fw(
         batches, loss.derivative, shape, lmo, radius, step, inner_steps
     )
     objective = LinearObjective(loss, **({"shape": shape} if len(shape) == 2 else {}))
     learner = ofw.OnlineFrankWolfe(objective, constraint, step=step, inner_steps=inner_steps)
-    # Close singular values and a non-convex loss magnify rounding from round to round.
-    tol = 1e-4 if case == "trace norm" else 1e-12
     for t, (X, y) in enumerate(batches):
         round_ = learner.observe(X, y)
         np.testing.assert_allclose(learner.theta, thetas[t], atol=tol)
