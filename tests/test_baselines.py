@@ -111,9 +111,11 @@ def observed(loss, X, y, **kwargs):
 def test_batch_solvers_reach_the_optimum_that_cvxpy_finds(solver, loss, step, rng):
     X, y = rng.standard_normal((60, 8)), rng.choice([-1.0, 1.0], 60)
     theta = cp.Variable(8)
-    terms = cp.logistic(cp.multiply(-y, X @ theta)) if loss == Logistic() else cp.square(
-        X @ theta - y
-    ) / 2
+    terms = (
+        cp.logistic(cp.multiply(-y, X @ theta))
+        if loss == Logistic()
+        else cp.square(X @ theta - y) / 2
+    )
     problem = cp.Problem(cp.Minimize(cp.sum(terms) / 60), [cp.norm1(theta) <= 1.0])
     problem.solve(solver=cp.CLARABEL)
     result = solver(observed(loss, X, y), L1Ball(1.0), step=step, max_iter=3000, tol=1e-4)
@@ -162,9 +164,7 @@ def test_the_callback_sees_every_step_and_can_stop(rng):
         if len(seen) == 5:
             raise StopIteration
 
-    result = batch_frank_wolfe(
-        observed(Square(), X, y), L1Ball(0.5), tol=0.0, callback=callback
-    )
+    result = batch_frank_wolfe(observed(Square(), X, y), L1Ball(0.5), tol=0.0, callback=callback)
     assert seen == [1, 2, 3, 4, 5]
     assert "callback" in result.message
 

@@ -131,7 +131,9 @@ def test_running_least_squares_keeps_nothing_of_the_past_but_its_sums(rng):
     assert sizes[0] == sizes[-1]
 
 
-@pytest.mark.parametrize("make", [lambda: LinearObjective(Square()), lambda: RunningLeastSquares(6)])
+@pytest.mark.parametrize(
+    "make", [lambda: LinearObjective(Square()), lambda: RunningLeastSquares(6)]
+)
 def test_many_moves_do_not_drift(make, rng):
     objective = make()
     X, y = rng.standard_normal((20, 6)), rng.standard_normal(20)

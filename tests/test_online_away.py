@@ -139,6 +139,16 @@ def test_rebuilding_theta_now_and_then_does_not_move_it(rng, monkeypatch):
     np.testing.assert_allclose(paths[0], paths[1], atol=1e-13)
 
 
+def test_a_coordinate_that_no_active_atom_holds_is_exactly_zero(rng):
+    learner = ofw.OnlineAwayFrankWolfe(RunningLeastSquares(30), L1Ball(1.0))
+    drops = 0
+    for X, y in stream(rng, 400, (30,)):
+        drops += learner.observe(X, y).kind == "drop"
+        held = {atom.index for atom in learner.active_set.atoms}
+        assert set(np.flatnonzero(learner.theta)) <= held
+    assert drops > 10
+
+
 def test_opposite_vertices_may_both_be_active(rng):
     """At a large radius the minimiser is inside, and +e_j and -e_j share its coordinate."""
     learner = ofw.OnlineAwayFrankWolfe(RunningLeastSquares(4), L1Ball(30.0))

@@ -69,9 +69,7 @@ def test_each_round_on_the_trace_norm_ball_is_the_papers_to_rounding(rng):
         gradient = past.gradient(theta)
         atom = reference.trace_lmo(gradient, 2.0)
         round_ = learner.observe(X, y)
-        np.testing.assert_allclose(
-            learner.theta, theta + 2 / (t + 1) * (atom - theta), atol=1e-10
-        )
+        np.testing.assert_allclose(learner.theta, theta + 2 / (t + 1) * (atom - theta), atol=1e-10)
         assert round_.gap == pytest.approx(np.sum(gradient * (theta - atom)), abs=1e-12)
 
 
@@ -95,9 +93,8 @@ def test_the_loss_is_paid_before_the_update(rng):
 
 
 def test_scaling_the_loss_does_not_change_the_path(rng):
-    paths = []
+    paths, target = [], rng.standard_normal(5)
     for scale in (1.0, 1000.0):
-        target = rng.standard_normal(5) if not paths else target
         objective = GradientOracle(lambda theta, t, s=scale: s * (theta - target), 5)
         learner = ofw.OnlineFrankWolfe(objective, L1Ball(1.0))
         paths.append([learner.observe().step_size and learner.theta for _ in range(50)])

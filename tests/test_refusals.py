@@ -89,6 +89,12 @@ REFUSED = {
         lambda: ofw.OnlineFrankWolfe(vector(), L1Ball(1.0), step=lambda t: 2.0 / t),
         ["(0, 1]", "2"],
     ),
+    "low-rank factors on a polytope": (
+        lambda: ofw.OnlineAwayFrankWolfe(
+            GradientOracle(lambda theta, t: theta, (4, 4), low_rank=True), Birkhoff()
+        ),
+        ["low_rank=True", "Birkhoff", "TraceNormBall"],
+    ),
     "no inner steps": (
         lambda: ofw.OnlineFrankWolfe(vector(), L1Ball(1.0), inner_steps=0),
         ["inner_steps", "0"],

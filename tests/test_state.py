@@ -35,9 +35,11 @@ def through_files(state, folder):
 
     def join(value):
         if isinstance(value, dict):
-            return loaded[value["array"]] if set(value) == {"array"} else {
-                k: join(v) for k, v in value.items()
-            }
+            return (
+                loaded[value["array"]]
+                if set(value) == {"array"}
+                else {k: join(v) for k, v in value.items()}
+            )
         return [join(v) for v in value] if isinstance(value, list) else value
 
     text = json.dumps(split(state))
@@ -80,9 +82,7 @@ OBJECTIVES = {
 def test_resumed_equals_uninterrupted(learner, objective, rng, tmp_path):
     make_objective, kind = OBJECTIVES[objective]
     batches = [(kind(X), np.sign(y)) for X, y in stream(rng, 60, (9,))]
-    assert_same_run(
-        lambda: LEARNERS[learner](make_objective(), L1Ball(1.0)), batches, 35, tmp_path
-    )
+    assert_same_run(lambda: LEARNERS[learner](make_objective(), L1Ball(1.0)), batches, 35, tmp_path)
 
 
 @given(seed=st.integers(0, 10**6), cut=st.integers(0, 30), away=st.booleans())
@@ -135,9 +135,7 @@ def test_active_sets_of_every_polytope_come_back(case, rng, tmp_path):
 def test_matrices_and_low_rank_factors(rng, tmp_path):
     batches = [(rng.standard_normal((4, 3, 5)), rng.choice([-1.0, 1.0], 4)) for _ in range(30)]
     assert_same_run(
-        lambda: ofw.OnlineFrankWolfe(
-            LinearObjective(Logistic(), shape=(3, 5)), TraceNormBall(2.0)
-        ),
+        lambda: ofw.OnlineFrankWolfe(LinearObjective(Logistic(), shape=(3, 5)), TraceNormBall(2.0)),
         batches,
         11,
         tmp_path,
@@ -148,9 +146,7 @@ def test_matrices_and_low_rank_factors(rng, tmp_path):
         return theta.dense() - target
 
     assert_same_run(
-        lambda: ofw.OnlineFrankWolfe(
-            GradientOracle(fn, (8, 5), low_rank=True), TraceNormBall(2.0)
-        ),
+        lambda: ofw.OnlineFrankWolfe(GradientOracle(fn, (8, 5), low_rank=True), TraceNormBall(2.0)),
         [()] * 50,
         23,
         tmp_path,
@@ -213,9 +209,7 @@ def test_parts_of_ones_own_are_passed_in_again(rng, tmp_path):
     def make():
         return ofw.OnlineAwayFrankWolfe(LinearObjective(Quartic()), Diamond(), step=my_step)
 
-    assert_same_run(
-        make, batches, 9, tmp_path, loss=Quartic(), constraint=Diamond(), step=my_step
-    )
+    assert_same_run(make, batches, 9, tmp_path, loss=Quartic(), constraint=Diamond(), step=my_step)
     learner = make()
     learner.observe(*batches[0])
     state = learner.state_dict()

@@ -1,5 +1,7 @@
 """Step rules."""
 
+from itertools import pairwise
+
 import pytest
 
 from onlinefw.steps import Harmonic, LogHarmonic, Power, ShortStep
@@ -17,7 +19,7 @@ def test_power_is_the_nonconvex_rule():
 def test_log_harmonic_starts_below_one_and_decreases():
     steps = [LogHarmonic()(t) for t in range(1, 100)]
     assert steps[0] == pytest.approx(0.72919, abs=1e-4)
-    assert all(a > b for a, b in zip(steps, steps[1:], strict=False))
+    assert all(a > b for a, b in pairwise(steps))
 
 
 @pytest.mark.parametrize(

@@ -221,7 +221,13 @@ def test_the_smallest_late_gap_lies_under_theorem_three(alpha, algorithm, learne
     G, L = loss.sharpness / 4, loss.smoothness * n
     ball = L1Ball(radius)
     bound = theory.gap_bound(
-        T, algorithm=algorithm, alpha=alpha, G=G, rho=ball.diameter(1), L=L, diameter=ball.diameter(2)
+        T,
+        algorithm=algorithm,
+        alpha=alpha,
+        G=G,
+        rho=ball.diameter(1),
+        L=L,
+        diameter=ball.diameter(2),
     )
     assert min(gaps[T // 2 :]) <= bound
 
@@ -257,7 +263,7 @@ def is_face(vertices, inside):
 
 def facial_distance(vertices):
     """min over proper faces F of the distance from F to the hull of the other vertices."""
-    n_vertices, n = vertices.shape
+    n_vertices = len(vertices)
     best = np.inf
     for size in range(1, n_vertices):
         for inside in combinations(range(n_vertices), size):
@@ -276,7 +282,9 @@ def test_the_width_of_the_l1_ball_is_its_facial_distance(n):
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_the_width_of_the_simplex_is_its_facial_distance(n):
-    assert theory.pyramidal_width(Simplex(1.5), n) == pytest.approx(facial_distance(1.5 * np.eye(n)))
+    assert theory.pyramidal_width(Simplex(1.5), n) == pytest.approx(
+        facial_distance(1.5 * np.eye(n))
+    )
 
 
 @pytest.mark.parametrize("sides", [[2.0], [1.0, 3.0], [1.0, 0.5, 2.0]])
@@ -324,7 +332,8 @@ def test_fit_rate_recovers_a_power_law_and_its_interval_covers_it(rng):
 
 
 @pytest.mark.parametrize(
-    ("t", "h"), [([1, 2], [1, 2]), ([1, 2, 3], [1, 2]), ([1, 2, 3], [1, 0, 1]), ([0, 1, 2], [1, 1, 1])]
+    ("t", "h"),
+    [([1, 2], [1, 2]), ([1, 2, 3], [1, 2]), ([1, 2, 3], [1, 0, 1]), ([0, 1, 2], [1, 1, 1])],
 )
 def test_fit_rate_refuses_what_has_no_logarithm(t, h):
     with pytest.raises(ValueError):
@@ -374,7 +383,9 @@ def test_the_matrix_gradient_error_has_the_right_order(rng):
         total[i, j] -= truth[i, j] + sigma * rng.standard_normal()
         if t in (500, 2000, 8000, 20_000):
             error = np.linalg.norm(total / t + truth / 240, 2)
-            checks.append(error / theory.matrix_gradient_error(t, shape=shape, sigma=sigma, kappa=kappa))
+            checks.append(
+                error / theory.matrix_gradient_error(t, shape=shape, sigma=sigma, kappa=kappa)
+            )
     assert max(checks) < 1.0
     assert max(checks) / min(checks) < 3.0
 

@@ -331,6 +331,9 @@ class ActiveSet:
     def combination(self, shape: Shape) -> Array:
         """Return the weighted sum of the atoms as an ndarray."""
         theta = np.zeros(shape)
+        if self._all_coordinates:
+            np.add.at(theta.reshape(-1), self._index.data, self._weights.data * self._value.data)
+            return theta
         for atom, weight in self:
             atom.add_to(theta, weight)
         return theta

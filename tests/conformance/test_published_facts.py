@@ -49,7 +49,7 @@ def test_a_minimiser_inside_the_unit_ball_is_found():
     assert result.objective == pytest.approx(0.0, abs=1e-6)
 
 
-# Worst-case analysis (PEPit): vanilla Frank-Wolfe, L = D = 1, ten steps: at most 0.0783 ------------
+# Worst-case analysis (PEPit): vanilla Frank-Wolfe, L = D = 1, ten steps: at most 0.0783 ----------
 
 WORST_AFTER_TEN = 0.0783
 UNIT_DIAMETER = {
@@ -139,7 +139,7 @@ def test_no_quadratic_that_hypothesis_finds_exceeds_the_worst_case(numbers):
     assert error <= WORST_AFTER_TEN
 
 
-# Worst-case analysis (PEPit): online Frank-Wolfe on linear losses -----------------------------------
+# Worst-case analysis (PEPit): online Frank-Wolfe on linear losses --------------------------------
 
 
 @pytest.mark.parametrize(("n", "worst"), [(2, 0.93301), (5, 2.0029), (10, 3.3306)])
@@ -175,7 +175,7 @@ def test_regularised_online_frank_wolfe_never_exceeds_its_worst_regret(n, worst,
             assert state["regret"] - best <= worst
 
 
-# Linear minimisation oracles ------------------------------------------------------------------------
+# Linear minimisation oracles ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 40])
@@ -200,7 +200,7 @@ def test_k_sparse_vertices_have_k_entries(rng):
     assert np.abs(v).sum() == pytest.approx(12.0)
 
 
-# Active-set algebra ---------------------------------------------------------------------------------
+# Active-set algebra ------------------------------------------------------------------------------
 
 
 def test_active_set_algebra():
@@ -219,7 +219,7 @@ def test_active_set_algebra():
     np.testing.assert_array_equal(half.weights, [5 / 16, 5 / 16, 3 / 8])
 
 
-# Matrix completion ----------------------------------------------------------------------------------
+# Matrix completion -------------------------------------------------------------------------------
 
 
 def test_nuclear_norm_completion_recovers_a_rank_five_matrix(rng):
@@ -236,7 +236,7 @@ def test_nuclear_norm_completion_recovers_a_rank_five_matrix(rng):
     assert singular[5:].sum() <= 0.02 * singular.sum()
 
 
-# copt's grid: gradient mappings of 20 x 16 problems ---------------------------------------------------
+# copt's grid: gradient mappings of 20 x 16 problems ----------------------------------------------
 
 
 @pytest.mark.parametrize("loss", [Square(), Logistic()], ids=str)

@@ -114,13 +114,20 @@ class OnlineAwayFrankWolfe(Learner):
                 gamma, kind = gamma_max, "drop"
                 self.objective.move(away_atom, -gamma)
                 active.drop(away)
+                self._clear_dropped()
         self._guard_drift()
         return gap, fw_gap, gamma, kind
+
+    def _clear_dropped(self) -> None:
+        """Rebuild theta from the atoms left, so that what only the dropped one held is 0."""
+        iterate = self.objective.iterate
+        assert isinstance(iterate, DenseIterate)
+        iterate.place(self.active_set.combination(iterate.shape))
 
     def _guard_drift(self) -> None:
         self._updates += 1
         iterate = self.objective.iterate
-        if self._updates % REBUILD_EVERY == 0 and isinstance(iterate, DenseIterate):
+        if self._updates % REBUILD_EVERY == 0:
             self.active_set.renormalise()
             self.objective.place(self.active_set.combination(iterate.shape))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -73,7 +74,7 @@ def run_demo(rounds: int, radius_factor: float, seed: int, out: Path) -> None:
 
 
 def _table(curves: dict[str, Curve], rounds: int) -> Table:
-    table = Table(title=f"after {rounds:,} rounds")
+    table = Table(title=f"after {rounds:,} rounds", box=SIMPLE_HEAD)
     table.add_column("", no_wrap=True)
     for column in ("h", "certificate", "nonzeros", "rate", "predicted", "time/round"):
         table.add_column(column, justify="right", no_wrap=True)

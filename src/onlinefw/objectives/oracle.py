@@ -14,6 +14,7 @@ from .._typing import Array, Direction, Shape, State
 from ..atoms import Atom
 from ..iterates import DenseIterate, LowRank
 from ..linalg import inner
+from ..sets import ConvexSet
 from .base import Objective
 
 __all__ = ["GradientOracle"]
@@ -67,6 +68,15 @@ class GradientOracle(Objective):
         self._t = 0
         self._fresh: Direction | None = None
         super().__init__(shape)
+
+    def attach(self, owner: str, constraint: ConvexSet) -> None:
+        """Claim this objective for one learner; low-rank factors need rank-one atoms."""
+        if self.low_rank and not constraint.has_rank_one_atoms:
+            raise ValueError(
+                f"low_rank=True needs a set whose atoms have rank one, and {constraint} is not; "
+                "use TraceNormBall or Spectrahedron, or low_rank=False"
+            )
+        super().attach(owner, constraint)
 
     def _new_iterate(self, shape: Shape) -> DenseIterate | LowRank:
         return LowRank(shape) if self.low_rank else DenseIterate(shape)

@@ -32,11 +32,15 @@ class ConvexSet(ABC):
         Whether 0 is in the set; if not, the first step must have length 1.
     needs_matrix : bool
         Whether the set lives among matrices only.
+    has_rank_one_atoms : bool
+        Whether its extreme points are :class:`~onlinefw.atoms.RankOne` (low-rank iterates need
+        that).
     """
 
     is_polytope: bool = False
     contains_zero: bool = True
     needs_matrix: bool = False
+    has_rank_one_atoms: bool = False
 
     @abstractmethod
     def lmo(self, direction: Direction) -> Atom:

@@ -37,6 +37,7 @@ class TraceNormBall(ConvexSet):
     radius: float
 
     needs_matrix = True
+    has_rank_one_atoms = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", positive("radius", self.radius, "TraceNormBall"))
@@ -79,6 +80,7 @@ class Spectrahedron(ConvexSet):
     trace: float = 1.0
 
     needs_matrix = True
+    has_rank_one_atoms = True
     contains_zero = False
 
     def __post_init__(self) -> None:

@@ -1,0 +1,68 @@
+"""The command line, as a newcomer meets it."""
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from onlinefw import __version__
+from onlinefw.cli.app import app
+
+runner = CliRunner()
+
+
+def test_the_demo_prints_a_table_and_writes_the_picture_it_names(tmp_path):
+    out = tmp_path / "demo.png"
+    result = runner.invoke(app, ["demo", "--rounds", "300", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    for word in ("O-FW", "O-AW", "sPG", "certificate", "rate", "predicted", "time/round"):
+        assert word in result.output
+    assert str(out) in result.output.replace("\n", "")
+    assert out.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_the_demo_works_on_the_boundary_too(tmp_path):
+    out = tmp_path / "demo.png"
+    args = ["demo", "--rounds", "200", "--radius", "0.15", "--seed", "3", "--out", str(out)]
+    assert runner.invoke(app, args).exit_code == 0
+    assert out.exists()
+
+
+@pytest.mark.parametrize(
+    "args", [["demo", "--rounds", "3"], ["demo", "--radius", "0"], ["demo", "--bogus"], ["sing"]]
+)
+def test_bad_usage_exits_with_two(args):
+    assert runner.invoke(app, args).exit_code == 2
+
+
+def test_a_missing_folder_is_named_before_anything_runs(tmp_path):
+    result = runner.invoke(app, ["demo", "--out", str(tmp_path / "nowhere" / "demo.png")])
+    assert result.exit_code == 2
+    assert "nowhere" in result.output
+    assert "create it first" in result.output
+    assert "O-FW" not in result.output
+
+
+def test_help_shows_an_example_and_version_the_version():
+    assert "ofw demo --rounds" in runner.invoke(app, ["demo", "--help"]).output
+    assert __version__ in runner.invoke(app, ["--version"]).output
+
+
+def test_without_the_extra_it_says_in_one_line_what_to_install():
+    code = "import sys; sys.modules['typer'] = None\nfrom onlinefw.cli import main\nmain()"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert result.stderr == "ofw needs typer: pip install 'onlinefw[cli]'\n"
+
+
+def test_starting_the_command_line_imports_no_heavy_library():
+    code = (
+        "import sys\n"
+        "import onlinefw.cli.app\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'numba', 'matplotlib', 'pyarrow'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stdout.strip() == "[]", result.stderr
