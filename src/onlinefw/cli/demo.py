@@ -74,7 +74,9 @@ def run_demo(rounds: int, radius_factor: float, seed: int, out: Path) -> None:
 
 
 def _table(curves: dict[str, Curve], rounds: int) -> Table:
-    table = Table(title=f"after {rounds:,} rounds", box=SIMPLE_HEAD, padding=(0, 1), collapse_padding=True)
+    table = Table(
+        title=f"after {rounds:,} rounds", box=SIMPLE_HEAD, padding=(0, 1), collapse_padding=True
+    )
     table.add_column("", no_wrap=True)
     for column in ("h", "certificate", "nonzeros", "rate", "predicted", "time/round"):
         table.add_column(column, justify="right", no_wrap=True)
