@@ -91,6 +91,19 @@ def test_dense_and_sparse_batches_may_follow_each_other(rng):
         np.testing.assert_allclose(objective.gradient(), gradient, atol=1e-12)
 
 
+def test_a_loss_that_returns_its_own_input_does_no_harm(rng):
+    class HalfSquare(Square):
+        def derivative(self, z, y):
+            return z  # as a user may write it for y = 0
+
+    objective = LinearObjective(HalfSquare())
+    X = rng.standard_normal((5, 6))
+    objective.observe(X, np.zeros(5))
+    objective.move(L1Ball(1.0).lmo(rng.standard_normal(6)), 1.0)
+    objective.gradient()
+    np.testing.assert_allclose(objective.predictions(), X @ objective.theta)
+
+
 def test_duplicate_entries_of_a_sparse_row_are_summed():
     X = sp.coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 3))
     objective = LinearObjective(Square())

@@ -94,9 +94,8 @@ class LinearObjective(Objective):
         """Return X' (w phi'(z, y)) / sum(w): one pass over the past."""
         self._needs_data()
         assert self._rows is not None and self.shape is not None
-        slopes = self.loss.derivative(self._z.data, self._y.data)
-        slopes *= self._w.data / self.total_weight
-        return self._rows.rmatvec(slopes).reshape(self.shape)
+        slopes = self.loss.derivative(self._z.data, self._y.data) * self._w.data
+        return self._rows.rmatvec(slopes / self.total_weight).reshape(self.shape)
 
     def value(self) -> float:
         """Return F_t at the current iterate, from the carried predictions."""
