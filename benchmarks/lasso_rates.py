@@ -8,10 +8,11 @@ Mean over seeds 0 to 11 of h_t, log-log slope at log-spaced rounds between 500 a
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from onlinefw import theory
 from onlinefw.datasets import make_lasso
@@ -21,6 +22,9 @@ SEEDS, T = range(12), 5000
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="replace benchmarks/lasso_rates.md")
+    options = parser.parse_args()
     lines = [
         "# Rates on the paper's synthetic LASSO",
         "",
@@ -52,9 +56,10 @@ def main():
                 f"{mean('nonzeros'):.0f} |"
             )
             print(lines[-1], flush=True)
-    if "--write" in sys.argv:
+    if options.write:
         Path(__file__).with_suffix(".md").write_text("\n".join([*lines, ""]))
 
 
 if __name__ == "__main__":
-    main()
+    with threadpool_limits(1):
+        main()

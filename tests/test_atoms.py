@@ -74,8 +74,11 @@ def test_keys_tell_vertices_apart():
 
 
 def test_a_plain_array_becomes_a_dense_atom():
-    assert as_atom([1, 2]).dot(np.array([1.0, 1.0])) == 3.0
-    assert as_atom(ATOMS[0]) is ATOMS[0]
+    assert as_atom([1, 2], (2,)).dot(np.array([1.0, 1.0])) == 3.0
+    assert as_atom(ATOMS[0], (3, 4)) is ATOMS[0]
+    for wrong in ([1, 2, 3], [1, np.nan]):
+        with pytest.raises(ValueError, match=r"vertex of shape \(2,\)"):
+            as_atom(wrong, (2,))
 
 
 def test_an_unknown_kind_in_a_state_is_refused():

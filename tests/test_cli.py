@@ -1,5 +1,6 @@
 """The command line, as a newcomer meets it."""
 
+import os
 import subprocess
 import sys
 
@@ -30,18 +31,71 @@ def test_the_demo_works_on_the_boundary_too(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "args", [["demo", "--rounds", "3"], ["demo", "--radius", "0"], ["demo", "--bogus"], ["sing"]]
+    "args",
+    [
+        ["demo", "--rounds", "3"],
+        ["demo", "--radius", "0"],
+        ["demo", "--radius", "inf"],
+        ["demo", "--bogus"],
+        ["sing"],
+    ],
 )
 def test_bad_usage_exits_with_two(args):
     assert runner.invoke(app, args).exit_code == 2
 
 
-def test_a_missing_folder_is_named_before_anything_runs(tmp_path):
-    result = runner.invoke(app, ["demo", "--out", str(tmp_path / "nowhere" / "demo.png")])
+@pytest.mark.parametrize(
+    ("out", "words"),
+    [
+        ("nowhere/demo.png", "nowhere does not exist; create it first"),
+        ("demo.xyz", "ends in .png, .pdf, .svg"),
+        ("demo", "ends in .png, .pdf, .svg"),
+        (".", "ends in"),
+        ("folder.png", "choose another place"),
+    ],
+)
+def test_a_picture_that_cannot_be_written_is_refused_in_one_line_before_the_work(
+    tmp_path, monkeypatch, out, words
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.png").mkdir()
+    result = runner.invoke(app, ["demo", "--out", out])
     assert result.exit_code == 2
-    assert "nowhere" in result.output
-    assert "create it first" in result.output
-    assert "O-FW" not in result.output
+    assert words in result.output
+    assert result.output.count("\n") == 1
+    assert "Traceback" not in result.output
+
+
+def test_ctrl_c_says_that_it_stopped(tmp_path, monkeypatch):
+    from onlinefw.cli import demo
+
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "run_online_lasso", interrupted)
+    result = runner.invoke(app, ["demo", "--out", str(tmp_path / "demo.png")])
+    assert result.exit_code == 1
+    assert "stopped; no picture was written" in result.output
+
+
+def test_a_plain_ascii_terminal_is_enough(tmp_path):
+    command = "from onlinefw.cli import main; main()"
+    result = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            command,
+            "demo",
+            "--rounds",
+            "100",
+            "--out",
+            str(tmp_path / "d.png"),
+        ],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert result.returncode == 0, result.stderr
+    result.stdout.decode("ascii")
 
 
 def test_help_shows_an_example_and_version_the_version():

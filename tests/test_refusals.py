@@ -95,6 +95,23 @@ REFUSED = {
         ),
         ["low_rank=True", "Birkhoff", "TraceNormBall"],
     ),
+    "a set in the place of the objective": (
+        lambda: ofw.OnlineFrankWolfe(L1Ball(1.0), vector()),
+        ["objective", "L1Ball(radius=1.0)"],
+    ),
+    "a number as a set": (lambda: ofw.OnlineFrankWolfe(vector(), 4.0), ["constraint", "4.0"]),
+    "the class of a set": (
+        lambda: ofw.OnlineFrankWolfe(vector(), L1Ball),
+        ["constraint is the class L1Ball", "L1Ball(...)"],
+    ),
+    "the class of a step rule": (
+        lambda: ofw.OnlineFrankWolfe(vector(), L1Ball(1.0), step=Harmonic),
+        ["step is the class Harmonic", "Harmonic(...)"],
+    ),
+    "the class of a loss": (
+        lambda: LinearObjective(Square),
+        ["loss is the class Square", "Square(...)"],
+    ),
     "no inner steps": (
         lambda: ofw.OnlineFrankWolfe(vector(), L1Ball(1.0), inner_steps=0),
         ["inner_steps", "0"],

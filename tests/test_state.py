@@ -233,6 +233,21 @@ def test_the_state_of_another_class_is_refused():
         ofw.OnlineAwayFrankWolfe.from_state(learner.state_dict())
 
 
+def test_what_is_no_whole_state_is_refused():
+    learner = ofw.OnlineFrankWolfe(RunningLeastSquares(3), Box(-1.0, 1.0))
+    state = learner.state_dict()
+    del state["objective"]
+    for broken in ({}, [], state):
+        with pytest.raises(ValueError, match=r"state_dict\(\)"):
+            ofw.OnlineFrankWolfe.from_state(broken)
+
+
+def test_a_misspelt_part_is_named():
+    learner = ofw.OnlineFrankWolfe(GradientOracle(my_step, 4), L1Ball(1.0))
+    with pytest.raises(ValueError, match="'fun'; the parts are"):
+        ofw.OnlineFrankWolfe.from_state(learner.state_dict(), fun=my_step)
+
+
 def test_unknown_names_in_a_state_are_refused_and_nothing_is_imported():
     learner = ofw.OnlineFrankWolfe(LinearObjective(Square(), n_features=2), L1Ball(1.0))
     state = learner.state_dict()

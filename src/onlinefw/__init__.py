@@ -4,12 +4,13 @@
 
     objective = ofw.objectives.LinearObjective(ofw.losses.Logistic())
     learner = ofw.OnlineFrankWolfe(objective, ofw.sets.L1Ball(10.0))
-    round = learner.observe(X, y)     # one batch, one cheap step
+    round = learner.observe(X, y)     # one batch, one step, one pass over the past
     learner.theta, learner.certificate()
+    X_new @ learner.theta             # predictions; there is no intercept
 
 Modules: ``losses``, ``sets``, ``steps``, ``objectives``, ``baselines``, ``theory``,
-``datasets``, ``iterates``, ``atoms``. They are loaded when first used, so that importing the
-package (and starting the command line) is quick.
+``datasets``, ``iterates``, ``atoms``, ``plots``. They are loaded when first used, so that
+importing the package (and starting the command line) is quick.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import numpy as np
 from . import losses, sets, steps
 from ._typing import State
 
-__all__ = ["describe", "rebuild"]
+__all__ = ["check_state", "describe", "rebuild"]
 
 _MODULES = (losses, sets, steps)
 
@@ -53,6 +53,19 @@ def rebuild(description: State | float | None, role: str, given: Any = None) -> 
     if cls is None:
         raise ValueError(f"unknown {role} {description['part']!r} in the state")
     return cls(**{name: _decode(v, role) for name, v in description.items() if name != "part"})
+
+
+def check_state(state: Any, *names: str) -> None:
+    """Refuse what is not a state, or one with something missing, before anything is built."""
+    if not isinstance(state, dict):
+        raise ValueError(
+            f"a state is the dict that state_dict() returned, got {type(state).__name__}"
+        )
+    missing = [name for name in names if name not in state]
+    if missing:
+        raise ValueError(
+            f"this is not a whole state: {missing[0]!r} is missing; pass what state_dict() returned"
+        )
 
 
 def _encode(value: Any) -> Any:

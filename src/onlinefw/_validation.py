@@ -9,7 +9,20 @@ from scipy import sparse
 
 from ._typing import Array, Shape
 
-__all__ = ["check_rows", "check_targets", "check_weights"]
+__all__ = ["check_part", "check_rows", "check_targets", "check_weights"]
+
+#: Larger values overflow when they are squared.
+TOO_LARGE = 1e150
+
+
+def check_part(name: str, part: Any, wanted: type, example: str) -> None:
+    """Refuse a class where an object was wanted, or an object of another kind."""
+    if isinstance(part, type):
+        raise ValueError(
+            f"{name} is the class {part.__name__}: pass an object, {part.__name__}(...)"
+        )
+    if not isinstance(part, wanted):
+        raise ValueError(f"{name} must be a {wanted.__name__} such as {example}, got {part!r}")
 
 
 def check_rows(X: Any, shape: Shape | None) -> Any:
@@ -19,13 +32,7 @@ def check_rows(X: Any, shape: Shape | None) -> Any:
     """
     if X is None:
         raise ValueError("X is missing: call observe(X, y) with the new rows and their targets")
-    if sparse.issparse(X):
-        X = _check_sparse(X)
-    else:
-        try:
-            X = np.asarray(X, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"X must be numeric: {error}") from None
+    X = _check_sparse(X) if sparse.issparse(X) else _numeric("X", X)
     if X.ndim < 2:
         raise ValueError(
             f"X must have one row per observation, got shape {X.shape}; "
@@ -33,23 +40,44 @@ def check_rows(X: Any, shape: Shape | None) -> Any:
         )
     if X.shape[0] == 0:
         raise ValueError(f"the batch is empty (X has shape {X.shape}); pass at least one row")
-    if shape is not None and X.shape[1:] not in (tuple(shape), (int(np.prod(shape)),)):
-        wanted = " or ".join(
-            f"(B, {', '.join(map(str, s))})" for s in {tuple(shape), (int(np.prod(shape)),)}
-        )
-        raise ValueError(f"X must have shape {wanted}, got {X.shape}")
     if shape is None and X.ndim > 2:
         raise ValueError(
             f"X has matrix-shaped rows {X.shape[1:]}; tell the objective with "
             f"shape={tuple(X.shape[1:])}"
         )
-    values = X.data if sparse.issparse(X) else X
-    if not np.isfinite(values).all():
-        place = _first_bad(X)
+    if shape is not None and X.shape[1:] not in (tuple(shape), (int(np.prod(shape)),)):
         raise ValueError(
-            f"X has {place[1]} in row {place[0]}; remove that row or fill in the value"
+            f"X has rows of shape {X.shape[1:]}, but theta has shape {tuple(shape)} (as declared "
+            "or as in the first batch); every batch must have the same features"
         )
+    values = X.data if sparse.issparse(X) else X
+    if not _moderate(values):
+        row, column, value = _first_bad(X)
+        raise ValueError(f"X has {value:g} in row {row}, column {column}; {_remedy(value)}")
     return X if sparse.issparse(X) else X.reshape(X.shape[0], -1)
+
+
+def _numeric(name: str, values: Any) -> Array:
+    array = np.asarray(values)
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} must be real, got complex numbers; take .real if that is meant")
+    try:
+        return array.astype(float, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be numeric: {error}; map text to numbers and fill missing values first"
+        ) from None
+
+
+def _moderate(values: Array) -> bool:
+    """Whether all values are finite and small enough to be squared (NaN compares as False)."""
+    return values.size == 0 or bool(max(values.max(), -values.min()) <= TOO_LARGE)
+
+
+def _remedy(value: float) -> str:
+    if np.isfinite(value):
+        return "its square overflows: rescale the data"
+    return "remove that row or fill in the value"
 
 
 def _check_sparse(X: Any) -> Any:
@@ -64,28 +92,24 @@ def _check_sparse(X: Any) -> Any:
     return X
 
 
-def _first_bad(X: Any) -> tuple[int, float]:
-    if sparse.issparse(X):
-        coo = X.tocoo()
-        k = int(np.flatnonzero(~np.isfinite(coo.data))[0])
-        return int(coo.coords[0][k]), float(coo.data[k])
-    row, *_ = (int(i) for i in np.argwhere(~np.isfinite(X))[0])
-    bad = X[row].reshape(-1)
-    return row, float(bad[~np.isfinite(bad)][0])
+def _first_bad(X: Any) -> tuple[int, int, float]:
+    coo = sparse.coo_array(X if X.ndim == 2 else X.reshape(X.shape[0], -1))
+    k = int(np.flatnonzero(~(np.abs(coo.data) <= TOO_LARGE))[0])
+    return int(coo.coords[0][k]), int(coo.coords[1][k]), float(coo.data[k])
 
 
 def _check_column(name: str, values: Any, n_rows: int) -> Array:
-    try:
-        values = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numeric: {error}") from None
+    values = _numeric(name, values)
     if values.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, got shape {values.shape}; use ravel()")
+        hint = "; use ravel()" if values.ndim > 1 and values.size == n_rows else ""
+        raise ValueError(f"{name} must have one value per row, got shape {values.shape}{hint}")
     if values.size != n_rows:
-        raise ValueError(f"X has {n_rows} rows but {name} has {values.size} values")
-    if not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ValueError(f"{name} has {values[row]} in row {row}; remove that row")
+        raise ValueError(
+            f"X has {n_rows} rows but {name} has {values.size} values; each row needs its own"
+        )
+    if not _moderate(values):
+        row = int(np.flatnonzero(~(np.abs(values) <= TOO_LARGE))[0])
+        raise ValueError(f"{name} has {values[row]:g} in row {row}; {_remedy(values[row])}")
     return values
 
 

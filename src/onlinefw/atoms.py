@@ -250,9 +250,14 @@ class DenseAtom(Atom):
         return f"DenseAtom(shape={self.shape})"
 
 
-def as_atom(vertex: Any) -> Atom:
+def as_atom(vertex: Any, shape: Shape) -> Atom:
     """Return the vertex itself if it is an atom, else a :class:`DenseAtom` around its array."""
-    return vertex if isinstance(vertex, Atom) else DenseAtom(np.asarray(vertex, dtype=float))
+    if isinstance(vertex, Atom):
+        return vertex
+    array = np.asarray(vertex, dtype=float)
+    if array.shape != tuple(shape) or not np.isfinite(array).all():
+        raise ValueError(f"lmo must return a finite vertex of shape {tuple(shape)}, got {array!r}")
+    return DenseAtom(array)
 
 
 def atom_from_state(state: State) -> Atom:

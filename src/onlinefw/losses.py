@@ -62,6 +62,9 @@ class Loss(ABC):
     def second_derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return d^2 phi / dz^2."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     def check_targets(self, y: Array) -> None:  # noqa: B027 (any finite target is allowed)
         """Raise ``ValueError`` if a value of y is not one this loss is defined for."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
-from .._state import describe, rebuild
+from .._state import check_state, describe, rebuild
 from .._typing import Array, State
+from .._validation import check_part
 from ..atoms import as_atom
 from ..iterates import LowRank
 from ..objectives import GradientOracle, LinearObjective, Objective, RunningLeastSquares
@@ -35,6 +36,8 @@ class Learner(ABC):
             raise ValueError(
                 f"inner_steps must be a whole number of at least 1, got {inner_steps!r}"
             )
+        check_part("objective", objective, Objective, "LinearObjective(Square())")
+        check_part("constraint", constraint, ConvexSet, "L1Ball(1.0)")
         self.objective, self.constraint, self.step = objective, constraint, step
         self.inner_steps = int(inner_steps)
         self.t = 0
@@ -83,7 +86,7 @@ class Learner(ABC):
         For a convex loss, F_t(theta) - min F_t over the set is at most this number.
         """
         gradient = self.objective.gradient()
-        atom = as_atom(self.constraint.lmo(gradient))
+        atom = as_atom(self.constraint.lmo(gradient), gradient.shape)
         return self.objective.iterate.dot(gradient) - atom.dot(gradient)
 
     def state_dict(self) -> State:
@@ -110,6 +113,9 @@ class Learner(ABC):
             Parts of your own, which a state cannot hold: ``loss``, ``constraint``, ``step``,
             ``fn`` and ``value`` (of a ``GradientOracle``), or a whole ``objective``.
         """
+        check_state(
+            state, "learner", "t", "n_steps", "inner_steps", "step", "constraint", "objective"
+        )
         if state["learner"] != cls.__name__:
             raise ValueError(
                 f"this is the state of a {state['learner']}, not of a {cls.__name__}: "
@@ -129,6 +135,13 @@ class Learner(ABC):
 def _rebuild_objective(state: State, objective: Objective | None = None, **parts: Any) -> Objective:
     if objective is not None:
         return objective
+    check_state(state, "objective", "shape", "iterate")
+    unknown = set(parts) - {"loss", "fn", "value"}
+    if unknown:
+        raise ValueError(
+            f"from_state does not know the part {sorted(unknown)[0]!r}; the parts are constraint, "
+            "step, loss, fn, value and objective"
+        )
     if state["objective"] not in _OBJECTIVES:
         raise ValueError(
             f"this state was saved with an objective of your own ({state['objective']}): "
@@ -139,6 +152,8 @@ def _rebuild_objective(state: State, objective: Objective | None = None, **parts
 
 def check_open_loop(step: Any, owner: str) -> None:
     """Refuse step rules that are not functions of the step counter."""
+    if isinstance(step, type):
+        raise ValueError(f"step is the class {step.__name__}: pass an object, {step.__name__}(...)")
     if isinstance(step, (LineSearch, ShortStep)):
         raise ValueError(
             f"{owner} takes a step rule of the step counter such as Harmonic(2); {step} looks at "

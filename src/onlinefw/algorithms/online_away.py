@@ -39,6 +39,15 @@ class OnlineAwayFrankWolfe(Learner):
         How often lines 4-15 are repeated per batch without new data; each advances the counter,
         except for drop steps.
 
+    Attributes
+    ----------
+    theta : ndarray or LowRank
+        The current model, read-only; predictions are ``X @ theta`` (there is no intercept).
+    t, n_steps : int
+        Rounds played, and the step counter.
+    active_set : ActiveSet
+        The active vertices (``atoms``) and their ``weights``, which sum to 1.
+
     Notes
     -----
     Line 9 compares gamma_max with the step at n_{t-1}, as printed. The proof of the drop lemma
@@ -85,7 +94,7 @@ class OnlineAwayFrankWolfe(Learner):
     def _update(self) -> tuple[float, float, float, str]:
         active, gradient = self.active_set, self.objective.gradient()
         # Line 4: both linear optimisations, over C and over the active atoms
-        fw_atom = as_atom(self.constraint.lmo(gradient))
+        fw_atom = as_atom(self.constraint.lmo(gradient), gradient.shape)
         fw_score = fw_atom.dot(gradient)
         scores = active.scores(gradient)
         here = active.dot(scores)  # <theta_t, grad F_t>

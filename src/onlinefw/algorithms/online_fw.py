@@ -28,6 +28,13 @@ class OnlineFrankWolfe(Learner):
     inner_steps : int
         How often lines 4-5 are repeated per batch without new data; each advances the counter.
 
+    Attributes
+    ----------
+    theta : ndarray or LowRank
+        The current model, read-only; predictions are ``X @ theta`` (there is no intercept).
+    t, n_steps : int
+        Rounds played, and the step counter.
+
     Examples
     --------
     >>> import numpy as np, onlinefw as ofw
@@ -61,7 +68,7 @@ class OnlineFrankWolfe(Learner):
     def _update(self) -> tuple[float, float, float, str]:
         gradient = self.objective.gradient()
         # Line 4: a_t <- argmin over C of <a, grad F_t(theta_t)>
-        atom = as_atom(self.constraint.lmo(gradient))
+        atom = as_atom(self.constraint.lmo(gradient), gradient.shape)
         gap = self.objective.iterate.dot(gradient) - atom.dot(gradient)
         # Line 5: theta_{t+1} <- theta_t + gamma_t (a_t - theta_t)
         self.n_steps += 1

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 from .._typing import Direction
+from .._validation import check_part
 from ..atoms import Atom, as_atom
 from ..iterates import ActiveSet, DenseIterate, LowRank
 from ..linalg import frobenius_norm
@@ -92,6 +93,7 @@ def batch_away_frank_wolfe(
     >>> result.theta.round(6) + 0.0, len(result.active_set)
     (array([ 0.7, -0.3,  0. ]), 2)
     """
+    check_part("constraint", constraint, ConvexSet, "L1Ball(1.0)")
     if not constraint.is_polytope:
         raise ValueError(
             f"batch_away_frank_wolfe needs a polytope, and {constraint} is not one; "
@@ -112,6 +114,8 @@ class _Batch:
     ) -> None:
         if not isinstance(step, (LineSearch, ShortStep)) and not callable(step):
             raise ValueError(f"{name} takes LineSearch(), ShortStep(L) or a rule, got {step!r}")
+        check_part("objective", objective, Objective, "LinearObjective(Square())")
+        check_part("constraint", constraint, ConvexSet, "L1Ball(1.0)")
         objective.gradient()  # refuses an objective without data before it is claimed
         self.objective, self.constraint, self.step = objective, constraint, step
         objective.attach(name, constraint)
@@ -128,10 +132,11 @@ class _Batch:
         history: dict[str, list[float]] = {"objective": [], "gap": [], "step_size": []}
         message = f"the duality gap did not reach tol={tol:g} in max_iter={max_iter} steps"
         try:
-            self._move(as_atom(self.constraint.lmo(objective.gradient())), 1.0)
+            gradient = objective.gradient()
+            self._move(as_atom(self.constraint.lmo(gradient), gradient.shape), 1.0)
             while True:
                 gradient = objective.gradient()
-                atom = as_atom(self.constraint.lmo(gradient))
+                atom = as_atom(self.constraint.lmo(gradient), gradient.shape)
                 gap = objective.iterate.dot(gradient) - atom.dot(gradient)
                 history["objective"].append(objective.value())
                 history["gap"].append(gap)

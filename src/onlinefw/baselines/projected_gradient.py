@@ -78,7 +78,7 @@ class _ProjectedGradient(Learner):
         return gap, gap, eta, "pg"
 
     def _gap(self, gradient: Array) -> float:
-        atom = as_atom(self.constraint.lmo(gradient))
+        atom = as_atom(self.constraint.lmo(gradient), gradient.shape)
         return self.objective.iterate.dot(gradient) - atom.dot(gradient)
 
     def state_dict(self) -> State:

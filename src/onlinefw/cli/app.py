@@ -43,12 +43,14 @@ def demo(
     rounds: Annotated[int, typer.Option(min=100, help="Rounds to stream.")] = 5000,
     radius: Annotated[
         float,
-        typer.Option(min=0.01, help="Radius of the l1 ball, as a multiple of the true l1 norm."),
+        typer.Option(
+            min=0.01, max=100.0, help="Radius of the l1 ball, as a multiple of the true l1 norm."
+        ),
     ] = 1.1,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the data.")] = 0,
     out: Annotated[Path, typer.Option(help="Where to write the picture.")] = Path("ofw-demo.png"),
 ) -> None:
-    """Stream the paper's online LASSO through O-FW, O-AW and a projected gradient."""
+    """Stream the paper's online LASSO through O-FW, O-AW and stochastic projected gradient."""
     from .demo import run_demo
 
     run_demo(rounds, radius, seed, out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
 from ..datasets import make_lasso
 from ..experiments.online_lasso import (
@@ -25,13 +27,35 @@ __all__ = ["run_demo"]
 
 #: The paper's log t / t for both algorithms; a fixed step stalls at the noise.
 PREDICTED = {"O-FW": "-1", "O-AW": "-1", "sPG": "0"}
+SUFFIXES = (".png", ".pdf", ".svg")
 
 
 def run_demo(rounds: int, radius_factor: float, seed: int, out: Path) -> None:
     """Run the three learners, print a table, write one picture."""
-    if not out.parent.is_dir():
-        typer.echo(f"ofw demo: the folder {out.parent} does not exist; create it first", err=True)
+    _check_picture(out)
+    try:
+        with threadpool_limits(1):  # the matrices are small: a second thread only waits
+            _run(rounds, radius_factor, seed, out)
+    except KeyboardInterrupt:
+        typer.echo("ofw demo: stopped; no picture was written", err=True)
+        raise typer.Exit(1) from None
+
+
+def _check_picture(out: Path) -> None:
+    """Refuse a picture that could not be written, before the work and not after it."""
+    problem = None
+    if out.suffix.lower() not in SUFFIXES:
+        problem = f"cannot draw {str(out)!r}: name a file that ends in {', '.join(SUFFIXES)}"
+    elif not out.parent.is_dir():
+        problem = f"the folder {out.parent} does not exist; create it first"
+    elif not os.access(out if out.exists() else out.parent, os.W_OK) or out.is_dir():
+        problem = f"cannot write {out}; choose another place with --out"
+    if problem is not None:
+        typer.echo(f"ofw demo: {problem}", err=True)
         raise typer.Exit(2)
+
+
+def _run(rounds: int, radius_factor: float, seed: int, out: Path) -> None:
     console = Console()
     problem = make_lasso(seed=seed)
     radius = radius_factor * float(np.abs(problem.theta).sum())
@@ -62,10 +86,10 @@ def run_demo(rounds: int, radius_factor: float, seed: int, out: Path) -> None:
             )
     console.print(_table(curves, rounds))
     console.print(
-        "h: distance of the expected loss from its minimum (needs the truth). certificate: the "
-        "duality gap on the data seen (the learner knows it). rate: log-log slope of h over the "
-        "last nine tenths of the rounds, one seed. The problem is not strongly convex, so of the "
-        "theorems only the slow bound has all its constants here; it is drawn.",
+        "h: how far the expected loss is from its minimum (to know it takes the truth). "
+        "certificate: an upper bound on the same distance for the mean loss of the data seen, "
+        "which the learner computes by itself. rate: log-log slope of h from a tenth of the rounds "
+        "on (one seed). sPG: stochastic projected gradient with its usual fixed step.",
         style="dim",
     )
     t = next(iter(curves.values())).t
@@ -87,8 +111,8 @@ def _table(curves: dict[str, Curve], rounds: int) -> Table:
             f"{curve.final_h:.3g}",
             f"{curve.final_certificate:.3g}",
             str(curve.nonzeros),
-            f"{rate.slope:+.2f} ± {(rate.high - rate.low) / 2:.2f}",
+            f"{rate.slope:+.2f} +- {(rate.high - rate.low) / 2:.2f}",
             PREDICTED[label],
-            f"{curve.seconds_per_round * 1e6:,.0f} µs",
+            f"{curve.seconds_per_round * 1e6:,.0f} us",
         )
     return table

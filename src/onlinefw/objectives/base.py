@@ -80,8 +80,8 @@ class Objective(ABC):
             )
         if self.shape is not None:
             constraint.check_shape(self.shape)
-        elif constraint.needs_matrix:
-            constraint.check_shape(("n_features",))  # type: ignore[arg-type]
+        elif constraint.needs_matrix:  # rows of unknown length are vectors for certain
+            constraint.check_shape(())
         self._constraint, self._owner = constraint, owner
 
     def release(self) -> None:

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 from .._growing import GrowingArray
 from .._state import describe, rebuild
 from .._typing import Array, Shape, State
-from .._validation import check_rows, check_targets, check_weights
+from .._validation import check_part, check_rows, check_targets, check_weights
 from ..atoms import Atom
 from ..linalg import top_singular_pair
 from ..losses import Loss
@@ -54,11 +54,12 @@ class LinearObjective(Objective):
     def __init__(
         self, loss: Loss, *, n_features: int | None = None, shape: Shape | None = None
     ) -> None:
+        check_part("loss", loss, Loss, "Square()")
         if n_features is not None and shape is not None:
             raise ValueError("LinearObjective takes n_features or shape, not both")
         if n_features is not None and n_features < 1:
             raise ValueError(f"n_features must be at least 1, got {n_features}")
-        if shape is not None and (len(shape) != 2 or min(shape) < 1):
+        if shape is not None and (np.shape(shape) != (2,) or min(shape) < 1):
             raise ValueError(f"shape must be (m1, m2) with positive sides, got {shape}")
         super().__init__(shape if n_features is None else (int(n_features),))
         self.loss = loss

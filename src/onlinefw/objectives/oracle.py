@@ -29,7 +29,8 @@ class GradientOracle(Objective):
     ----------
     fn : callable
         ``fn(theta, t)`` returns the gradient at theta in round t = 1, 2, ...: an ndarray, a sparse
-        matrix, or (spectral sets) a LinearOperator of the same shape as theta.
+        matrix, or (spectral sets) a LinearOperator of the same shape as theta. In round 1 theta
+        is 0, whether or not the set contains 0.
     shape : int or tuple of int
         The shape of theta.
     value : callable, optional
@@ -110,7 +111,8 @@ class GradientOracle(Objective):
                 f"{self.shape}; they must agree"
             )
         if not structured and not _is_finite(gradient):
-            raise ValueError(f"fn returned a gradient with NaN or infinity in round {t}")
+            start = " (where theta is still 0)" if t == 1 else ""
+            raise ValueError(f"fn returned a gradient with NaN or infinity in round {t}{start}")
         return gradient
 
     def value(self) -> float:

@@ -21,7 +21,8 @@ def plot_convergence(curves: Mapping[str, Curve], bound: tuple[Array, Array] | N
     Parameters
     ----------
     curves : mapping of label to Curve
-        What was measured.
+        What was measured: any objects with arrays ``t``, ``h`` and ``gap``, such as those that
+        :func:`onlinefw.experiments.online_lasso.run_online_lasso` returns.
     bound : (t, values), optional
         A theoretical bound on h_t, drawn dashed.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -42,6 +43,9 @@ class ConvexSet(ABC):
     needs_matrix: bool = False
     has_rank_one_atoms: bool = False
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     @abstractmethod
     def lmo(self, direction: Direction) -> Atom:
         """Return an extreme point that minimises <atom, direction>."""
@@ -50,7 +54,8 @@ class ConvexSet(ABC):
         """Return the Euclidean projection of a point onto the set."""
         raise ValueError(
             f"{self} has no practical exact projection; use a projection-free method "
-            "(OnlineFrankWolfe, OnlineAwayFrankWolfe, batch_frank_wolfe)"
+            "(OnlineFrankWolfe, OnlineAwayFrankWolfe, batch_frank_wolfe), or define project() if "
+            "the set is your own"
         )
 
     def contains(self, point: Any, tol: float = 1e-9) -> bool:
@@ -96,21 +101,18 @@ class ConvexSet(ABC):
     def check_shape(self, shape: Shape) -> None:
         """Raise ``ValueError`` if points of this shape cannot be in the set."""
         if self.needs_matrix and len(shape) != 2:
+            size = f" of shape {shape}" if shape else ""
             raise ValueError(
-                f"{self} is a set of matrices, but the objective has vectors of shape {shape}; "
+                f"{self} is a set of matrices, but the objective has vectors{size}; "
                 "give the objective shape=(m1, m2), or use a set of vectors such as L1Ball"
             )
 
 
 def positive(name: str, value: float, owner: str) -> float:
     """Return the value as a float, or refuse it if it is not a positive finite number."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not (np.isfinite(number) and number > 0):
+    if not isinstance(value, Real) or not (np.isfinite(value) and value > 0):
         raise ValueError(f"{owner} needs a positive finite {name}, got {value!r}")
-    return number
+    return float(value)
 
 
 def as_array(direction: Direction, owner: ConvexSet) -> Array:
