@@ -3,6 +3,7 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import onlinefw as ofw
 from onlinefw.baselines import (
@@ -13,7 +14,7 @@ from onlinefw.baselines import (
 )
 from onlinefw.losses import Logistic, Poisson, Sigmoid, Square
 from onlinefw.objectives import GradientOracle, LinearObjective, RunningLeastSquares
-from onlinefw.sets import Birkhoff, L1Ball, L2Ball, Simplex, TraceNormBall
+from onlinefw.sets import Birkhoff, L1Ball, L2Ball, Polytope, Product, Simplex, TraceNormBall
 from onlinefw.steps import Harmonic, LineSearch, ShortStep
 
 from .test_online_fw import stream
@@ -89,6 +90,26 @@ def test_projected_gradient_on_matrices(rng):
         ),
         (lambda: OnlineProjectedGradient(LinearObjective(Poisson()), L1Ball(1.0)), "not smooth"),
         (lambda: OnlineProjectedGradient(RunningLeastSquares(4), L1Ball(1.0), step=-1.0), "-1.0"),
+        (lambda: OnlineProjectedGradient(RunningLeastSquares(4), L1Ball(1.0), step="a"), "'a'"),
+        (lambda: OnlineProjectedGradient(RunningLeastSquares(4), L1Ball(1.0), step=np.inf), "inf"),
+        (
+            lambda: OnlineProjectedGradient(RunningLeastSquares(4), L1Ball(1.0), step=LineSearch()),
+            "LineSearch",
+        ),
+        (
+            lambda: OnlineProjectedGradient(
+                RunningLeastSquares(4), Product([(Polytope(np.eye(2)), 2), (L1Ball(1.0), 2)])
+            ),
+            "needs a projection",
+        ),
+        (
+            lambda: OnlineProjectedGradient(
+                GradientOracle(lambda th, t: th, (3, 3), low_rank=True),
+                TraceNormBall(1.0),
+                step=0.1,
+            ),
+            "low_rank=False",
+        ),
     ],
 )
 def test_projected_gradient_refuses_what_it_cannot_use(make, words):
@@ -167,6 +188,56 @@ def test_the_callback_sees_every_step_and_can_stop(rng):
     result = batch_frank_wolfe(observed(Square(), X, y), L1Ball(0.5), tol=0.0, callback=callback)
     assert seen == [1, 2, 3, 4, 5]
     assert "callback" in result.message
+    assert result.nit == 5
+
+
+@pytest.mark.parametrize("solver", [batch_frank_wolfe, batch_away_frank_wolfe])
+def test_every_result_speaks_of_its_own_theta(solver, rng):
+    X, y = rng.standard_normal((30, 4)), rng.standard_normal(30)
+    results = []
+
+    def callback(intermediate):
+        results.append(intermediate)
+        if len(results) == 6:
+            raise StopIteration
+
+    results.append(solver(observed(Square(), X, y), L1Ball(0.5), tol=0.0, callback=callback))
+    for result in results:
+        residual = X @ result.theta - y
+        gradient = X.T @ residual / 30
+        assert result.objective == pytest.approx(np.mean(residual**2) / 2)
+        assert result.gap == pytest.approx(gradient @ result.theta + 0.5 * np.abs(gradient).max())
+        if solver is batch_away_frank_wolfe:
+            combined = result.active_set.combination((4,))
+            np.testing.assert_allclose(combined, result.theta, atol=1e-12)
+
+
+def test_a_steep_loss_is_approached_from_zero(rng):
+    """A full first step to a vertex of a large ball would overflow exp(z)."""
+    X, y = rng.standard_normal((50, 3)), rng.poisson(2.0, 50)
+    result = batch_frank_wolfe(observed(Poisson(), X, y), L1Ball(1000.0), max_iter=50)
+    assert np.isfinite(result.objective)
+    assert np.all(np.diff(result.history["objective"]) <= 1e-9)
+
+
+def test_the_largest_smoothness_seen_is_kept(rng):
+    learner = StochasticProjectedGradient(RunningLeastSquares(3), L1Ball(1.0))
+    X = rng.standard_normal((10, 3))
+    first = learner.observe(10 * X, np.ones(10)).step_size
+    assert learner.observe(X, np.ones(10)).step_size == first  # not a longer one
+    assert learner.observe(X, np.ones(10)).step_size == first
+
+
+def test_an_oracle_may_answer_with_lists_and_sparse_matrices():
+    target = np.array([[0.5, 0.2], [0.3, 0.1]])
+    for kind in (np.asarray, sp.csr_array, np.ndarray.tolist):
+        objective = GradientOracle(lambda theta, t, kind=kind: kind(theta - target), (2, 2))
+        result = batch_frank_wolfe(objective, L1Ball(2.0), max_iter=300)
+        np.testing.assert_allclose(result.theta, target, atol=0.02)
+        oracle = GradientOracle(lambda theta, t, kind=kind: kind(theta - target), (2, 2))
+        learner = OnlineProjectedGradient(oracle, L1Ball(2.0), step=1.0)
+        learner.observe()
+        np.testing.assert_allclose(learner.theta, target)
 
 
 def test_one_objective_serves_several_batch_solvers_one_after_the_other(rng):

@@ -39,6 +39,16 @@ def test_low_rank_memory_is_bounded(rng):
     assert theta.n_atoms <= 4
 
 
+def test_a_limit_below_the_rank_loses_nothing(rng):
+    theta, dense = LowRank((8, 9), max_atoms=3), np.zeros((8, 9))
+    for t in range(1, 40):
+        atom = random_rank_one(rng, (8, 9))
+        theta.move(atom, 2 / (t + 1))
+        dense += 2 / (t + 1) * (atom.dense() - dense)
+    np.testing.assert_allclose(theta.dense(), dense, atol=1e-11)
+    assert theta.squared_norm() == pytest.approx(np.sum(dense**2))
+
+
 def test_a_full_step_leaves_only_the_atom(rng):
     theta = LowRank((6, 9))
     theta.move(random_rank_one(rng), 0.5)

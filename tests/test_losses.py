@@ -78,6 +78,14 @@ def test_real_targets_of_any_size_never_give_nan(z, y):
 
 
 @every_loss
+@pytest.mark.parametrize("z", [np.inf, -np.inf])
+def test_infinite_predictions_never_give_nan(loss, z):
+    for y in TARGETS[loss]:
+        for function in (loss.value, loss.derivative):
+            assert not np.isnan(function(z, y))
+
+
+@every_loss
 def test_a_function_returns_the_broadcast_shape(loss):
     y = TARGETS[loss][0]
     for function in (loss.value, loss.derivative, loss.second_derivative):

@@ -158,6 +158,46 @@ def test_many_moves_do_not_drift(make, rng):
     np.testing.assert_allclose(objective.gradient(), expected, atol=1e-11)
 
 
+def test_refreshing_repairs_what_has_drifted(rng, monkeypatch):
+    monkeypatch.setattr("onlinefw.objectives.linear.REFRESH_EVERY", 10)
+    monkeypatch.setattr("onlinefw.objectives.least_squares.REFRESH_EVERY", 10)
+    X, y = rng.standard_normal((20, 6)), rng.standard_normal(20)
+    for objective in (LinearObjective(Square()), RunningLeastSquares(6)):
+        objective.observe(X, y)
+        carried = objective._z.data if hasattr(objective, "_z") else objective._H_theta
+        carried += 1.0
+        for _ in range(10):
+            objective.move(L1Ball(1.0).lmo(rng.standard_normal(6)), 0.01)
+        expected = X.T @ (X @ objective.theta - y) / 20
+        np.testing.assert_allclose(objective.gradient(), expected, atol=1e-13)
+
+
+def test_single_precision_rows_are_summed_in_double_precision(rng):
+    X = rng.standard_normal((50, 4)).astype(np.float32)
+    dense, sparse = RunningLeastSquares(4), RunningLeastSquares(4)
+    dense.observe(X, np.ones(50))
+    sparse.observe(sp.csr_array(X), np.ones(50))
+    np.testing.assert_allclose(sparse._H, dense._H, rtol=1e-14)
+
+
+def test_the_value_is_never_negative(rng):
+    X = np.column_stack((np.ones(100), rng.standard_normal(100)))
+    objective = RunningLeastSquares(2)
+    objective.observe(X, 1e8 * X[:, 0])
+    objective.move(L1Ball(1e8).lmo(np.array([-1.0, 0.0])), 1.0)
+    assert 0.0 <= objective.value() < 1.0
+
+
+def test_theta_may_be_placed_from_an_array_of_any_order(rng):
+    objective = LinearObjective(Square(), shape=(3, 4))
+    objective.observe(np.eye(12), np.zeros(12))
+    point = np.asfortranarray(rng.standard_normal((3, 4)))
+    objective.place(point)
+    objective.move(L1Ball(2.0).lmo(-np.eye(3, 4)), 0.5)
+    np.testing.assert_allclose(objective.predictions(), objective.theta.ravel())
+    point[0, 0] = 7.0  # the caller's array is still the caller's
+
+
 @pytest.mark.parametrize("loss", [Square(), Logistic()], ids=str)
 def test_lines_describe_the_objective_between_theta_and_an_atom(loss, rng):
     objectives = [LinearObjective(loss)]
@@ -256,6 +296,14 @@ def test_a_bad_answer_of_the_oracle_is_refused_before_the_round_counts(answer, w
     assert objective.n_observations == 0
 
 
+def test_sparse_answers_of_the_oracle_are_checked_too():
+    bad = sp.coo_array(([np.nan], ([0], [1])), shape=(2, 3))
+    objective = GradientOracle(lambda theta, t: bad, (2, 3))
+    with pytest.raises(ValueError, match="NaN"):
+        objective.observe()
+    assert objective.n_observations == 0
+
+
 def test_large_but_finite_gradients_pass():
     objective = GradientOracle(lambda theta, t: np.full(3, 1e200), 3)
     objective.observe()
@@ -284,6 +332,8 @@ BAD_BATCHES = {
     ),
     "lengths differ": (X0, [1.0], None, "2 rows but y has 1"),
     "empty": (np.ones((0, 3)), [], None, "empty"),
+    "no columns": (np.ones((2, 0)), Y0, None, "rows of shape|no features"),
+    "masked": (np.ma.masked_equal(X0, 1.0), Y0, None, "masked"),
     "one row without its axis": (np.ones(3), [1.0], None, r"reshape\(1, -1\)"),
     "y not flat": (X0, [[1.0], [-1.0]], None, "ravel"),
     "text": ([["a", "b", "c"]] * 2, Y0, None, "numeric"),
@@ -331,6 +381,7 @@ def test_asking_before_any_data_is_refused():
     [
         lambda: LinearObjective(Square(), n_features=2, shape=(1, 2)),
         lambda: LinearObjective(Square(), n_features=0),
+        lambda: LinearObjective(Square(), n_features=2.5),
         lambda: LinearObjective(Square(), shape=(3,)),
         lambda: LinearObjective(Square(), shape=6),
         lambda: LinearObjective(Square),

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 import onlinefw as ofw
 from onlinefw.algorithms import online_away
+from onlinefw.atoms import SignedCoordinate
 from onlinefw.losses import Logistic, Sigmoid, Square
 from onlinefw.objectives import GradientOracle, LinearObjective, RunningLeastSquares
-from onlinefw.sets import Birkhoff, L1Ball, Simplex
+from onlinefw.sets import Birkhoff, ConvexSet, L1Ball, Simplex
 from onlinefw.steps import Harmonic, Power
 
 from . import reference
@@ -155,4 +156,63 @@ def test_opposite_vertices_may_both_be_active(rng):
     for X, y in stream(rng, 200, (4,)):
         learner.observe(X, y)
     keys = {atom.key for atom in learner.active_set.atoms}
-    assert any((j, True) in keys and (j, False) in keys for j in range(4))
+    assert any({(j, 30.0), (j, -30.0)} <= keys for j in range(4))
+
+
+def test_vertices_of_different_length_on_one_axis_stay_apart():
+    class Wedge(ConvexSet):
+        """The hull of e_1, 2 e_1 and e_2, given as structured atoms."""
+
+        is_polytope, contains_zero = True, False
+
+        def lmo(self, direction):
+            corners = [(0, 1.0), (0, 2.0), (1, 1.0)]
+            index, value = min(corners, key=lambda c: c[1] * direction[c[0]])
+            return SignedCoordinate(index, value, (2,))
+
+    target = np.array([1.2, 0.2])
+    learner = ofw.OnlineAwayFrankWolfe(GradientOracle(lambda th, t: th - target, 2), Wedge())
+    for _ in range(200):
+        learner.observe()
+        np.testing.assert_allclose(learner.active_set.combination((2,)), learner.theta, atol=1e-12)
+
+
+def test_a_users_lmo_may_reuse_its_buffer_and_return_negative_zeros(rng):
+    buffer = np.zeros(5)
+
+    class Diamond(ConvexSet):
+        is_polytope = True
+
+        def lmo(self, direction):
+            i = np.abs(direction).argmax()
+            buffer[:] = -np.sign(direction) * (np.arange(5) == i)
+            return buffer
+
+    target = 0.3 * rng.standard_normal(5)
+    learner = ofw.OnlineAwayFrankWolfe(GradientOracle(lambda th, t: th - target, 5), Diamond())
+    for _ in range(200):
+        learner.observe()
+    assert len(learner.active_set) <= 10
+    np.testing.assert_allclose(learner.active_set.combination((5,)), learner.theta, atol=1e-12)
+
+
+def test_steps_that_grow_are_refused_before_they_do_harm(rng):
+    learner = ofw.OnlineAwayFrankWolfe(
+        RunningLeastSquares(9), L1Ball(1.0), step=lambda t: 1.0 if t % 7 in (0, 1) else 0.05
+    )
+    with pytest.raises(ValueError, match="do not grow"):
+        for X, y in stream(rng, 500, (9,)):
+            learner.observe(X, y)
+    np.testing.assert_allclose(learner.active_set.combination((9,)), learner.theta, atol=1e-12)
+
+
+def test_rebuilding_repairs_weights_that_have_drifted(rng, monkeypatch):
+    monkeypatch.setattr(online_away, "REBUILD_EVERY", 10)
+    learner = ofw.OnlineAwayFrankWolfe(RunningLeastSquares(9), L1Ball(1.0))
+    batches = list(stream(rng, 10, (9,)))
+    for X, y in batches[:9]:
+        learner.observe(X, y)
+    learner.active_set._weights.data[:] *= 1 + 1e-6
+    learner.observe(*batches[9])
+    assert learner.active_set.weights.sum() == pytest.approx(1.0, abs=1e-14)
+    np.testing.assert_array_equal(learner.active_set.combination((9,)), learner.theta)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import aslinearoperator
 
 import onlinefw as ofw
+from onlinefw.baselines import batch_frank_wolfe
 from onlinefw.losses import Logistic, Sigmoid, Square
 from onlinefw.objectives import GradientOracle, LinearObjective, RunningLeastSquares
 from onlinefw.sets import Birkhoff, ConvexSet, L1Ball, Simplex, TraceNormBall
@@ -161,8 +162,11 @@ def test_any_stream_leaves_theta_feasible_and_the_gap_above_the_suboptimality(
             for other in others:
                 assert F(theta) - F(other) <= round_.fw_gap + 1e-9
         first = False
-    best = min(F(other) for other in others)
+    objective = LinearObjective(loss, **({"shape": shape} if len(shape) == 2 else {}))
+    objective.observe(np.vstack(Xs), np.concatenate(ys))
+    best = batch_frank_wolfe(objective, constraint, max_iter=100).objective  # near min F_t
     assert F(learner.theta) - best <= learner.certificate() + 1e-9
+    assert F(theta) - best <= round_.fw_gap + 1e-9 or (rounds == 1 and not constraint.contains_zero)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, aslinearoperator])
@@ -213,6 +217,29 @@ def test_log_harmonic_steps_fit_sets_that_contain_zero(rng):
     for X, y in stream(rng, 300, (9,)):
         learner.observe(X, y)
     assert learner.certificate() < 0.2
+
+
+def test_a_step_rule_that_leaves_the_unit_interval_is_refused_when_it_does(rng):
+    learner = ofw.OnlineFrankWolfe(
+        RunningLeastSquares(9), L1Ball(1.0), step=lambda t: 1.0 if t < 5 else 3.0
+    )
+    with pytest.raises(ValueError, match=r"\(5\) = 3"):
+        for X, y in stream(rng, 10, (9,)):
+            learner.observe(X, y)
+    assert L1Ball(1.0).contains(learner.theta)
+
+
+def test_a_saturated_loss_is_said_to_be_so(rng):
+    """A large constant column inside the ball: the first step jumps there and all slopes vanish."""
+    learner = ofw.OnlineFrankWolfe(LinearObjective(Sigmoid()), L1Ball(1000.0))
+    with pytest.warns(RuntimeWarning, match="saturated.*proves nothing"):
+        for X, y in stream(rng, 5, (4,), signed=True):
+            learner.observe(np.hstack((X, np.full((len(X), 1), 50.0))), np.where(y == 0, 1.0, y))
+
+
+def test_harmonic_steps_start_at_exactly_one_for_any_k():
+    for K in np.linspace(0.05, 5.0, 200):
+        assert Harmonic(K)(1) == 1.0
 
 
 def test_a_failed_round_leaves_the_learner_as_it_was(rng):

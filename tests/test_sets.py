@@ -90,6 +90,22 @@ def test_a_zero_direction_gives_a_vertex_without_nan(case):
     assert constraint.contains(atom)
 
 
+@pytest.mark.parametrize("constraint", [sets.TraceNormBall(2.0), sets.Spectrahedron(2.0)])
+@pytest.mark.parametrize("n", [2, 5, 300])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, aslinearoperator])
+def test_a_zero_matrix_of_any_kind_and_size_gives_a_vertex(constraint, n, kind):
+    atom = constraint.lmo(kind(np.zeros((n, n)))).dense()
+    assert constraint.contains(atom)
+
+
+@every_set
+def test_single_precision_directions_give_points_of_the_set(case, rng):
+    constraint, shape = case
+    for _ in range(20):
+        atom = constraint.lmo(rng.standard_normal(shape).astype(np.float32))
+        assert constraint.contains(atom.dense())
+
+
 @every_set
 def test_extreme_directions_give_no_nan(case, rng):
     constraint, shape = case
@@ -203,11 +219,18 @@ def test_l1_and_simplex_projections_are_feasible_for_any_point(point, radius):
 
 
 @pytest.mark.parametrize(
-    "constraint", [sets.Birkhoff(), sets.Polytope(np.eye(3))], ids=["Birkhoff", "Polytope"]
+    ("constraint", "shape"),
+    [
+        (sets.Birkhoff(), (3, 3)),
+        (sets.Polytope(np.eye(3)), (3,)),
+        (sets.Product([(sets.L1Ball(1.0), 1), (sets.Polytope(np.eye(2)), 2)]), (3,)),
+    ],
+    ids=["Birkhoff", "Polytope", "Product"],
 )
-def test_sets_without_a_practical_projection_say_so(constraint):
+def test_sets_without_a_practical_projection_say_so(constraint, shape):
+    assert not constraint.has_projection
     with pytest.raises(ValueError, match="no practical exact projection"):
-        constraint.project(np.eye(3))
+        constraint.project(np.zeros(shape))
 
 
 @every_set
@@ -217,7 +240,26 @@ def test_points_outside_are_not_contained(case, rng):
         g = rng.standard_normal(shape)
         vertex = constraint.lmo(-g).dense()  # maximises <., g>: one step further is outside
         assert constraint.contains(vertex)
-        assert not constraint.contains(vertex + 1e-3 * g)
+        outside = np.linalg.norm(vertex) * g / np.linalg.norm(g)
+        assert not constraint.contains(vertex + 1e-6 * outside)
+        assert not constraint.contains(vertex + 1e-3 * outside)
+
+
+@every_set
+def test_points_with_nan_are_in_no_set_and_have_no_projection(case):
+    constraint, shape = case
+    point = np.zeros(shape)
+    point.flat[0] = np.nan
+    assert not constraint.contains(point)
+    with pytest.raises(ValueError, match="NaN"):
+        constraint.project(point)
+
+
+def test_small_sets_are_judged_by_their_own_size():
+    tiny = sets.Polytope([[1e-10, 1e-10], [2e-10, 1e-10], [1e-10, 2e-10]])
+    assert not tiny.contains_zero
+    assert tiny.contains([1.2e-10, 1.2e-10])
+    assert not sets.Box(1e-10, 2e-10).contains([0.0, 0.0])
 
 
 @every_set
@@ -344,6 +386,7 @@ def test_a_radius_must_be_positive_and_finite(radius):
         lambda: sets.GroupL1Ball([0, 2], 1.0),
         lambda: sets.GroupL1Ball([[0, 1], [1, 2]], 1.0),
         lambda: sets.GroupL1Ball([], 1.0),
+        lambda: sets.GroupL1Ball([[0], [], [1, 2]], 1.0),
         lambda: sets.Polytope([]),
         lambda: sets.Polytope([[np.nan, 0.0]]),
         lambda: sets.Product([]),
@@ -369,6 +412,8 @@ def test_impossible_sets_are_refused(make):
     ],
 )
 def test_shapes_that_do_not_fit_are_refused_naming_both(constraint, shape):
-    with pytest.raises(ValueError, match="objective has") as error:
-        constraint.check_shape(shape)
-    assert str(shape) in str(error.value)
+    for question in (constraint.check_shape, lambda s: constraint.contains(np.zeros(s))):
+        with pytest.raises(ValueError) as error:
+            question(shape)
+        assert str(shape) in str(error.value)
+        assert type(constraint).__name__ in str(error.value)

@@ -8,6 +8,7 @@ list of modules: loading a state runs nothing else. A part of the user's own bec
 from __future__ import annotations
 
 import dataclasses
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ def describe(part: Any) -> Any:
     """Return a part (or a number, or None) as plain values."""
     if part is None or isinstance(part, (int, float)):
         return part
+    if isinstance(part, Real):  # a numpy number
+        return float(part)
     cls = type(part)
     if _built_in(cls.__name__) is cls:
         fields = {f.name: _encode(getattr(part, f.name)) for f in dataclasses.fields(part)}

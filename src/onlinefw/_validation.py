@@ -40,6 +40,8 @@ def check_rows(X: Any, shape: Shape | None) -> Any:
         )
     if X.shape[0] == 0:
         raise ValueError(f"the batch is empty (X has shape {X.shape}); pass at least one row")
+    if 0 in X.shape[1:]:
+        raise ValueError(f"X has no features (shape {X.shape}); pass at least one column")
     if shape is None and X.ndim > 2:
         raise ValueError(
             f"X has matrix-shaped rows {X.shape[1:]}; tell the objective with "
@@ -58,6 +60,8 @@ def check_rows(X: Any, shape: Shape | None) -> Any:
 
 
 def _numeric(name: str, values: Any) -> Array:
+    if np.ma.isMaskedArray(values):
+        raise ValueError(f"{name} is a masked array: fill or remove the masked values first")
     array = np.asarray(values)
     if array.dtype.kind == "c":
         raise ValueError(f"{name} must be real, got complex numbers; take .real if that is meant")
@@ -83,9 +87,9 @@ def _remedy(value: float) -> str:
 def _check_sparse(X: Any) -> Any:
     if X.ndim != 2:
         raise ValueError(f"a sparse X must be 2-dimensional, got shape {X.shape}")
-    X = sparse.csr_array(X)
-    if X.dtype.kind != "f":
-        X = X.astype(float)
+    if X.dtype.kind == "c":
+        raise ValueError("X must be real, got complex numbers; take .real if that is meant")
+    X = sparse.csr_array(X).astype(float, copy=False)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

@@ -46,6 +46,10 @@ class Atom(ABC):
     def image(self, rows: Rows) -> Array:
         """Return <atom, x_i> for every stored row x_i."""
 
+    @abstractmethod
+    def squared_norm(self) -> float:
+        """Return the squared Euclidean norm."""
+
     @property
     @abstractmethod
     def key(self) -> Hashable:
@@ -90,14 +94,18 @@ class SignedCoordinate(Atom):
         """Add at one position."""
         out.reshape(-1)[self.index] += scale * self.value
 
+    def squared_norm(self) -> float:
+        """Return value^2."""
+        return self.value**2
+
     def image(self, rows: Rows) -> Array:
         """One column of the data, scaled."""
         return self.value * rows.column(self.index)
 
     @property
     def key(self) -> Hashable:
-        """Position and sign."""
-        return (self.index, self.value > 0)
+        """Position and value."""
+        return (self.index, self.value)
 
     def state_dict(self) -> State:
         """Return index, value and shape."""
@@ -137,6 +145,10 @@ class SparseAtom(Atom):
         """Add at the nonzero positions."""
         out.reshape(-1)[self.indices] += scale * self.values
 
+    def squared_norm(self) -> float:
+        """Return the sum of the squared nonzeros."""
+        return float(self.values @ self.values)
+
     def image(self, rows: Rows) -> Array:
         """A combination of a few columns of the data."""
         return rows.columns(self.indices, self.values)
@@ -144,7 +156,7 @@ class SparseAtom(Atom):
     @property
     def key(self) -> Hashable:
         """Positions and values."""
-        return (self.indices.tobytes(), self.values.tobytes())
+        return (self.indices.tobytes(), (self.values + 0.0).tobytes())
 
     def state_dict(self) -> State:
         """Return indices, values and shape."""
@@ -184,6 +196,10 @@ class RankOne(Atom):
     def add_to(self, out: Array, scale: float) -> None:
         """Add the outer product."""
         out += np.multiply.outer((scale * self.scale) * self.u, self.v)
+
+    def squared_norm(self) -> float:
+        """Return scale^2 |u|^2 |v|^2."""
+        return self.scale**2 * float(self.u @ self.u) * float(self.v @ self.v)
 
     def image(self, rows: Rows) -> Array:
         """A bilinear form in every matrix-shaped row."""
@@ -227,6 +243,10 @@ class DenseAtom(Atom):
         """Add every entry."""
         out += scale * self.array
 
+    def squared_norm(self) -> float:
+        """Return the sum of the squared entries."""
+        return inner(self.array, self.array)
+
     def image(self, rows: Rows) -> Array:
         """One full pass over the data."""
         return rows.matvec(self.array.reshape(-1))
@@ -240,7 +260,8 @@ class DenseAtom(Atom):
     @property
     def key(self) -> Hashable:
         """The number of the vertex where the set gave one, else the bytes of the array."""
-        return self.array.tobytes() if self._key is None else self._key
+        # Adding 0 makes -0 and 0 the same number, as they are.
+        return (self.array + 0.0).tobytes() if self._key is None else self._key
 
     def state_dict(self) -> State:
         """Return the array."""
@@ -254,7 +275,7 @@ def as_atom(vertex: Any, shape: Shape) -> Atom:
     """Return the vertex itself if it is an atom, else a :class:`DenseAtom` around its array."""
     if isinstance(vertex, Atom):
         return vertex
-    array = np.asarray(vertex, dtype=float)
+    array = np.array(vertex, dtype=float)  # a copy: an lmo may fill the same buffer every time
     if array.shape != tuple(shape) or not np.isfinite(array).all():
         raise ValueError(f"lmo must return a finite vertex of shape {tuple(shape)}, got {array!r}")
     return DenseAtom(array)

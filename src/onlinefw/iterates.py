@@ -38,7 +38,7 @@ class DenseIterate:
     """
 
     def __init__(self, shape: Shape) -> None:
-        self.place(np.zeros(shape))
+        self._set(np.zeros(shape))
 
     @property
     def theta(self) -> Array:
@@ -58,12 +58,19 @@ class DenseIterate:
         """Theta <- (1 - step) theta + step * atom."""
         theta = (1.0 - step) * self._theta
         atom.add_to(theta, step)
-        self.place(theta)
+        self._set(theta)
 
     def place(self, point: Array) -> None:
-        """Put theta at a point (which must not be written to afterwards)."""
-        point.flags.writeable = False
-        self._theta = point
+        """Put theta at a point, which is copied."""
+        self._set(np.array(point, dtype=float, order="C"))
+
+    def _set(self, theta: Array) -> None:
+        theta.flags.writeable = False
+        self._theta = theta
+
+    def squared_norm(self) -> float:
+        """Return the squared Euclidean norm of theta."""
+        return inner(self._theta, self._theta)
 
     def state_dict(self) -> State:
         """Return theta."""
@@ -73,12 +80,14 @@ class DenseIterate:
     def from_state(cls, state: State) -> DenseIterate:
         """Make the iterate that ``state_dict`` described."""
         iterate = cls(())
-        iterate.place(np.array(state["theta"], dtype=float))
+        iterate.place(state["theta"])
         return iterate
 
 
 class LowRank:
     """A matrix held as ``left @ diag(weights) @ right.T``; starts at zero.
+
+    A learner's low-rank theta is this object itself and changes as it learns; ``copy()`` keeps it.
 
     Factors are stored entry by entry (all atoms of a row together), so reading scattered entries
     touches two short runs of memory for each. When more atoms have been added than the smaller
@@ -165,6 +174,11 @@ class LowRank:
     def as_operator(self) -> LinearOperator:
         """Return theta as a scipy LinearOperator."""
         return LinearOperator(self.shape, self.matvec, self.rmatvec, dtype=float)
+
+    def squared_norm(self) -> float:
+        """Return the squared Frobenius norm of theta, from the factors."""
+        overlap = (self.left.T @ self.left) * (self.right.T @ self.right)
+        return float(self.weights @ overlap @ self.weights)
 
     def dot(self, direction: Direction) -> float:
         """Return <theta, direction>, with one product per atom."""
@@ -323,6 +337,13 @@ class ActiveSet:
         """Take the longest step away from atom k, which leaves the set."""
         self._weights.data[:] *= 1.0 + self.max_away_step(k)
         self._remove(k)
+
+    def copy(self) -> ActiveSet:
+        """Return an independent copy (the atoms are shared: they never change)."""
+        active = ActiveSet()
+        for atom, weight in self:
+            active._append(atom, weight)
+        return active
 
     def renormalise(self) -> None:
         """Remove the rounding error of many steps from the sum of the weights."""

@@ -30,7 +30,7 @@ def inner(point: Array, direction: Direction) -> float:
     if sparse.issparse(direction):
         coo = direction.tocoo()
         return float(point.reshape(coo.shape)[coo.coords] @ coo.data)
-    return float(np.dot(point.reshape(-1), direction.reshape(-1)))
+    return float(np.dot(point.reshape(-1), np.reshape(direction, -1)))
 
 
 def entries(direction: Direction, flat: Array | int) -> Array:
@@ -38,7 +38,7 @@ def entries(direction: Direction, flat: Array | int) -> Array:
     if sparse.issparse(direction):
         where = np.unravel_index(flat, direction.shape)
         return np.asarray(direction.tocsr()[where]).reshape(-1)
-    return np.asarray(direction.reshape(-1)[flat])
+    return np.asarray(np.reshape(direction, -1)[flat])
 
 
 def frobenius_norm(direction: Direction) -> float:
@@ -96,8 +96,19 @@ def top_singular_pair(
         return u_all[:, 0], float(s_all[0]), vt_all[0]
 
     operator = aslinearoperator(direction)
-    v = np.random.default_rng(0).standard_normal(n) if start is None else np.array(start, float)
+    v = np.random.default_rng(0).standard_normal(n)
+    if start is not None:
+        # A little of everything: from an exact lower singular vector there is no way up.
+        v = start / np.linalg.norm(start) + 1e-6 / np.sqrt(n) * v
     v /= np.linalg.norm(v)
+    size = frobenius_norm(operator.matvec(v))
+    if not np.isfinite(size):
+        raise ValueError("the matrix has NaN or infinity: it has no singular values")
+    if not 1e-100 < size < 1e100 and size > 0.0:  # squares would underflow or overflow
+        u, s, v = top_singular_pair(
+            (1.0 / size) * operator, start=start, tol=tol, steps=steps, restarts=restarts
+        )
+        return u, size * s, v
     u, s = np.zeros(m), 0.0
     for _ in range(restarts):
         u, s, v, residual = _golub_kahan(operator, v, min(steps, m + 1, n + 1), tol)

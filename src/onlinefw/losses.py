@@ -169,7 +169,8 @@ class Sigmoid(_SignedLabels):
     @property
     def smoothness(self) -> float:  # type: ignore[override]
         """sharpness^2 / (6 sqrt 3), reached where p (1 - p) |1 - 2 p| is largest."""
-        return float(self.sharpness**2 / (6.0 * np.sqrt(3.0)))
+        with np.errstate(over="ignore"):
+            return float(np.float64(self.sharpness) ** 2 / (6.0 * np.sqrt(3.0)))
 
     def _odds(self, z: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
         with np.errstate(over="ignore"):
@@ -249,14 +250,12 @@ class Bernoulli(Loss):
 
     def value(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return log(1 + exp(z)) - y z, without cancellation for large z."""
-        # log(1 + e^z) - z = log(1 + e^-z), so the two softplus terms never cancel.
-        y = np.asarray(y, dtype=float)
-        return (1.0 - y) * np.logaddexp(0.0, z) + y * np.logaddexp(0.0, np.negative(z))
+        # log(1 + e^z) - z = log(1 + e^-z)
+        return np.logaddexp(0.0, np.where(np.equal(y, 1.0), np.negative(z), z))
 
     def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return 1 / (1 + exp(-z)) - y, without cancellation for large z."""
-        y = np.asarray(y, dtype=float)
-        return (1.0 - y) * expit(z) - y * expit(np.negative(z))
+        return np.where(np.equal(y, 1.0), -expit(np.negative(z)), expit(z))
 
     def second_derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return p (1 - p) with p = 1 / (1 + exp(-z))."""
@@ -293,7 +292,8 @@ class Poisson(Loss):
         """Return exp(z) - y z (infinite once exp(z) overflows)."""
         with np.errstate(over="ignore", invalid="ignore"):
             rate = np.exp(z)
-            return np.where(np.isinf(rate), np.inf, rate - np.multiply(y, z))
+            linear = np.where(np.equal(y, 0.0), 0.0, np.multiply(y, z))
+            return np.where(np.isinf(rate), np.inf, rate - linear)
 
     def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return exp(z) - y."""
@@ -331,7 +331,7 @@ class Exponential(Loss):
     @property
     def smoothness(self) -> float:  # type: ignore[override]
         """1 / floor^2."""
-        return self.floor**-2
+        return float(np.float64(1.0 / self.floor) ** 2)
 
     def check_targets(self, y: Array) -> None:
         """Refuse anything but positive values."""
@@ -360,7 +360,7 @@ class Exponential(Loss):
         """Z capped at -floor, and how far z lies above it in units of floor."""
         below = np.minimum(z, -self.floor)
         with np.errstate(over="ignore"):
-            return below, (z - below) / self.floor
+            return below, np.maximum(z + self.floor, 0.0) / self.floor
 
 
 @dataclass(frozen=True)

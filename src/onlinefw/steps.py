@@ -32,7 +32,7 @@ class Harmonic:
 
     def __call__(self, t: int) -> float:
         """Return the step length for step t."""
-        return self.K / (self.K + t - 1)
+        return self.K / (self.K + (t - 1))  # exactly 1 at t = 1 for any K
 
 
 @dataclass(frozen=True)

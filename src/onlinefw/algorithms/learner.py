@@ -87,7 +87,16 @@ class Learner(ABC):
         """
         gradient = self.objective.gradient()
         atom = as_atom(self.constraint.lmo(gradient), gradient.shape)
-        return self.objective.iterate.dot(gradient) - atom.dot(gradient)
+        return self.objective.gap(gradient, atom)
+
+    def _step_length(self, n: int) -> float:
+        """Return the step rule's answer for step n, refusing what is not in (0, 1]."""
+        gamma = float(self.step(n))
+        if not 0.0 < gamma <= 1.0:
+            raise ValueError(
+                f"{type(self).__name__} needs steps in (0, 1], but {self.step}({n}) = {gamma:g}"
+            )
+        return gamma
 
     def state_dict(self) -> State:
         """Return everything needed to go on: plain arrays and JSON-able values."""

@@ -105,17 +105,17 @@ class OnlineAwayFrankWolfe(Learner):
         # Line 5
         if len(active) == 0 or fw_score - here <= here - scores[away]:
             # Line 6, FW step
+            gamma, kind = self._step_length(self.n_steps + 1), "fw"
             self.n_steps += 1
-            gamma, kind = self.step(self.n_steps), "fw"
             self.objective.move(fw_atom, gamma)
             active.toward(fw_atom, gamma)
         else:
             # Line 8: d_t = theta_t - a_AW, gamma_max = alpha / (1 - alpha)
             away_atom, gamma_max = active.atoms[away], active.max_away_step(away)
-            if gamma_max >= self.step(self.n_steps):
+            if gamma_max >= self._step_length(self.n_steps):
                 # Line 10, away step
+                gamma, kind = self._away_length(gamma_max), "away"
                 self.n_steps += 1
-                gamma, kind = self.step(self.n_steps), "away"
                 self.objective.move(away_atom, -gamma)
                 active.away(away, gamma)
             else:
@@ -126,6 +126,15 @@ class OnlineAwayFrankWolfe(Learner):
                 self._clear_dropped()
         self._guard_drift()
         return gap, fw_gap, gamma, kind
+
+    def _away_length(self, gamma_max: float) -> float:
+        gamma = self._step_length(self.n_steps + 1)
+        if gamma > gamma_max:  # impossible as long as the steps do not grow, see line 9
+            raise ValueError(
+                f"OnlineAwayFrankWolfe needs steps that do not grow, but {self.step} goes from "
+                f"{self._step_length(self.n_steps):g} to {gamma:g} at step {self.n_steps + 1}"
+            )
+        return gamma
 
     def _clear_dropped(self) -> None:
         """Rebuild theta from the atoms left, so that what only the dropped one held is 0."""

@@ -69,9 +69,9 @@ class OnlineFrankWolfe(Learner):
         gradient = self.objective.gradient()
         # Line 4: a_t <- argmin over C of <a, grad F_t(theta_t)>
         atom = as_atom(self.constraint.lmo(gradient), gradient.shape)
-        gap = self.objective.iterate.dot(gradient) - atom.dot(gradient)
+        gap = self.objective.gap(gradient, atom)
         # Line 5: theta_{t+1} <- theta_t + gamma_t (a_t - theta_t)
+        gamma = self._step_length(self.n_steps + 1)
         self.n_steps += 1
-        gamma = self.step(self.n_steps)
         self.objective.move(atom, gamma)
         return gap, gap, gamma, "fw"

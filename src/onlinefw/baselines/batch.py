@@ -12,7 +12,6 @@ from .._typing import Direction
 from .._validation import check_part
 from ..atoms import Atom, as_atom
 from ..iterates import ActiveSet, DenseIterate, LowRank
-from ..linalg import frobenius_norm
 from ..objectives import Objective
 from ..sets import ConvexSet
 from ..steps import LineSearch, ShortStep
@@ -40,7 +39,8 @@ def batch_frank_wolfe(
     objective : Objective
         It has observed all its data, and belongs to no learner; it is given back at theta = 0.
     constraint : ConvexSet
-        The set. The first iterate is its vertex in the direction of steepest descent from 0.
+        The set. The first iterate is 0 where the set contains it and the step is searched, else
+        the vertex in the direction of steepest descent from 0.
     step : LineSearch, ShortStep or callable
         The step rule.
     max_iter : int
@@ -123,7 +123,7 @@ class _Batch:
 
     def run(
         self,
-        take_step: Callable[[Direction, Atom], float],
+        take_step: Callable[[Direction, Atom, float], float],
         max_iter: int,
         tol: float,
         callback: Callable[[OptimizeResult], Any] | None,
@@ -132,60 +132,75 @@ class _Batch:
         history: dict[str, list[float]] = {"objective": [], "gap": [], "step_size": []}
         message = f"the duality gap did not reach tol={tol:g} in max_iter={max_iter} steps"
         try:
-            gradient = objective.gradient()
-            self._move(as_atom(self.constraint.lmo(gradient), gradient.shape), 1.0)
+            self._start()
             while True:
                 gradient = objective.gradient()
                 atom = as_atom(self.constraint.lmo(gradient), gradient.shape)
-                gap = objective.iterate.dot(gradient) - atom.dot(gradient)
+                gap = objective.gap(gradient, atom)
                 history["objective"].append(objective.value())
                 history["gap"].append(gap)
-                if gap <= tol:
-                    message = f"the duality gap is at most tol={tol:g}"
-                    break
-                if self.nit >= max_iter:
-                    break
-                history["step_size"].append(take_step(gradient, atom))
-                self.nit += 1
-                if callback is not None:
+                if callback is not None and self.nit > 0:
                     try:
                         callback(self._result(history, False, "running"))
                     except StopIteration:
                         message = "stopped by the callback"
                         break
-            return self._result(history, history["gap"][-1] <= tol, message)
+                if gap <= tol:
+                    message = f"the duality gap is at most tol={tol:g}"
+                    break
+                if self.nit >= max_iter:
+                    break
+                history["step_size"].append(take_step(gradient, atom, gap))
+                self.nit += 1
+            return self._result(history, gap <= tol, message)
         finally:
             objective.release()
 
-    def fw_step(self, gradient: Direction, atom: Atom) -> float:
-        gap = self.objective.iterate.dot(gradient) - atom.dot(gradient)
+    def _start(self) -> None:
+        """Leave 0 for a vertex where the method needs one; stay where a step can be searched."""
+        searched = isinstance(self.step, (LineSearch, ShortStep))
+        if self.active_set is None and self.constraint.contains_zero and searched:
+            return
+        gradient = self.objective.gradient()
+        self._move(as_atom(self.constraint.lmo(gradient), gradient.shape), 1.0)
+
+    def fw_step(self, gradient: Direction, atom: Atom, gap: float) -> float:
         gamma = self._length(atom, 1.0, gap, 1.0)
         self._move(atom, gamma)
         return gamma
 
-    def away_step(self, gradient: Direction, atom: Atom) -> float:
+    def away_step(self, gradient: Direction, atom: Atom, gap: float) -> float:
         assert self.active_set is not None
         scores = self.active_set.scores(gradient)
-        here, away = self.active_set.dot(scores), int(scores.argmax())
-        fw_gain, away_gain = here - atom.dot(gradient), float(scores[away]) - here
-        if fw_gain >= away_gain:
-            return self.fw_step(gradient, atom)
+        away = int(scores.argmax())
+        away_gain = float(scores[away]) - self.active_set.dot(scores)
+        if gap >= away_gain:
+            return self.fw_step(gradient, atom, gap)
         away_atom, gamma_max = self.active_set.atoms[away], self.active_set.max_away_step(away)
         gamma = self._length(away_atom, -1.0, away_gain, gamma_max)
         self.objective.move(away_atom, -gamma)
         if gamma >= gamma_max:
             self.active_set.drop(away)
+            self._clear_dropped()
         else:
             self.active_set.away(away, gamma)
         return gamma
+
+    def _clear_dropped(self) -> None:
+        """Rebuild theta from the atoms left, so that what only the dropped one held is 0."""
+        assert self.active_set is not None
+        iterate = self.objective.iterate
+        assert isinstance(iterate, DenseIterate)
+        iterate.place(self.active_set.combination(iterate.shape))
 
     def _length(self, atom: Atom, sign: float, gain: float, longest: float) -> float:
         """The step in [0, longest] along sign * (atom - theta), whose slope at 0 is -gain."""
         if isinstance(self.step, LineSearch):
             return search(self.objective.line(atom), sign, longest)
         if isinstance(self.step, ShortStep):
-            direction = np.asarray(atom) - np.asarray(self.objective.theta)
-            squared = frobenius_norm(direction) ** 2
+            iterate = self.objective.iterate
+            theta = iterate.as_operator() if isinstance(iterate, LowRank) else iterate.theta
+            squared = atom.squared_norm() - 2.0 * atom.dot(theta) + iterate.squared_norm()
             return min(gain / (self.step.L * squared), longest) if squared > 0 else 0.0
         return min(float(self.step(self.nit + 1)), longest)
 
@@ -207,7 +222,7 @@ class _Batch:
             message=text,
         )
         if self.active_set is not None:
-            result.active_set = self.active_set
+            result.active_set = self.active_set.copy()
         return result
 
 

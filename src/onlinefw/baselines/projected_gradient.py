@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
 
 from .._typing import Array, State
 from ..algorithms.learner import Learner
@@ -33,13 +36,20 @@ class _ProjectedGradient(Learner):
 
     def _check_parts(self) -> None:
         name = type(self).__name__
-        if type(self.constraint).project is ConvexSet.project:
+        if not self.constraint.has_projection:
             raise ValueError(
                 f"{name} needs a projection, and {self.constraint} has no practical one; "
                 "use OnlineFrankWolfe"
             )
-        if self.step is not None and not callable(self.step) and not self.step > 0:
-            raise ValueError(f"{name} needs a positive step, got {self.step!r}")
+        if getattr(self.objective, "low_rank", False):
+            raise ValueError(f"{name} needs a dense theta: use GradientOracle with low_rank=False")
+        is_length = isinstance(self.step, Real) and 0 < float(self.step) < np.inf
+        is_rule = callable(self.step) and not isinstance(self.step, type)
+        if not (self.step is None or is_length or is_rule):
+            raise ValueError(
+                f"{name} needs a positive step, a rule of the step counter, or None for 1/L, "
+                f"got {self.step!r}"
+            )
         if self.step is None:
             loss = getattr(self.objective, "loss", None)
             if isinstance(self.objective, GradientOracle):
@@ -78,8 +88,7 @@ class _ProjectedGradient(Learner):
         return gap, gap, eta, "pg"
 
     def _gap(self, gradient: Array) -> float:
-        atom = as_atom(self.constraint.lmo(gradient), gradient.shape)
-        return self.objective.iterate.dot(gradient) - atom.dot(gradient)
+        return self.objective.gap(gradient, as_atom(self.constraint.lmo(gradient), gradient.shape))
 
     def state_dict(self) -> State:
         """Return everything needed to go on: plain arrays and JSON-able values."""
@@ -118,7 +127,10 @@ class OnlineProjectedGradient(_ProjectedGradient):
     """
 
     def _direction(self) -> Array:
-        return self.objective.gradient()
+        gradient = self.objective.gradient()
+        if isinstance(gradient, LinearOperator):
+            return gradient @ np.eye(gradient.shape[1])
+        return gradient.toarray() if sparse.issparse(gradient) else gradient
 
     def _smoothness(self) -> float:
         return self.objective.smoothness()

@@ -125,6 +125,10 @@ class Objective(ABC):
     def line(self, atom: Atom) -> Line:
         """Return F along theta + c (atom - theta)."""
 
+    def gap(self, gradient: Direction, atom: Atom) -> float:
+        """Return <gradient, theta - atom>: the FW gap, if the atom minimises <., gradient>."""
+        return self.iterate.dot(gradient) - atom.dot(gradient)
+
     def place(self, point: Array) -> None:
         """Put the iterate anywhere (projected gradient steps), at the cost of a full pass."""
         iterate = self.iterate
@@ -167,6 +171,10 @@ class Objective(ABC):
         self.shape = None if state["shape"] is None else tuple(state["shape"])
         self.n_observations = int(state["n_observations"])
         self._iterate = None if state["iterate"] is None else iterate_from_state(state["iterate"])
+
+    def _needs_batch(self, batch: Any) -> None:
+        if batch is None:
+            raise ValueError("there is no last batch yet (a state does not hold it): observe one")
 
     def _needs_data(self) -> None:
         if self.n_observations == 0:

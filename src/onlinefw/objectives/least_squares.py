@@ -19,6 +19,10 @@ from .base import Objective, spectral_norm_squared
 __all__ = ["RunningLeastSquares"]
 
 
+#: H theta is recomputed after this many moves (or n of them, if that is more).
+REFRESH_EVERY = 1000
+
+
 class RunningLeastSquares(Objective):
     """F_t(theta) = mean of (<theta, x_i> - y_i)^2 / 2, from X'X and X'y alone.
 
@@ -98,11 +102,15 @@ class RunningLeastSquares(Objective):
         return (self._H_theta - self._b) / self.total_weight
 
     def value(self) -> float:
-        """Return F_t at the current iterate, in O(n)."""
+        """Return F_t at the current iterate, in O(n).
+
+        It is a difference of sums of squares, so it is exact to rounding of the mean of y^2 only:
+        centre targets that are large compared with their errors.
+        """
         self._needs_data()
         theta = self._vector
         quadratic = theta @ (self._H_theta - 2.0 * self._b)
-        return float(0.5 * (quadratic + self._yy) / self.total_weight)
+        return max(0.0, float(0.5 * (quadratic + self._yy) / self.total_weight))
 
     def move(self, atom: Atom, step: float) -> None:
         """Move theta, and H theta with it."""
@@ -113,7 +121,7 @@ class RunningLeastSquares(Objective):
         self._column = None
         self._moves += 1
         # Against rounding drift, so seldom that it costs no more than the moves themselves.
-        if self._moves % max(1000, self._b.size) == 0:
+        if self._moves % max(REFRESH_EVERY, self._b.size) == 0:
             self._refresh()
 
     def _column_of(self, atom: Atom) -> Array:
@@ -148,13 +156,14 @@ class RunningLeastSquares(Objective):
 
     def batch_gradient(self) -> Array:
         """Return the gradient of the last batch's mean loss at the current iterate."""
-        self._needs_data()
+        self._needs_batch(self._batch)
         assert self._batch is not None
         X, y, w = self._batch
         return X.T @ (w * (X @ self._vector - y) / w.sum())
 
     def batch_smoothness(self) -> float:
         """Return the smoothness of the last batch's mean loss."""
+        self._needs_batch(self._batch)
         assert self._batch is not None
         return spectral_norm_squared(self._batch[0], self._batch[2])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -57,8 +58,8 @@ class LinearObjective(Objective):
         check_part("loss", loss, Loss, "Square()")
         if n_features is not None and shape is not None:
             raise ValueError("LinearObjective takes n_features or shape, not both")
-        if n_features is not None and n_features < 1:
-            raise ValueError(f"n_features must be at least 1, got {n_features}")
+        if n_features is not None and (int(n_features) != n_features or n_features < 1):
+            raise ValueError(f"n_features must be a whole number of at least 1, got {n_features}")
         if shape is not None and (np.shape(shape) != (2,) or min(shape) < 1):
             raise ValueError(f"shape must be (m1, m2) with positive sides, got {shape}")
         super().__init__(shape if n_features is None else (int(n_features),))
@@ -67,6 +68,7 @@ class LinearObjective(Objective):
         self._rows: DenseRows | SparseRows | None = None
         self._z, self._y, self._w = GrowingArray(), GrowingArray(), GrowingArray()
         self._moves = 0
+        self._warned = False
         self._image: tuple[Atom, Array] | None = None
         self._batch: tuple[Any, Array, Array] | None = None
 
@@ -96,7 +98,20 @@ class LinearObjective(Objective):
         self._needs_data()
         assert self._rows is not None and self.shape is not None
         slopes = self.loss.derivative(self._z.data, self._y.data) * self._w.data
+        if not self.loss.convex and not self._warned:
+            self._warn_if_saturated(slopes)
         return self._rows.rmatvec(slopes / self.total_weight).reshape(self.shape)
+
+    def _warn_if_saturated(self, slopes: Array) -> None:
+        if np.abs(slopes).max() < 1e-9 and self.value() > 1e-3:
+            self._warned = True
+            warnings.warn(
+                f"{self.loss} is saturated: all its derivatives are below 1e-9 while the mean loss "
+                f"is {self.value():.3g}, so theta cannot move and a gap near zero proves nothing; "
+                "use a smaller radius or smaller features",
+                RuntimeWarning,
+                stacklevel=4,
+            )
 
     def value(self) -> float:
         """Return F_t at the current iterate, from the carried predictions."""
@@ -155,7 +170,7 @@ class LinearObjective(Objective):
 
     def batch_gradient(self) -> Array:
         """Return the gradient of the last batch's mean loss at the current iterate."""
-        self._needs_data()
+        self._needs_batch(self._batch)
         assert self._batch is not None and self.shape is not None
         X, y, w = self._batch
         z = X @ np.asarray(self.theta).reshape(-1)
@@ -163,6 +178,7 @@ class LinearObjective(Objective):
 
     def batch_smoothness(self) -> float:
         """Return the smoothness of the last batch's mean loss."""
+        self._needs_batch(self._batch)
         assert self._batch is not None
         return self.loss.smoothness * spectral_norm_squared(self._batch[0], self._batch[2])
 

@@ -100,17 +100,19 @@ class GradientOracle(Objective):
             self._fresh = self._evaluate(max(self._t, 1))
         return self._fresh
 
-    def _evaluate(self, t: int) -> Direction:
-        gradient = self.fn(self.theta, t)
-        structured = isinstance(gradient, LinearOperator) or sparse.issparse(gradient)
-        if not structured:
+    def _evaluate(self, t: int, theta: Array | None = None) -> Direction:
+        gradient = self.fn(self.theta if theta is None else theta, t)
+        if sparse.issparse(gradient):
+            gradient = gradient.tocsr()  # entries are looked up atom by atom
+        elif not isinstance(gradient, LinearOperator):
             gradient = np.asarray(gradient, dtype=float)
         if tuple(gradient.shape) != self.shape:
             raise ValueError(
                 f"fn returned a gradient of shape {tuple(gradient.shape)} for theta of shape "
                 f"{self.shape}; they must agree"
             )
-        if not structured and not _is_finite(gradient):
+        values = gradient.data if sparse.issparse(gradient) else gradient
+        if isinstance(values, np.ndarray) and not _is_finite(values):
             start = " (where theta is still 0)" if t == 1 else ""
             raise ValueError(f"fn returned a gradient with NaN or infinity in round {t}{start}")
         return gradient
@@ -179,7 +181,8 @@ class _OracleLine:
         return np.nan if value_fn is None else float(value_fn(self._at(c)))
 
     def slope(self, c: float) -> float:
-        return inner(self._direction, self._objective.fn(self._at(c), max(self._objective._t, 1)))
+        t = max(self._objective._t, 1)
+        return inner(self._direction, self._objective._evaluate(t, self._at(c)))
 
 
 def _is_finite(gradient: Array) -> bool:

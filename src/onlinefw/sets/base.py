@@ -7,11 +7,13 @@ from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
 from .._typing import Array, Direction, Shape
 from ..atoms import Atom, SignedCoordinate
+from ..iterates import LowRank
 
 __all__ = ["ConvexSet"]
 
@@ -50,8 +52,21 @@ class ConvexSet(ABC):
     def lmo(self, direction: Direction) -> Atom:
         """Return an extreme point that minimises <atom, direction>."""
 
-    def project(self, point: Array) -> Array:
+    @property
+    def has_projection(self) -> bool:
+        """Whether there is a practical exact projection."""
+        cls = type(self)
+        return cls._project is not ConvexSet._project or cls.project is not ConvexSet.project
+
+    def project(self, point: ArrayLike) -> Array:
         """Return the Euclidean projection of a point onto the set."""
+        array = np.asarray(point, dtype=float)
+        self.check_shape(array.shape)
+        if not np.isfinite(array).all():
+            raise ValueError(f"{self} cannot project a point with NaN or infinity")
+        return self._project(array)
+
+    def _project(self, point: Array) -> Array:
         raise ValueError(
             f"{self} has no practical exact projection; use a projection-free method "
             "(OnlineFrankWolfe, OnlineAwayFrankWolfe, batch_frank_wolfe), or define project() if "
@@ -60,6 +75,13 @@ class ConvexSet(ABC):
 
     def contains(self, point: Any, tol: float = 1e-9) -> bool:
         """Tell whether the point is in the set, up to ``tol`` relative to the set's radius."""
+        array = point if isinstance(point, LowRank) else np.asarray(point, dtype=float)
+        self.check_shape(array.shape)
+        if isinstance(array, np.ndarray) and not np.isfinite(array).all():
+            return False
+        return self._contains(array, tol)
+
+    def _contains(self, point: Any, tol: float) -> bool:
         raise ValueError(f"{self} has no membership test")
 
     def diameter(self, ord: Ord = 2, *, shape: Shape | int | None = None) -> float:
@@ -103,7 +125,7 @@ class ConvexSet(ABC):
         if self.needs_matrix and len(shape) != 2:
             size = f" of shape {shape}" if shape else ""
             raise ValueError(
-                f"{self} is a set of matrices, but the objective has vectors{size}; "
+                f"{self} is a set of matrices, but the points are vectors{size}; "
                 "give the objective shape=(m1, m2), or use a set of vectors such as L1Ball"
             )
 
@@ -124,8 +146,7 @@ def as_array(direction: Direction, owner: ConvexSet) -> Array:
         )
     if sparse.issparse(direction):
         return direction.toarray()
-    array = np.asarray(direction)
-    return array if array.dtype.kind == "f" else array.astype(float)
+    return np.asarray(direction, dtype=float)
 
 
 def finite(value: float, owner: ConvexSet) -> float:

@@ -36,7 +36,7 @@ class Birkhoff(ConvexSet):
         """Refuse anything but square matrices."""
         super().check_shape(shape)
         if shape[0] != shape[1]:
-            raise ValueError(f"{self} needs square matrices, but the objective has shape {shape}")
+            raise ValueError(f"{self} needs square matrices, got shape {shape}")
 
     def lmo(self, direction: Direction) -> SparseAtom:
         """Solve one assignment problem."""
@@ -46,9 +46,8 @@ class Birkhoff(ConvexSet):
         rows, cols = linear_sum_assignment(cost)
         return SparseAtom(rows * cost.shape[1] + cols, np.ones(rows.size), cost.shape)
 
-    def contains(self, point: Any, tol: float = 1e-9) -> bool:
+    def _contains(self, point: Any, tol: float) -> bool:
         """Tell whether the matrix is doubly stochastic."""
-        point = np.asarray(point, dtype=float)
         return bool(
             point.min() >= -tol
             and np.abs(point.sum(axis=0) - 1).max() <= tol

@@ -60,8 +60,8 @@ class Box(ConvexSet):
         """Refuse points that do not match array bounds."""
         if self.bounds_shape not in ((), tuple(shape)):
             raise ValueError(
-                f"this Box has bounds of shape {self.bounds_shape}, but the objective has points "
-                f"of shape {tuple(shape)}; give bounds of that shape, or numbers"
+                f"this Box has bounds of shape {self.bounds_shape}, but the points "
+                f"have shape {tuple(shape)}; give bounds of that shape, or numbers"
             )
 
     def lmo(self, direction: Direction) -> DenseAtom:
@@ -70,14 +70,13 @@ class Box(ConvexSet):
         finite(float(np.abs(g).max(initial=0.0)), self)
         return DenseAtom(np.where(g > 0, self.lower, self.upper))
 
-    def project(self, point: Array) -> Array:
+    def _project(self, point: Array) -> Array:
         """Clip every entry."""
-        return np.clip(np.asarray(point, dtype=float), self.lower, self.upper)
+        return np.clip(point, self.lower, self.upper)
 
-    def contains(self, point: Any, tol: float = 1e-9) -> bool:
+    def _contains(self, point: Any, tol: float) -> bool:
         """Tell whether every entry lies between its bounds."""
-        point = np.asarray(point, dtype=float)
-        slack = tol * max(1.0, float(np.abs(self.lower).max()), float(np.abs(self.upper).max()))
+        slack = tol * max(float(np.abs(self.lower).max()), float(np.abs(self.upper).max()))
         return bool(np.all(point >= self.lower - slack) and np.all(point <= self.upper + slack))
 
     def _diameter(self, ord: Ord, shape: Shape | None) -> float:

@@ -61,7 +61,7 @@ class GroupL1Ball(ConvexSet):
         if int(np.prod(shape)) != np.size(self.groups):
             raise ValueError(
                 f"the groups of this GroupL1Ball cover {np.size(self.groups)} entries, but the "
-                f"objective has points of shape {tuple(shape)}; give a group for every entry"
+                f"points have shape {tuple(shape)}; give a group for every entry"
             )
 
     def _norms(self, flat: Array) -> Array:
@@ -80,17 +80,16 @@ class GroupL1Ball(ConvexSet):
         chosen = self._members[best]
         return SparseAtom(chosen, flat[chosen] * (-self.radius / norms[best]), g.shape)
 
-    def project(self, point: Array) -> Array:
+    def _project(self, point: Array) -> Array:
         """Shrink the group norms as the l1-ball projection shrinks entries."""
-        point = np.asarray(point, dtype=float)
         norms = self._norms(point.reshape(-1))
         shrunken = project_l1_ball(norms, self.radius)
         factor = np.divide(shrunken, norms, out=np.zeros_like(norms), where=norms > 0)
         return point * factor[np.asarray(self.groups)].reshape(point.shape)
 
-    def contains(self, point: Any, tol: float = 1e-9) -> bool:
+    def _contains(self, point: Any, tol: float) -> bool:
         """Tell whether the sum of the group norms is within the radius."""
-        norms = self._norms(np.asarray(point, dtype=float).reshape(-1))
+        norms = self._norms(point.reshape(-1))
         return bool(norms.sum() <= self.radius * (1 + tol))
 
     def _diameter(self, ord: Ord, shape: Shape | None) -> float:
@@ -104,6 +103,8 @@ class GroupL1Ball(ConvexSet):
 def _labels(groups: Any) -> Array:
     """Turn either form of ``groups`` into one label per entry."""
     if len(groups) and np.ndim(groups[0]) > 0:
+        if any(len(group) == 0 for group in groups):
+            raise ValueError("GroupL1Ball needs groups with at least one entry each")
         flat = np.concatenate([np.asarray(group, dtype=np.intp) for group in groups])
         if not np.array_equal(np.sort(flat), np.arange(flat.size)):
             raise ValueError("GroupL1Ball needs groups that cover every entry exactly once")

@@ -49,15 +49,14 @@ class KSparse(ConvexSet):
         chosen = np.sort(np.argpartition(sizes, flat.size - k)[flat.size - k :])
         return SparseAtom(chosen, np.where(flat[chosen] > 0, -self.radius, self.radius), g.shape)
 
-    def project(self, point: Array) -> Array:
+    def _project(self, point: Array) -> Array:
         """Project by sorting the breakpoints of the threshold, O(n log n)."""
-        point = np.asarray(point, dtype=float)
         flat = project_capped_l1(point.reshape(-1), self.radius, self.k * self.radius)
         return flat.reshape(point.shape)
 
-    def contains(self, point: Any, tol: float = 1e-9) -> bool:
+    def _contains(self, point: Any, tol: float) -> bool:
         """Tell whether both norms are within their bounds."""
-        sizes = np.abs(np.asarray(point, dtype=float))
+        sizes = np.abs(point)
         bound = self.radius * (1 + tol)
         return bool(sizes.max() <= bound and sizes.sum() <= self.k * bound)
 

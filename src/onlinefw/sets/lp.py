@@ -22,9 +22,9 @@ class _Ball(ConvexSet):
     radius: float
     p: float
 
-    def contains(self, point: Any, tol: float = 1e-9) -> bool:
+    def _contains(self, point: Any, tol: float) -> bool:
         """Tell whether ||point||_p <= radius (1 + tol)."""
-        return bool(_norm(np.asarray(point, float).reshape(-1), self.p) <= self.radius * (1 + tol))
+        return bool(_norm(point.reshape(-1), self.p) <= self.radius * (1 + tol))
 
     def _diameter(self, ord: Ord, shape: Shape | None) -> float:
         if ord == "nuc":
@@ -69,9 +69,8 @@ class L1Ball(_Ball):
         """Return -radius sign(g_i) e_i for the largest |g_i|."""
         return opposite_coordinate(direction, self.radius, self)
 
-    def project(self, point: Array) -> Array:
+    def _project(self, point: Array) -> Array:
         """Project by sorting, O(n log n)."""
-        point = np.asarray(point, dtype=float)
         return project_l1_ball(point.reshape(-1), self.radius).reshape(point.shape)
 
 
@@ -98,9 +97,8 @@ class L2Ball(_Ball):
         """Return -radius g / ||g||."""
         return _lp_vertex(as_array(direction, self), 2.0, self.radius, self)
 
-    def project(self, point: Array) -> Array:
+    def _project(self, point: Array) -> Array:
         """Scale down to the radius."""
-        point = np.asarray(point, dtype=float)
         norm = _norm(point.reshape(-1), 2.0)
         return point * (self.radius / norm) if norm > self.radius else point.copy()
 
@@ -129,9 +127,9 @@ class LinfBall(_Ball):
         """Return -radius sign(g), with a corner where g is zero."""
         return _lp_vertex(as_array(direction, self), np.inf, self.radius, self)
 
-    def project(self, point: Array) -> Array:
+    def _project(self, point: Array) -> Array:
         """Clip every entry."""
-        return np.clip(np.asarray(point, dtype=float), -self.radius, self.radius)
+        return np.clip(point, -self.radius, self.radius)
 
 
 @dataclass(frozen=True)
@@ -167,12 +165,11 @@ class LpBall(_Ball):
             return opposite_coordinate(direction, self.radius, self)
         return _lp_vertex(as_array(direction, self), self.p, self.radius, self)
 
-    def project(self, point: Array) -> Array:
+    def _project(self, point: Array) -> Array:
         """Project by root finding on the multiplier (closed forms for p = 1, 2, inf)."""
         for p, ball in ((1.0, L1Ball), (2.0, L2Ball), (np.inf, LinfBall)):
             if self.p == p:
-                return ball(self.radius).project(point)
-        point = np.asarray(point, dtype=float)
+                return ball(self.radius)._project(point)
         return _project_lp(point.reshape(-1), self.p, self.radius).reshape(point.shape)
 
 

@@ -64,8 +64,8 @@ class Polytope(ConvexSet):
         wanted = np.shape(self.vertices)[1:]
         if tuple(shape) != wanted:
             raise ValueError(
-                f"the vertices of this Polytope have shape {wanted}, but the objective has points "
-                f"of shape {tuple(shape)}; they must agree"
+                f"the vertices of this Polytope have shape {wanted}, but the points "
+                f"have shape {tuple(shape)}; they must agree"
             )
 
     def lmo(self, direction: Direction) -> DenseAtom:
@@ -77,23 +77,29 @@ class Polytope(ConvexSet):
         finite(float(scores[k]), self)
         return DenseAtom(np.asarray(self.vertices)[k], key=k)
 
-    def contains(self, point: Any, tol: float = 1e-9) -> bool:
+    def _contains(self, point: Any, tol: float) -> bool:
         """Tell whether the point is a convex combination of the vertices (a linear program)."""
-        flat, point = self._flat, np.asarray(point, dtype=float).reshape(-1)
-        scale = max(1.0, float(np.abs(flat).max()))
+        flat = self._flat
+        scale = float(np.abs(flat).max())
+        if scale == 0.0:
+            return not point.any()
+        # Weights that minimise the largest deviation of their combination from the point.
+        vertices, wanted = flat / scale, point.reshape(-1) / scale
         n_vertices, n = flat.shape
-        # Minimise the largest deviation s of the combination from the point.
-        deviation = flat.T / scale
-        a_ub = np.block([[deviation, -np.ones((n, 1))], [-deviation, -np.ones((n, 1))]])
-        b_ub = np.concatenate((point, -point)) / scale
+        ones = np.ones((n, 1))
         result = linprog(
             np.append(np.zeros(n_vertices), 1.0),
-            A_ub=a_ub,
-            b_ub=b_ub,
+            A_ub=np.block([[vertices.T, -ones], [-vertices.T, -ones]]),
+            b_ub=np.concatenate((wanted, -wanted)),
             A_eq=np.append(np.ones(n_vertices), 0.0)[None, :],
             b_eq=[1.0],
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
         )
-        return bool(result.status == 0 and result.fun <= max(tol, 1e-9))
+        if result.status != 0:
+            return False
+        # The solver's own tolerance must not decide: use what its weights really combine to.
+        weights = np.clip(result.x[:n_vertices], 0.0, None)
+        return bool(np.abs(weights / weights.sum() @ vertices - wanted).max() <= tol)
 
     def _diameter(self, ord: Ord, shape: Shape | None) -> float:
         vertices = np.asarray(self.vertices)

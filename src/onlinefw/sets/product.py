@@ -51,6 +51,11 @@ class Product(ConvexSet):
         return all(part.contains_zero for part, _ in self.parts)
 
     @property
+    def has_projection(self) -> bool:
+        """Whether every part has one."""
+        return all(part.has_projection for part, _ in self.parts)
+
+    @property
     def size(self) -> int:
         """The length of the whole vector."""
         return sum(size for _, size in self.parts)
@@ -59,8 +64,8 @@ class Product(ConvexSet):
         """Refuse anything but vectors of the total size."""
         if tuple(shape) != (self.size,):
             raise ValueError(
-                f"the blocks of this Product add up to {self.size} entries, but the objective has "
-                f"points of shape {tuple(shape)}; they must agree"
+                f"the blocks of this Product add up to {self.size} entries, but the "
+                f"points have shape {tuple(shape)}; they must agree"
             )
 
     def _blocks(self, vector: Array) -> list[tuple[ConvexSet, Array]]:
@@ -88,14 +93,12 @@ class Product(ConvexSet):
             start += atom.shape[0]
         return SparseAtom(np.concatenate(indices), np.concatenate(values), g.shape)
 
-    def project(self, point: Array) -> Array:
+    def _project(self, point: Array) -> Array:
         """Project block by block."""
-        point = np.asarray(point, dtype=float)
         return np.concatenate([part.project(block) for part, block in self._blocks(point)])
 
-    def contains(self, point: Any, tol: float = 1e-9) -> bool:
+    def _contains(self, point: Any, tol: float) -> bool:
         """Tell whether every block is in its set."""
-        point = np.asarray(point, dtype=float)
         return all(part.contains(block, tol) for part, block in self._blocks(point))
 
     def _diameter(self, ord: Ord, shape: Shape | None) -> float:

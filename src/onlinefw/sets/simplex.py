@@ -44,14 +44,12 @@ class Simplex(ConvexSet):
         finite(float(flat[k]), self)
         return SignedCoordinate(k, self.radius, np.shape(direction))
 
-    def project(self, point: Array) -> Array:
+    def _project(self, point: Array) -> Array:
         """Project by sorting, O(n log n)."""
-        point = np.asarray(point, dtype=float)
         return project_simplex(point.reshape(-1), self.radius).reshape(point.shape)
 
-    def contains(self, point: Any, tol: float = 1e-9) -> bool:
+    def _contains(self, point: Any, tol: float) -> bool:
         """Tell whether all entries are non-negative and sum to the radius."""
-        point = np.asarray(point, dtype=float)
         slack = tol * self.radius
         return bool(point.min() >= -slack and abs(point.sum() - self.radius) <= slack)
 

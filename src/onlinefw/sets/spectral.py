@@ -48,12 +48,12 @@ class TraceNormBall(ConvexSet):
         u, _, v = top_singular_pair(matrix)
         return RankOne(u, -self.radius, v)
 
-    def project(self, point: Array) -> Array:
+    def _project(self, point: Array) -> Array:
         """Project the singular values onto the l1 ball (one full SVD)."""
-        u, s, vt = linalg.svd(np.asarray(point, dtype=float), full_matrices=False)
+        u, s, vt = linalg.svd(point, full_matrices=False)
         return (u * project_l1_ball(s, self.radius)) @ vt
 
-    def contains(self, point: Any, tol: float = 1e-9) -> bool:
+    def _contains(self, point: Any, tol: float) -> bool:
         """Tell whether the trace norm is within the radius."""
         return bool(_singular_values(point).sum() <= self.radius * (1 + tol))
 
@@ -90,7 +90,7 @@ class Spectrahedron(ConvexSet):
         """Refuse anything but square matrices."""
         super().check_shape(shape)
         if shape[0] != shape[1]:
-            raise ValueError(f"{self} needs square matrices, but the objective has shape {shape}")
+            raise ValueError(f"{self} needs square matrices, got shape {shape}")
 
     def lmo(self, direction: Direction) -> RankOne:
         """Return trace * v v' for an eigenvector v of the smallest eigenvalue."""
@@ -99,16 +99,14 @@ class Spectrahedron(ConvexSet):
         v = _bottom_eigenvector(matrix)
         return RankOne(v, self.trace, v)
 
-    def project(self, point: Array) -> Array:
+    def _project(self, point: Array) -> Array:
         """Project the eigenvalues of the symmetric part onto the simplex."""
-        point = np.asarray(point, dtype=float)
         values, vectors = linalg.eigh(0.5 * (point + point.T))
         return (vectors * project_simplex(values, self.trace)) @ vectors.T
 
-    def contains(self, point: Any, tol: float = 1e-9) -> bool:
+    def _contains(self, point: Any, tol: float) -> bool:
         """Tell whether the point is symmetric, positive semidefinite and of the right trace."""
-        point = np.asarray(point, dtype=float)
-        slack = tol * self.trace
+        point, slack = np.asarray(point), tol * self.trace
         if np.abs(point - point.T).max() > slack or abs(np.trace(point) - self.trace) > slack:
             return False
         return bool(linalg.eigvalsh(0.5 * (point + point.T)).min() >= -slack)
@@ -139,7 +137,7 @@ def _singular_values(point: Any) -> Array:
         r_left: Any = np.linalg.qr(point.left, mode="r")
         r_right: Any = np.linalg.qr(point.right, mode="r")
         return np.linalg.svd((r_left * point.weights) @ r_right.T, compute_uv=False)
-    return np.linalg.svd(np.asarray(point, dtype=float), compute_uv=False)
+    return np.linalg.svd(point, compute_uv=False)
 
 
 def _bottom_eigenvector(matrix: Direction) -> Array:
@@ -153,4 +151,6 @@ def _bottom_eigenvector(matrix: Direction) -> Array:
         (n, n), lambda x: 0.5 * (operator.matvec(x) + operator.rmatvec(x)), dtype=float
     )
     start = np.random.default_rng(0).standard_normal(n)
+    if not symmetric.matvec(start).any():  # zero: every vector is an eigenvector
+        return np.eye(1, n)[0]
     return eigsh(symmetric, k=1, which="SA", v0=start, ncv=min(n, 40))[1][:, 0]
