@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import linalg as dense_linalg
 from scipy import sparse
@@ -9,7 +11,14 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from ._typing import Array, Direction
 
-__all__ = ["entries", "frobenius_norm", "inner", "top_singular_pair"]
+__all__ = [
+    "PairOperator",
+    "entries",
+    "frobenius_norm",
+    "inner",
+    "krylov_pair",
+    "top_singular_pair",
+]
 
 #: Below this many multiplications a full LAPACK decomposition is faster than Krylov steps.
 SMALL_SVD = 2**20
@@ -118,6 +127,88 @@ def top_singular_pair(
         u = np.zeros(m)
         u[0] = 1.0
     return u, s, v
+
+
+class PairOperator(LinearOperator):
+    """A linear operator that finds its own top singular pair, as accurately as is useful."""
+
+    def top_pair(self, radius: float) -> tuple[Array, float, Array]:
+        """Return (u, s, v) for a Frank-Wolfe step on the trace-norm ball of this radius."""
+        return top_singular_pair(self)
+
+    def norm_bound(self, radius: float) -> float:
+        """Return an upper bound on the top singular value, for a certificate."""
+        return top_singular_pair(self)[1]
+
+
+def krylov_pair(
+    normal: Callable[[Array], tuple[Array, Array]],
+    start: Array,
+    *,
+    first: tuple[Array, Array] | None = None,
+    steps: int = 5,
+    enough: Callable[[float, float, int], bool] = lambda s, gain, k: False,
+    precision: float = 1e-14,
+) -> tuple[Array, float, Array]:
+    """Return an approximate top singular pair from a few Golub-Kahan (Lanczos) steps.
+
+    Each step takes one ``normal(v) = (G v, G' G v)``, which reads the matrix once. The pair
+    satisfies s = u' G v exactly, so s is never above the top singular value.
+
+    Parameters
+    ----------
+    normal : callable
+        v -> (G v, G' (G v)).
+    start : ndarray
+        A unit right vector to start from.
+    first : (ndarray, ndarray), optional
+        normal(start), if it is known already.
+    steps : int
+        How many steps at most.
+    enough : callable
+        ``enough(s, gain, k)`` after k steps, with what the last one added to s: True stops.
+    precision : float
+        Of the products: a residual below it means that nothing is left to be found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.linalg import krylov_pair
+    >>> G = np.diag([1.0, 3.0, 2.0])
+    >>> u, s, v = krylov_pair(lambda v: (G @ v, G.T @ (G @ v)), np.ones(3) / np.sqrt(3))
+    >>> round(s, 12)
+    3.0
+    """
+    steps = min(steps, start.size)
+    basis = np.empty((steps, start.size))
+    images: list[Array] = []
+    projected = np.zeros((steps, steps))
+    v, s = np.asarray(start, dtype=float), 0.0
+    for k in range(steps):
+        basis[k] = v
+        image, w = first if k == 0 and first is not None else normal(v)
+        images.append(image)
+        w = np.asarray(w, dtype=float)
+        projected[: k + 1, k] = projected[k, : k + 1] = basis[: k + 1] @ w
+        residual = w.copy()
+        _orthogonalise(residual, basis[: k + 1])
+        beta = float(np.linalg.norm(residual))
+        values, vectors = np.linalg.eigh(projected[: k + 1, : k + 1])
+        q, gain = vectors[:, -1], -s
+        s = float(np.sqrt(max(values[-1], 0.0)))
+        gain += s
+        if beta <= precision * values[-1] or enough(s, gain, k + 1):
+            break
+        v = residual / beta
+    u = np.zeros(images[0].size)
+    for weight, image in zip(q, images, strict=True):
+        u += weight * image
+    s = float(np.linalg.norm(u))
+    v = q @ basis[: len(images)]
+    if s == 0.0:
+        u[0] = 1.0
+        return u, 0.0, v
+    return u / s, s, v
 
 
 def _golub_kahan(

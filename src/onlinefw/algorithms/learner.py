@@ -8,9 +8,14 @@ from typing import Any, Self
 from .._state import check_state, describe, rebuild
 from .._typing import Array, State
 from .._validation import check_part
-from ..atoms import as_atom
 from ..iterates import LowRank
-from ..objectives import GradientOracle, LinearObjective, Objective, RunningLeastSquares
+from ..objectives import (
+    GradientOracle,
+    LinearObjective,
+    Objective,
+    ObservedEntries,
+    RunningLeastSquares,
+)
 from ..sets import ConvexSet
 from ..steps import LineSearch, ShortStep
 from .rounds import Round
@@ -18,7 +23,8 @@ from .rounds import Round
 __all__ = ["Learner", "check_open_loop"]
 
 _OBJECTIVES: dict[str, Any] = {
-    cls.__name__: cls for cls in (GradientOracle, LinearObjective, RunningLeastSquares)
+    cls.__name__: cls
+    for cls in (GradientOracle, LinearObjective, ObservedEntries, RunningLeastSquares)
 }
 
 
@@ -69,11 +75,13 @@ class Learner(ABC):
         Round
             What happened.
         """
+        before = self.objective.reads
         loss = self.objective.observe(X, y, sample_weight)
         for _ in range(self.inner_steps):
             gap, fw_gap, step_size, kind = self._update()
         self.t += 1
-        return Round(self.t, loss, gap, fw_gap, step_size, kind, self.n_steps)
+        reads = self.objective.reads - before
+        return Round(self.t, loss, gap, fw_gap, step_size, kind, self.n_steps, reads)
 
     @property
     def theta(self) -> Array | LowRank | None:
@@ -83,11 +91,11 @@ class Learner(ABC):
     def certificate(self) -> float:
         """Return g^FW at the *current* theta on F_t: one more gradient and LMO, nothing changes.
 
-        For a convex loss, F_t(theta) - min F_t over the set is at most this number.
+        For a convex loss, F_t(theta) - min F_t over the set is at most this number. Where the LMO
+        is inexact (``ObservedEntries``) it is an upper bound on g^FW that holds with probability
+        at least 1 - 1e-6.
         """
-        gradient = self.objective.gradient()
-        atom = as_atom(self.constraint.lmo(gradient), gradient.shape)
-        return self.objective.gap(gradient, atom)
+        return self.objective.upper_gap(self.objective.gradient(), self.constraint)
 
     def _step_length(self, n: int) -> float:
         """Return the step rule's answer for step n, refusing what is not in (0, 1]."""

@@ -33,6 +33,8 @@ class Round:
         "fw", "away" or "drop"; "pg" for projected gradient.
     n_steps : int
         The step counter n_t after the round: inner steps advance it, drops do not.
+    reads : int
+        How often the round read the whole store (``ObservedEntries``; elsewhere not counted).
     """
 
     t: int
@@ -42,3 +44,4 @@ class Round:
     step_size: float
     kind: str
     n_steps: int
+    reads: int = 0

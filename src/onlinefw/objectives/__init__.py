@@ -1,8 +1,15 @@
 """Objectives: what is kept of the past, how its predictions move, and the gradient of the mean."""
 
 from .base import Objective
+from .entries import ObservedEntries
 from .least_squares import RunningLeastSquares
 from .linear import LinearObjective
 from .oracle import GradientOracle
 
-__all__ = ["GradientOracle", "LinearObjective", "Objective", "RunningLeastSquares"]
+__all__ = [
+    "GradientOracle",
+    "LinearObjective",
+    "Objective",
+    "ObservedEntries",
+    "RunningLeastSquares",
+]

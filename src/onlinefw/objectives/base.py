@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._typing import Array, Direction, Shape, State
-from ..atoms import Atom
+from ..atoms import Atom, as_atom
 from ..iterates import DenseIterate, LowRank, iterate_from_state
 from ..sets import ConvexSet
 
@@ -48,6 +48,8 @@ class Objective(ABC):
 
     shape: Shape | None = None
     n_observations: int = 0
+    #: How often the whole store has been read (where that is counted).
+    reads: int = 0
 
     def __init__(self, shape: Shape | None) -> None:
         self._iterate: DenseIterate | LowRank | None = None
@@ -128,6 +130,10 @@ class Objective(ABC):
     def gap(self, gradient: Direction, atom: Atom) -> float:
         """Return <gradient, theta - atom>: the FW gap, if the atom minimises <., gradient>."""
         return self.iterate.dot(gradient) - atom.dot(gradient)
+
+    def upper_gap(self, gradient: Direction, constraint: ConvexSet) -> float:
+        """Return an upper bound on the FW gap of theta (the gap itself, if the LMO is exact)."""
+        return self.gap(gradient, as_atom(constraint.lmo(gradient), gradient.shape))
 
     def place(self, point: Array) -> None:
         """Put the iterate anywhere (projected gradient steps), at the cost of a full pass."""

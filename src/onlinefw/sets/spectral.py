@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh
 from .._typing import Array, Direction, Shape
 from ..atoms import RankOne
 from ..iterates import LowRank
-from ..linalg import top_singular_pair
+from ..linalg import PairOperator, top_singular_pair
 from .base import ConvexSet, Ord, finite, positive
 from .projections import project_l1_ball, project_simplex
 
@@ -44,6 +44,9 @@ class TraceNormBall(ConvexSet):
 
     def lmo(self, direction: Direction) -> RankOne:
         """Return -radius u v' for the top singular pair (u, v)."""
+        if isinstance(direction, PairOperator):
+            u, _, v = direction.top_pair(self.radius)
+            return RankOne(u, -self.radius, v)
         matrix = _finite_matrix(direction, self)
         u, _, v = top_singular_pair(matrix)
         return RankOne(u, -self.radius, v)

@@ -1,0 +1,1 @@
+"""Numba loops only: no decisions, no state. The one place where speed excuses length."""

@@ -1,0 +1,262 @@
+"""Loops over the observed entries of a matrix: a sorted bulk in compressed rows and a short tail.
+
+Per entry: its column, the carried prediction z, the total weight c and target s of what was
+observed there, and the unscaled slope g of the loss. ``acc`` has one row per thread, so that
+results do not depend on timing.
+"""
+
+from __future__ import annotations
+
+from math import exp
+
+import numpy as np
+from numba import njit, prange
+
+#: Which derivative a kernel uses: sums c G'(z) - s, or weights c times phi'(z, s).
+QUADRATIC, BERNOULLI, POISSON, EXPONENTIAL, LOGISTIC, SIGMOID, CORRENTROPY = range(7)
+
+
+@njit(inline="always")
+def _expit(z):
+    if z >= 0:
+        return 1.0 / (1.0 + exp(-z))
+    e = exp(z)
+    return e / (1.0 + e)
+
+
+@njit(cache=True)
+def slope(kind, parameter, z, c, s):
+    """Return the derivative of one entry's total loss at z."""
+    if kind == QUADRATIC:
+        return c * z - s
+    if kind == BERNOULLI:
+        return c * _expit(z) - s
+    if kind == POISSON:
+        return c * exp(z) - s
+    if kind == EXPONENTIAL:
+        if z <= -parameter:
+            return -c / z - s
+        return c * (1.0 / parameter + (z + parameter) / (parameter * parameter)) - s
+    if kind == LOGISTIC:
+        return -c * s * _expit(-s * z)
+    if kind == SIGMOID:
+        p = _expit(-parameter * s * z)
+        return -c * parameter * s * p * (1.0 - p)
+    e = z - s
+    return c * e / parameter * exp(-0.5 * e * e / parameter)
+
+
+@njit(inline="always")
+def _scatter(a, col, g, total, start, end, distinct):
+    """a[col_k] += g_k total. Four at a time where no column comes twice in a row of the store.
+
+    Loop counters are unsigned: a signed index would be tested for being negative every time.
+    """
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    k = start
+    if distinct:
+        even = end - ((end - start) & three)
+        while k < even:
+            c0, c1, c2, c3 = col[k], col[k + one], col[k + two], col[k + three]
+            a0 = a[c0] + g[k] * total
+            a1 = a[c1] + g[k + one] * total
+            a2 = a[c2] + g[k + two] * total
+            a3 = a[c3] + g[k + three] * total
+            a[c0] = a0
+            a[c1] = a1
+            a[c2] = a2
+            a[c3] = a3
+            k += four
+    while k < end:
+        a[col[k]] += g[k] * total
+        k += one
+
+
+@njit(cache=True, parallel=True)
+def normal(blocks, indptr, col, g, v, y, acc, distinct):
+    """Y += G v, then acc += G' y by thread: both products in one read of the bulk."""
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    for thread in prange(len(blocks) - 1):
+        a = acc[thread]
+        for i in range(blocks[thread], blocks[thread + 1]):
+            start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+            even = end - ((end - start) & three)
+            s0 = y[i]
+            s1 = s2 = s3 = g.dtype.type(0)
+            k = start
+            while k < even:
+                s0 += g[k] * v[col[k]]
+                s1 += g[k + one] * v[col[k + one]]
+                s2 += g[k + two] * v[col[k + two]]
+                s3 += g[k + three] * v[col[k + three]]
+                k += four
+            while k < end:
+                s0 += g[k] * v[col[k]]
+                k += one
+            total = (s0 + s1) + (s2 + s3)
+            y[i] = total
+            _scatter(a, col, g, total, start, end, distinct)
+
+
+@njit(cache=True, parallel=True)
+def forward(blocks, indptr, col, g, v, y):
+    """Y += G v."""
+    for thread in prange(len(blocks) - 1):
+        for i in range(blocks[thread], blocks[thread + 1]):
+            total = y[i]
+            for k in range(indptr[i], indptr[i + 1]):
+                total += g[k] * v[col[k]]
+            y[i] = total
+
+
+@njit(cache=True, parallel=True)
+def backward(blocks, indptr, col, g, y, acc):
+    """Add G' y to acc by thread."""
+    for thread in prange(len(blocks) - 1):
+        a = acc[thread]
+        for i in range(blocks[thread], blocks[thread + 1]):
+            for k in range(indptr[i], indptr[i + 1]):
+                a[col[k]] += g[k] * y[i]
+
+
+@njit(cache=True, parallel=True)
+def move_and_normal(
+    blocks, indptr, col, z, c, s, g, keep, u, right, kind, parameter, v, y, acc, sums, distinct
+):
+    """Move every prediction along an atom, renew the slopes, and take the first product.
+
+    z <- keep z + u_i right_j, g <- slope, y += G v, acc += G' y; ``sums`` gets <z, g> and <g, g>
+    by thread. One read of everything.
+    """
+    one = np.uint64(1)
+    for thread in prange(len(blocks) - 1):
+        a = acc[thread]
+        z_dot_g = 0.0
+        g_dot_g = 0.0
+        for i in range(blocks[thread], blocks[thread + 1]):
+            start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+            ui = u[i]
+            total = y[i]
+            # Short sums in the store's own precision, long ones in double precision.
+            row_zg = row_gg = g.dtype.type(0)
+            k = start
+            if kind == QUADRATIC:
+                while k < end:
+                    j = col[k]
+                    zk = keep * z[k] + ui * right[j]
+                    gk = c[k] * zk - s[k]
+                    z[k] = zk
+                    g[k] = gk
+                    total += gk * v[j]
+                    row_zg += zk * gk
+                    row_gg += gk * gk
+                    k += one
+            else:
+                while k < end:
+                    j = col[k]
+                    zk = keep * z[k] + ui * right[j]
+                    gk = g.dtype.type(slope(kind, parameter, zk, c[k], s[k]))
+                    z[k] = zk
+                    g[k] = gk
+                    total += gk * v[j]
+                    row_zg += zk * gk
+                    row_gg += gk * gk
+                    k += one
+            y[i] = total
+            z_dot_g += row_zg
+            g_dot_g += row_gg
+            _scatter(a, col, g, total, start, end, distinct)
+        sums[thread, 0] = z_dot_g
+        sums[thread, 1] = g_dot_g
+
+
+@njit(cache=True)
+def tail_move(row, col, z, c, s, g, keep, u, right, kind, parameter):
+    """Move the tail's predictions and renew its slopes; return <z, g> and <g, g>."""
+    z_dot_g = 0.0
+    g_dot_g = 0.0
+    for k in range(len(row)):
+        zk = keep * z[k] + u[row[k]] * right[col[k]]
+        gk = slope(kind, parameter, zk, c[k], s[k])
+        z[k] = zk
+        g[k] = gk
+        z_dot_g += zk * gk
+        g_dot_g += gk * gk
+    return z_dot_g, g_dot_g
+
+
+@njit(cache=True)
+def tail_forward(row, col, g, v, y):
+    """Y += G v over the tail."""
+    for k in range(len(row)):
+        y[row[k]] += g[k] * v[col[k]]
+
+
+@njit(cache=True)
+def tail_backward(row, col, g, y, w):
+    """W += G' y over the tail."""
+    for k in range(len(row)):
+        w[col[k]] += g[k] * y[row[k]]
+
+
+@njit(cache=True, parallel=True)
+def merged_lengths(blocks, indptr, col, tail_ptr, tail_col, combine, lengths):
+    """Lengths of the rows after the (sorted) tail has been merged into the bulk."""
+    for thread in prange(len(blocks) - 1):
+        for i in range(blocks[thread], blocks[thread + 1]):
+            a, a_end = indptr[i], indptr[i + 1]
+            b, b_end = tail_ptr[i], tail_ptr[i + 1]
+            n = (a_end - a) + (b_end - b)
+            if combine:
+                last = np.int64(-1)
+                while b < b_end:
+                    j = np.int64(tail_col[b])
+                    while a < a_end and np.int64(col[a]) < j:
+                        a += 1
+                    if j == last or (a < a_end and np.int64(col[a]) == j):
+                        n -= 1
+                    last = j
+                    b += 1
+            lengths[i] = n
+
+
+@njit(cache=True, parallel=True)
+def merge_rows(blocks, indptr, tail_ptr, combine, new_ptr, old, tail, new):
+    """Fill the merged rows. ``old``, ``tail`` and ``new`` are (col, z, c, s) tuples."""
+    col, z, c, s = old
+    t_col, t_z, t_c, t_s = tail
+    n_col, n_z, n_c, n_s = new
+    for thread in prange(len(blocks) - 1):
+        for i in range(blocks[thread], blocks[thread + 1]):
+            a, a_end = indptr[i], indptr[i + 1]
+            b, b_end = tail_ptr[i], tail_ptr[i + 1]
+            k = new_ptr[i]
+            first = k
+            while a < a_end or b < b_end:
+                from_bulk = b >= b_end or (a < a_end and col[a] <= t_col[b])
+                if from_bulk:
+                    n_col[k], n_z[k], n_c[k], n_s[k] = col[a], z[a], c[a], s[a]
+                    a += 1
+                    k += 1
+                elif combine and k > first and n_col[k - 1] == t_col[b]:
+                    n_c[k - 1] += t_c[b]
+                    n_s[k - 1] += t_s[b]
+                    b += 1
+                else:
+                    n_col[k], n_z[k], n_c[k], n_s[k] = t_col[b], t_z[b], t_c[b], t_s[b]
+                    b += 1
+                    k += 1
+
+
+@njit(cache=True, parallel=True)
+def factor_entries(left, right, weights, rows, cols, out):
+    """out_i = sum over k of left[rows_i, k] weights_k right[cols_i, k]."""
+    n = len(rows)
+    threads = 16
+    for part in prange(threads):
+        for i in range(part * n // threads, (part + 1) * n // threads):
+            r, q = rows[i], cols[i]
+            total = 0.0
+            for k in range(len(weights)):
+                total += left[r, k] * weights[k] * right[q, k]
+            out[i] = total

@@ -1,0 +1,612 @@
+"""The mean loss over the observed entries of a matrix, for matrix completion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .._growing import GrowingArray
+from .._state import describe, rebuild
+from .._typing import Array, Direction, Shape, State
+from .._validation import check_part, check_targets, check_weights
+from ..atoms import Atom, RankOne
+from ..iterates import LowRank
+from ..kernels import entries as kernels
+from ..linalg import PairOperator, krylov_pair
+from ..losses import (
+    Bernoulli,
+    Correntropy,
+    Exponential,
+    Gaussian,
+    Logistic,
+    Loss,
+    Poisson,
+    Sigmoid,
+    Square,
+)
+from ..sets import ConvexSet, TraceNormBall
+from .base import Line, Objective
+
+__all__ = ["ObservedEntries"]
+
+#: The tail is merged into the bulk when it has this share of the bulk's entries.
+TAIL_SHARE = 1 / 8
+#: Columns are ranked by popularity again when the store has grown by this factor.
+RERANK_FACTOR = 16
+#: Up to this many entries a certificate takes the exact norm of the dense gradient.
+SMALL_MATRIX = 250_000
+#: What the factors of theta may take before they are recompressed.
+FACTOR_BYTES = 2**27
+#: A certificate holds with at least this probability over its random start.
+CERTIFICATE_FAILURE = 1e-6
+
+#: Losses whose kernels exist: the kernel's number, its parameter, and whether repeated
+#: observations of one entry can be summed up (count and sum are sufficient).
+_KINDS: dict[type[Loss], tuple[int, str | None, bool]] = {
+    Square: (kernels.QUADRATIC, None, True),
+    Gaussian: (kernels.QUADRATIC, None, True),
+    Bernoulli: (kernels.BERNOULLI, None, True),
+    Poisson: (kernels.POISSON, None, True),
+    Exponential: (kernels.EXPONENTIAL, "floor", True),
+    Logistic: (kernels.LOGISTIC, None, False),
+    Sigmoid: (kernels.SIGMOID, "sharpness", False),
+    Correntropy: (kernels.CORRENTROPY, "sigma", False),
+}
+
+
+class ObservedEntries(Objective):
+    """F_t(theta) = weighted mean of loss(theta[i, j], y) over every observed entry (i, j, y).
+
+    The past is kept sorted by rows (columns in order of popularity), with new observations in a
+    short tail that is merged now and then; each entry carries its prediction. The gradient is a
+    sparse matrix that is never built: an operator whose products read the store once. theta is
+    kept as :class:`~onlinefw.iterates.LowRank` factors.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Rows and columns.
+    loss : Loss
+        Any loss; for the square loss and the exponential families repeated observations of an
+        entry are summed up, any other loss keeps each.
+    dtype : dtype
+        float32 (about 20 bytes per entry) or float64.
+    growing : bool
+        Accept indices beyond the shape: new rows and columns are zero until they are learned.
+    max_atoms : int, optional
+        How many rank-one terms theta holds before it is recompressed to half of them; by default
+        what fits into 128 MB. Recompression loses nothing while twice the smaller side fits.
+    lmo_steps : int
+        Krylov steps per linear minimisation, at most.
+    lmo_tol : float
+        Stop them earlier when the last one has added less than this fraction of the duality gap
+        to the step's value.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinefw as ofw
+    >>> objective = ofw.objectives.ObservedEntries((3, 4), dtype=float)
+    >>> learner = ofw.OnlineFrankWolfe(objective, ofw.sets.TraceNormBall(2.0))
+    >>> X = np.array([[0, 1], [2, 3], [1, 0]])  # (row, column) of each observation
+    >>> learner.observe(X, np.array([1.0, -1.0, 0.5])).loss
+    0.375
+    >>> learner.theta.shape
+    (3, 4)
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        loss: Loss = Square(),  # noqa: B008 (immutable)
+        *,
+        dtype: DTypeLike = np.float32,
+        growing: bool = False,
+        max_atoms: int | None = None,
+        lmo_steps: int = 5,
+        lmo_tol: float = 0.01,
+    ) -> None:
+        check_part("loss", loss, Loss, "Square()")
+        if np.shape(shape) != (2,) or min(shape) < 1:
+            raise ValueError(f"shape must be (rows, columns), both positive, got {shape}")
+        self.dtype: Any = np.dtype(dtype)
+        if self.dtype not in (np.float32, np.float64):
+            raise ValueError(f"dtype must be float32 or float64, got {dtype}")
+        self.loss, self.growing, self.max_atoms = loss, bool(growing), max_atoms
+        self.lmo_steps, self.lmo_tol = int(lmo_steps), float(lmo_tol)
+        self.total_weight, self.reads, self.certificate_reads = 0.0, 0, 0
+        kind, parameter, self._combine = _KINDS.get(type(loss), (-1, None, False))
+        self._kind = kind
+        self._parameter = 1.0 if parameter is None else float(getattr(loss, parameter))
+        self._yy = 0.0  # the weighted sum of y^2, for the value of the square loss
+        self._start: Array | None = None
+        self._pending: tuple[float, Array, Array] | None = None
+        super().__init__(tuple(shape))
+        m1, m2 = self._matrix_shape
+        self._indptr = np.zeros(m1 + 1, np.int64)
+        self._col = np.empty(0, np.uint32)
+        self._z, self._c, self._s, self._g = (np.empty(0, self.dtype) for _ in range(4))
+        self._rank = np.arange(m2)  # column -> position in order of popularity
+        self._ranked_at = 0
+        self._new_tail()
+
+    @property
+    def _matrix_shape(self) -> tuple[int, int]:
+        assert self.shape is not None
+        return self.shape[0], self.shape[1]
+
+    @property
+    def _low_rank(self) -> LowRank:
+        iterate = self.iterate
+        assert isinstance(iterate, LowRank)
+        return iterate
+
+    @property
+    def n_entries(self) -> int:
+        """How many entries are stored (repeated ones count until they are merged)."""
+        return self._col.size + len(self._tail_row)
+
+    def _new_iterate(self, shape: Shape) -> LowRank:
+        lossless = max(8, 2 * min(shape))
+        affordable = FACTOR_BYTES // (self.dtype.itemsize * sum(shape))
+        limit = max(32, affordable) if self.max_atoms is None else self.max_atoms
+        if lossless <= limit and not self.growing:
+            return LowRank(shape, lossless, dtype=self.dtype)
+        return LowRank(shape, limit, max_rank=limit // 2, dtype=self.dtype)
+
+    def _new_tail(self) -> None:
+        self._tail_row = GrowingArray(dtype=np.uint32)
+        self._tail_col = GrowingArray(dtype=np.uint32)
+        self._tail_z, self._tail_c, self._tail_s, self._tail_g = (
+            GrowingArray(dtype=self.dtype) for _ in range(4)
+        )
+
+    def attach(self, owner: str, constraint: ConvexSet) -> None:
+        """Claim this objective for one learner, on a trace-norm ball."""
+        if not isinstance(constraint, TraceNormBall):
+            raise ValueError(
+                f"ObservedEntries keeps a low-rank theta, which needs a TraceNormBall, "
+                f"got {constraint}"
+            )
+        super().attach(owner, constraint)
+
+    # Observing ------------------------------------------------------------------------------------
+
+    def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
+        """Add observations: X is (n, 2) with row and column, y their values."""
+        rows, cols = self._check_indices(X)
+        y = check_targets(y, rows.size, self.loss)
+        w = check_weights(sample_weight, rows.size)
+
+        self._grow_to(int(rows.max()) + 1, int(cols.max()) + 1)
+        z = self._low_rank.entries(rows, cols)
+        s = w * y if self._combine else y
+        self._tail_row.append(rows)
+        self._tail_col.append(self._rank[cols])
+        for column, values in ((self._tail_z, z), (self._tail_c, w), (self._tail_s, s)):
+            column.append(values)
+        self._tail_g.append(self._slopes(z, w.astype(self.dtype), s.astype(self.dtype)))
+        self._yy += float(w @ y**2)
+        self.n_observations += rows.size
+        self.total_weight += float(w.sum())
+        if len(self._tail_row) > max(1024, TAIL_SHARE * self._col.size):
+            self._merge()
+        return float(w @ self.loss.value(z.astype(float), y) / w.sum())
+
+    def _check_indices(self, X: Any) -> tuple[Array, Array]:
+        if X is None:
+            raise ValueError("X is missing: call observe(X, y) with (row, column) pairs")
+        X = np.asarray(X)
+        if X.ndim != 2 or X.shape[1] != 2:
+            raise ValueError(f"X must have a row and a column index per observation, got {X.shape}")
+        if X.shape[0] == 0:
+            raise ValueError(f"the batch is empty (X has shape {X.shape}); pass at least one row")
+        if X.dtype.kind not in "iu":
+            whole = X.dtype.kind == "f" and bool((X == np.floor(X)).all())
+            if not whole:
+                raise ValueError("X must hold whole-number indices (row, column)")
+            X = X.astype(np.int64)
+        low, high = X.min(axis=0), X.max(axis=0)
+        if low.min() < 0:
+            raise ValueError(f"X has the negative index {int(low.min())}; indices count from 0")
+        for axis, name in enumerate(("row", "column")):
+            if not self.growing and high[axis] >= self._matrix_shape[axis]:
+                raise ValueError(
+                    f"X has {name} {int(high[axis])}, but the matrix has shape {self.shape}; use "
+                    "growing=True to add rows and columns as they come"
+                )
+        return X[:, 0], X[:, 1]
+
+    def _grow_to(self, m1: int, m2: int) -> None:
+        old1, old2 = self._matrix_shape
+        if m1 <= old1 and m2 <= old2:
+            return
+        m1, m2 = max(m1, old1), max(m2, old2)
+        self._flush()
+        self.shape = (m1, m2)
+        self._low_rank.grow((m1, m2))
+        self._indptr = np.append(self._indptr, np.full(m1 - old1, self._indptr[-1]))
+        self._rank = np.append(self._rank, np.arange(old2, m2))
+        if self._start is not None:
+            self._start = np.append(self._start, np.zeros(m2 - old2))
+
+    def _slopes(self, z: Array, c: Array, s: Array) -> Array:
+        """Slopes of a few entries, by the loss itself."""
+        if self._combine:
+            return c * self.loss.derivative(z, 0.0) - s
+        return c * self.loss.derivative(z, s)
+
+    def _merge(self) -> None:
+        """Sort the tail and merge it into the bulk; now and then rank the columns again."""
+        self._flush()
+        m1, m2 = self._matrix_shape
+        row, col = self._tail_row.data, self._tail_col.data
+        if self._col.size + row.size >= RERANK_FACTOR * self._ranked_at:
+            self._rerank()
+            row, col = self._tail_row.data, self._tail_col.data
+        order = np.argsort(row.astype(np.int64) * m2 + col, kind="stable")
+        tail_ptr = np.zeros(m1 + 1, np.int64)
+        np.cumsum(np.bincount(row, minlength=m1), out=tail_ptr[1:])
+        tail = tuple(
+            part.data[order] for part in (self._tail_col, self._tail_z, self._tail_c, self._tail_s)
+        )
+        blocks = self._blocks()
+        lengths = np.empty(m1, np.int64)
+        kernels.merged_lengths(
+            blocks, self._indptr, self._col, tail_ptr, tail[0], self._combine, lengths
+        )
+        indptr = np.zeros(m1 + 1, np.int64)
+        np.cumsum(lengths, out=indptr[1:])
+        n = int(indptr[-1])
+        old = (self._col, self._z, self._c, self._s)
+        new = (np.empty(n, np.uint32), *(np.empty(n, self.dtype) for _ in range(3)))
+        kernels.merge_rows(blocks, self._indptr, tail_ptr, self._combine, indptr, old, tail, new)
+        self._indptr = indptr
+        self._col, self._z, self._c, self._s = new
+        self._g = np.empty(n, self.dtype)
+        self._pending = self._no_move()
+        self._new_tail()
+
+    def _rerank(self) -> None:
+        """Number the columns by popularity, so that the popular ones share cache lines."""
+        m2 = self._matrix_shape[1]
+        counts = np.bincount(self._col, minlength=m2)
+        counts += np.bincount(self._tail_col.data, minlength=m2)
+        renumber = np.empty(m2, np.int64)
+        renumber[np.argsort(-counts, kind="stable")] = np.arange(m2)
+        self._rank = renumber[self._rank]
+        self._tail_col.data[:] = renumber[self._tail_col.data]
+        col = renumber[self._col].astype(np.uint32)
+        row = np.repeat(np.arange(self._indptr.size - 1), np.diff(self._indptr))
+        order = np.argsort(row * m2 + col, kind="stable")
+        self._col = col[order]
+        self._z, self._c, self._s = self._z[order], self._c[order], self._s[order]
+        self._ranked_at = max(1, self._col.size + len(self._tail_row))
+
+    def _blocks(self) -> Array:
+        """Row ranges, one per thread, with about equally many entries."""
+        threads = numba.get_num_threads()
+        cuts = np.searchsorted(self._indptr, np.linspace(0, self._col.size, threads + 1)[1:-1])
+        return np.concatenate(([0], cuts, [self._indptr.size - 1])).astype(np.int64)
+
+    # Moving ---------------------------------------------------------------------------------------
+
+    def move(self, atom: Atom, step: float) -> None:
+        """Move theta; the bulk's predictions follow when the next gradient reads them anyway."""
+        assert isinstance(atom, RankOne)
+        self._flush()
+        u = (step * atom.scale) * atom.u
+        right = np.empty_like(atom.v)
+        right[self._rank] = atom.v
+        self._pending = (1.0 - step, u.astype(self.dtype), right.astype(self.dtype))
+        self._move_tail(*self._pending)
+        self._start = atom.v
+        self.iterate.move(atom, step)
+
+    def _move_tail(self, keep: float, u: Array, right: Array) -> None:
+        z, c, s, g = (p.data for p in (self._tail_z, self._tail_c, self._tail_s, self._tail_g))
+        kind = max(self._kind, 0)
+        keep_ = self.dtype.type(keep)
+        kernels.tail_move(
+            self._tail_row.data, self._tail_col.data, z, c, s, g, keep_, u, right,
+            kind, self._parameter,
+        )  # fmt: skip
+        if self._kind < 0:
+            g[:] = self._slopes(z, c, s)
+
+    def _no_move(self) -> tuple[float, Array, Array]:
+        m1, m2 = self._matrix_shape
+        return 1.0, np.zeros(m1, self.dtype), np.zeros(m2, self.dtype)
+
+    def _flush(self) -> None:
+        """Carry a pending move out, without a product."""
+        if self._pending is not None:
+            self._read_all(np.zeros(self._matrix_shape[1], self.dtype))
+
+    def _read_all(self, v: Array) -> tuple[Array, Array, float, float]:
+        """Carry out what is pending and return G v, G' G v, <z, g> and <g, g> (unscaled)."""
+        keep, u, right = self._pending or self._no_move()
+        self._pending = None
+        m1, m2 = self._matrix_shape
+        y = np.zeros(m1, self.dtype)
+        row, col, g = self._tail_row.data, self._tail_col.data, self._tail_g.data
+        kernels.tail_forward(row, col, g, v, y)
+        blocks = self._blocks()
+        acc = np.zeros((len(blocks) - 1, m2), self.dtype)
+        sums = np.zeros((len(blocks) - 1, 2))
+        kernels.move_and_normal(
+            blocks, self._indptr, self._col, self._z, self._c, self._s, self._g,
+            self.dtype.type(keep), u, right, max(self._kind, 0), self._parameter, v, y, acc, sums,
+            self._combine,
+        )  # fmt: skip
+        self.reads += 1
+        if self._kind < 0:  # a loss of the user's own: its slopes in numpy, then the products
+            self._g[:] = self._slopes(self._z, self._c, self._s)
+            y, w = self._normal(v)
+            z_dot_g = float(self._z @ self._g)
+            g_dot_g = float(self._g @ self._g)
+        else:
+            w = acc.sum(axis=0)
+            kernels.tail_backward(row, col, g, y, w)
+            z_dot_g, g_dot_g = sums.sum(axis=0).tolist()
+        z_dot_g += float(np.dot(self._tail_z.data.astype(float), g))
+        g_dot_g += float(np.dot(g.astype(float), g))
+        return y, w, z_dot_g, g_dot_g
+
+    def _normal(self, v: Array) -> tuple[Array, Array]:
+        """Return G v and G' G v (unscaled, columns by rank) with one read of the bulk."""
+        m1, m2 = self._matrix_shape
+        y = np.zeros(m1, self.dtype)
+        row, col, g = self._tail_row.data, self._tail_col.data, self._tail_g.data
+        kernels.tail_forward(row, col, g, v, y)
+        blocks = self._blocks()
+        acc = np.zeros((len(blocks) - 1, m2), self.dtype)
+        kernels.normal(blocks, self._indptr, self._col, self._g, v, y, acc, self._combine)
+        w = acc.sum(axis=0)
+        kernels.tail_backward(row, col, g, y, w)
+        self.reads += 1
+        return y, w
+
+    # Asking ---------------------------------------------------------------------------------------
+
+    def gradient(self) -> EntriesGradient:
+        """Return the gradient as an operator; making it is the first of its products."""
+        self._needs_data()
+        start = self._start
+        if start is None or not np.any(start):
+            start = np.random.default_rng(self.n_observations).standard_normal(
+                self._matrix_shape[1]
+            )
+        return EntriesGradient(self, start / np.linalg.norm(start))
+
+    def gap(self, gradient: Direction, atom: Atom) -> float:
+        """Return <gradient, theta - atom> from what the gradient already knows."""
+        if isinstance(gradient, EntriesGradient) and isinstance(atom, RankOne):
+            return gradient.theta_dot - gradient.score(atom)
+        return super().gap(gradient, atom)
+
+    def upper_gap(self, gradient: Direction, constraint: ConvexSet) -> float:
+        """Return an upper bound on the FW gap of theta: of its predictions, plus the truncation.
+
+        The carried predictions are those of theta plus the part E that recompression has left
+        out. For a convex L-smooth loss, moving back from there to theta itself costs no more than
+        |G|_op |E|_* + (L / 2) max(c) / sum(c) |E|_*^2.
+        """
+        assert isinstance(gradient, EntriesGradient)
+        assert isinstance(constraint, TraceNormBall)
+        norm = gradient.norm_bound(constraint.radius)
+        gap = gradient.theta_dot + constraint.radius * norm
+        dropped = self._low_rank.truncated
+        if dropped > 0.0:
+            heaviest = float(max(self._c.max(initial=0.0), self._tail_c.data.max(initial=0.0)))
+            curvature = self.loss.smoothness * heaviest / self.total_weight
+            gap += norm * dropped + 0.5 * curvature * dropped**2
+        return float(gap)
+
+    def _rows_and_columns(self) -> tuple[Array, Array]:
+        """Row and column of every stored entry, bulk then tail."""
+        bulk = np.repeat(np.arange(self._indptr.size - 1), np.diff(self._indptr))
+        column = np.argsort(self._rank)  # position -> column
+        positions = np.concatenate((self._col, self._tail_col.data))
+        return np.concatenate((bulk, self._tail_row.data)), column[positions]
+
+    def _dense_slopes(self) -> Array:
+        self._flush()
+        slopes = np.zeros(self._matrix_shape)
+        np.add.at(slopes, self._rows_and_columns(), np.concatenate((self._g, self._tail_g.data)))
+        return slopes
+
+    def value(self) -> float:
+        """Return F_t at the current iterate, from the carried predictions."""
+        self._needs_data()
+        self._flush()
+        total = 0.0
+        for z, c, s in (
+            (self._z, self._c, self._s),
+            (self._tail_z.data, self._tail_c.data, self._tail_s.data),
+        ):
+            z, c, s = (part.astype(float) for part in (z, c, s))
+            if self._combine:
+                total += float(c @ self.loss.value(z, 0.0) - s @ z)
+            else:
+                total += float(c @ self.loss.value(z, s))
+        if isinstance(self.loss, Square):
+            total += 0.5 * self._yy
+        return total / self.total_weight
+
+    def line(self, atom: Atom) -> Line:
+        """Line searches are not there yet."""
+        raise ValueError("ObservedEntries has no line search: use an open-loop step rule")
+
+    def _refresh(self) -> None:
+        """Recompute the predictions of all entries from theta (after a release: theta = 0)."""
+        rows, cols = self._rows_and_columns()
+        z = self._low_rank.entries(rows, cols)
+        self._z[:], self._tail_z.data[:] = np.split(z, [self._z.size])
+        self._tail_g.data[:] = self._slopes(self._tail_z.data, self._tail_c.data, self._tail_s.data)
+        self._pending = self._no_move()
+
+    # State ----------------------------------------------------------------------------------------
+
+    def state_dict(self) -> State:
+        """Return store, tail and iterate as plain arrays and JSON-able values."""
+        pending = self._pending
+        return {
+            **self._base_state(),
+            "loss": describe(self.loss),
+            "dtype": self.dtype.name,
+            "options": {
+                "growing": self.growing,
+                "max_atoms": self.max_atoms,
+                "lmo_steps": self.lmo_steps,
+                "lmo_tol": self.lmo_tol,
+            },
+            "indptr": self._indptr.copy(),
+            "rank": self._rank.copy(),
+            "ranked_at": self._ranked_at,
+            **{name: getattr(self, "_" + name).copy() for name in ("col", "z", "c", "s", "g")},
+            "tail": {
+                name: getattr(self, "_tail_" + name).data.copy()
+                for name in ("row", "col", "z", "c", "s", "g")
+            },
+            "pending": None if pending is None else [pending[0], pending[1], pending[2]],
+            "start": None if self._start is None else self._start.copy(),
+            "yy": self._yy,
+            "total_weight": self.total_weight,
+            "reads": [self.reads, self.certificate_reads],
+        }
+
+    @classmethod
+    def from_state(cls, state: State, *, loss: Loss | None = None) -> ObservedEntries:
+        """Make the objective that ``state_dict`` described; a loss of your own is passed in."""
+        objective = cls(
+            tuple(state["shape"]),
+            rebuild(state["loss"], "loss", loss),
+            dtype=state["dtype"],
+            **state["options"],
+        )
+        objective._load_base(state)
+        objective._indptr = np.array(state["indptr"])
+        objective._rank = np.array(state["rank"])
+        objective._ranked_at = int(state["ranked_at"])
+        for name in ("col", "z", "c", "s", "g"):
+            setattr(objective, "_" + name, np.array(state[name]))
+        for name, values in state["tail"].items():
+            getattr(objective, "_tail_" + name).append(values)
+        if state["pending"] is not None:
+            keep, u, right = state["pending"]
+            objective._pending = (float(keep), np.array(u), np.array(right))
+        objective._start = None if state["start"] is None else np.array(state["start"])
+        objective._yy, objective.total_weight = float(state["yy"]), float(state["total_weight"])
+        objective.reads, objective.certificate_reads = (int(n) for n in state["reads"])
+        return objective
+
+    def __repr__(self) -> str:
+        return f"ObservedEntries({self.shape}, {self.loss}, n_observations={self.n_observations})"
+
+
+class EntriesGradient(PairOperator):
+    """The gradient of :class:`ObservedEntries`, valid until the iterate moves.
+
+    Attributes
+    ----------
+    theta_dot : float
+        <theta, gradient>, known from the pass that renewed the slopes.
+    frobenius : float
+        The Frobenius norm, an upper bound on the top singular value.
+    """
+
+    def __init__(self, objective: ObservedEntries, start: Array) -> None:
+        super().__init__(objective.dtype, objective._matrix_shape)
+        self._objective, self._start = objective, start
+        self._scale = 1.0 / objective.total_weight
+        self._precision = 10.0 * float(np.finfo(objective.dtype).eps)
+        y, w, z_dot_g, g_dot_g = objective._read_all(self._by_rank(start))
+        self._first = self._scaled(y, w)
+        self.theta_dot = z_dot_g * self._scale
+        self.frobenius = float(np.sqrt(g_dot_g)) * self._scale
+        self._found: tuple[Array, float, Array] | None = None
+
+    def _by_rank(self, v: Array) -> Array:
+        out = np.empty(v.size, self._objective.dtype)
+        out[self._objective._rank] = v
+        return out
+
+    def _scaled(self, y: Array, w: Array) -> tuple[Array, Array]:
+        return y * self._scale, w[self._objective._rank] * self._scale**2
+
+    def normal(self, v: Array) -> tuple[Array, Array]:
+        """Return G v and G' (G v) with one read of the store."""
+        return self._scaled(*self._objective._normal(self._by_rank(v)))
+
+    def _matvec(self, v: Array) -> Array:
+        return self.normal(np.asarray(v).reshape(-1))[0]
+
+    def _rmatvec(self, u: Array) -> Array:
+        objective = self._objective
+        blocks = objective._blocks()
+        y = np.asarray(u, objective.dtype).reshape(-1)
+        acc = np.zeros((len(blocks) - 1, self.shape[1]), objective.dtype)
+        kernels.backward(blocks, objective._indptr, objective._col, objective._g, y, acc)
+        w = acc.sum(axis=0)
+        row, col = objective._tail_row.data, objective._tail_col.data
+        kernels.tail_backward(row, col, objective._tail_g.data, y, w)
+        objective.reads += 1
+        return w[objective._rank] * self._scale
+
+    def top_pair(self, radius: float) -> tuple[Array, float, Array]:
+        """Take warm-started Krylov steps until more would not change the step by much."""
+        tol = self._objective.lmo_tol
+
+        def enough(s: float, gain: float, k: int) -> bool:
+            # A residual only says that *some* singular value is near: after a warm start the top
+            # one may still be missing. What the last step has gained tells more.
+            return k >= 3 and radius * gain <= tol * (self.theta_dot + radius * s)
+
+        self._found = krylov_pair(
+            self.normal,
+            self._start,
+            first=self._first,
+            steps=self._objective.lmo_steps,
+            enough=enough,
+            precision=self._precision,
+        )
+        return self._found
+
+    def score(self, atom: RankOne) -> float:
+        """Return <atom, gradient>, at no cost for the pair that was found."""
+        if self._found is not None and atom.u is self._found[0]:
+            return atom.scale * self._found[1]
+        return atom.dot(self)
+
+    def norm_bound(self, radius: float) -> float:
+        """Bound the top singular value from above, with probability at least 1 - 1e-6.
+
+        After k Krylov steps from a random start the largest Ritz value x of G'G satisfies
+        P(lambda_1 > x / (1 - e)) <= 1.648 sqrt(n) exp(-sqrt(e) (2 k - 1)) (Kuczynski and
+        Wozniakowski 1992); the Frobenius norm is taken where that is smaller.
+        """
+        objective = self._objective
+        n = min(self.shape)
+        if self.shape[0] * self.shape[1] <= SMALL_MATRIX:
+            top = float(np.linalg.norm(objective._dense_slopes(), 2)) * self._scale
+            return top * (1.0 + 10.0 * np.finfo(objective.dtype).eps)
+        log_odds = np.log(1.648 * np.sqrt(n) / CERTIFICATE_FAILURE)
+        before = objective.reads
+        best = [self.frobenius]
+
+        def enough(s: float, gain: float, k: int) -> bool:
+            slack = (log_odds / (2 * k - 1)) ** 2
+            if slack < 1.0:
+                best[0] = min(best[0], s / np.sqrt(1.0 - slack))
+            return radius * (best[0] - s) <= 0.1 * (self.theta_dot + radius * s)
+
+        rng = np.random.default_rng([objective.n_observations, 1])
+        start = rng.standard_normal(self.shape[1])
+        start /= np.linalg.norm(start)
+        s = krylov_pair(self.normal, start, steps=80, enough=enough, precision=self._precision)[1]
+        objective.certificate_reads += objective.reads - before
+        objective.reads = before
+        return max(best[0], s)
