@@ -1,5 +1,6 @@
 """Shared settings: hypothesis without deadlines (machines are shared), BLAS on one thread."""
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,6 +15,7 @@ settings.load_profile("default")
 @pytest.fixture(autouse=True, scope="session")
 def _one_blas_thread():
     # Two pytest workers on two cores: more BLAS threads would only wait for each other.
+    numba.set_num_threads(1)
     with threadpool_limits(1):
         yield
 

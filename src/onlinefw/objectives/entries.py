@@ -326,7 +326,7 @@ class ObservedEntries(Objective):
             self._read_all(np.zeros(self._matrix_shape[1], self.dtype))
 
     def _read_all(self, v: Array) -> tuple[Array, Array, float, float]:
-        """Carry out what is pending and return G v, G' G v, <z, g> and <g, g> (unscaled)."""
+        """Carry out what is pending; return G v, G' G v, <z, g> and a bound on |G| (unscaled)."""
         keep, u, right = self._pending or self._no_move()
         self._pending = None
         m1, m2 = self._matrix_shape
@@ -346,14 +346,16 @@ class ObservedEntries(Objective):
             self._g[:] = self._slopes(self._z, self._c, self._s)
             y, w = self._normal(v)
             z_dot_g = float(self._z @ self._g)
-            g_dot_g = float(self._g @ self._g)
+            g_dot_g = 0.0  # not needed: repeats are kept apart
         else:
             w = acc.sum(axis=0)
             kernels.tail_backward(row, col, g, y, w)
             z_dot_g, g_dot_g = sums.sum(axis=0).tolist()
         z_dot_g += float(np.dot(self._tail_z.data.astype(float), g))
-        g_dot_g += float(np.dot(g.astype(float), g))
-        return y, w, z_dot_g, g_dot_g
+        # An entry may stand in bulk and tail, and more than once where repeats are kept: then
+        # squares must not be added up. Each entry of the tail has norm |g|.
+        frobenius = np.sqrt(g_dot_g) + np.abs(g).sum(dtype=float) if self._combine else np.inf
+        return y, w, z_dot_g, float(frobenius)
 
     def _normal(self, v: Array) -> tuple[Array, Array]:
         """Return G v and G' G v (unscaled, columns by rank) with one read of the bulk."""
@@ -514,8 +516,8 @@ class EntriesGradient(PairOperator):
     ----------
     theta_dot : float
         <theta, gradient>, known from the pass that renewed the slopes.
-    frobenius : float
-        The Frobenius norm, an upper bound on the top singular value.
+    frobenius_bound : float
+        A bound on the Frobenius norm (infinite where repeated entries are kept apart).
     """
 
     def __init__(self, objective: ObservedEntries, start: Array) -> None:
@@ -523,10 +525,10 @@ class EntriesGradient(PairOperator):
         self._objective, self._start = objective, start
         self._scale = 1.0 / objective.total_weight
         self._precision = 10.0 * float(np.finfo(objective.dtype).eps)
-        y, w, z_dot_g, g_dot_g = objective._read_all(self._by_rank(start))
+        y, w, z_dot_g, frobenius = objective._read_all(self._by_rank(start))
         self._first = self._scaled(y, w)
         self.theta_dot = z_dot_g * self._scale
-        self.frobenius = float(np.sqrt(g_dot_g)) * self._scale
+        self.frobenius_bound = frobenius * self._scale
         self._found: tuple[Array, float, Array] | None = None
 
     def _by_rank(self, v: Array) -> Array:
@@ -595,7 +597,7 @@ class EntriesGradient(PairOperator):
             return top * (1.0 + 10.0 * np.finfo(objective.dtype).eps)
         log_odds = np.log(1.648 * np.sqrt(n) / CERTIFICATE_FAILURE)
         before = objective.reads
-        best = [self.frobenius]
+        best = [self.frobenius_bound]
 
         def enough(s: float, gain: float, k: int) -> bool:
             slack = (log_odds / (2 * k - 1)) ** 2
