@@ -92,7 +92,9 @@ def test_repeated_entries_are_summed_exactly_where_sums_are_sufficient(loss, rng
     objective = ObservedEntries(SHAPE, loss, dtype=float)
     for part in np.split(np.arange(3000), 30):
         objective.observe(X[part], y[part])
-    objective._merge()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(entries, "RECENT_SHARE", 0.0)
+        objective._merge()
     distinct = len(np.unique(X[:, 0] * 17 + X[:, 1]))
     summed = isinstance(loss, (losses.Square, losses.Gaussian, losses.Bernoulli, losses.Poisson))
     summed |= isinstance(loss, losses.Exponential)
@@ -101,21 +103,29 @@ def test_repeated_entries_are_summed_exactly_where_sums_are_sufficient(loss, rng
 
 
 @settings(max_examples=30)
-@given(seed=st.integers(0, 10**6), share=st.sampled_from([0.0, 0.1, 10.0]), combine=st.booleans())
-def test_any_order_of_batches_moves_and_merges_carries_the_right_predictions(seed, share, combine):
+@given(
+    seed=st.integers(0, 10**6),
+    share=st.sampled_from([0.0, 0.1, 10.0]),
+    tail=st.sampled_from([0, 300, 10**6]),
+    combine=st.booleans(),
+)
+def test_any_order_of_batches_moves_and_merges_carries_the_right_predictions(
+    seed, share, tail, combine
+):
     rng = np.random.default_rng(seed)
     loss, targets = (
         (losses.Square(), [1.0, -2.0]) if combine else (losses.Sigmoid(2.0), [-1.0, 1.0])
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entries, "TAIL_SHARE", share)
+        patch.setattr(entries, "RECENT_SHARE", share)
+        patch.setattr(entries, "TAIL_SIZE", tail)
         objective = ObservedEntries(SHAPE, loss, dtype=float)
         learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(2.0))
         for _ in range(12):
             learner.observe(*observations(rng, int(rng.integers(1, 1500)), targets))
     objective._flush()
     rows, cols = objective._rows_and_columns()
-    carried = np.concatenate((objective._z, objective._tail_z.data))
+    carried = objective._carried("z")
     np.testing.assert_allclose(carried, learner.theta.dense()[rows, cols], atol=1e-12)
 
 
@@ -231,7 +241,7 @@ def test_rows_and_columns_grow_while_streaming(rng):
     assert a.certificate() > 0
     rows, cols = growing._rows_and_columns()
     growing._flush()
-    carried = np.concatenate((growing._z, growing._tail_z.data))
+    carried = growing._carried("z")
     np.testing.assert_allclose(carried, a.theta.dense()[rows, cols], atol=1e-9)
     assert growing.value() <= 1.5 * fixed.value()
 
@@ -252,8 +262,8 @@ def test_the_store_takes_about_twenty_bytes_an_entry(rng):
     objective = ObservedEntries((2000, 3000))
     X, y = observations(rng, 200_000, [1.0, 2.0], (2000, 3000))
     objective.observe(X, y)
-    parts = (objective._col, objective._z, objective._c, objective._s, objective._g)
-    assert sum(part.nbytes for part in parts) / objective.n_entries <= 20
+    assert objective._bulk.size == objective.n_entries
+    assert sum(part.nbytes for part in objective._bulk.arrays[1:]) / objective.n_entries <= 20
 
 
 def test_threads_change_rounding_only_and_runs_repeat_exactly(rng):
@@ -282,11 +292,13 @@ def test_popular_columns_come_first(rng):
     cols = np.minimum(rng.geometric(0.2, 3000) - 1, 59)
     shuffled = rng.permutation(60)[cols]
     objective.observe(np.column_stack((rng.integers(50, size=3000), shuffled)), np.ones(3000))
-    counts = np.bincount(objective._col, minlength=60)
-    seen = np.bincount(shuffled, minlength=60)
-    order = np.argsort(objective._rank)
-    assert np.all(np.diff(seen[order]) <= 0)
+    counts = np.bincount(objective._bulk.col, minlength=60)  # distinct entries per position
     assert counts.sum() == objective.n_entries
+    assert np.all(np.diff(counts) <= 0)
+    distinct = np.unique(np.column_stack(objective._rows_and_columns()), axis=0)
+    np.testing.assert_array_equal(
+        np.bincount(distinct[:, 1], minlength=60)[np.argsort(objective._rank)], counts
+    )
 
 
 def test_krylov_steps_never_overestimate_and_converge(rng):

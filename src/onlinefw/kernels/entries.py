@@ -1,4 +1,6 @@
-"""Loops over the observed entries of a matrix: a sorted bulk in compressed rows and a short tail.
+"""Loops over the observed entries of a matrix.
+
+Two sorted stores in compressed rows (the bulk, and recent entries) and a short unsorted tail.
 
 Per entry: its column, the carried prediction z, the total weight c and target s of what was
 observed there, and the unscaled slope g of the loss. ``acc`` has one row per thread, so that
@@ -72,41 +74,43 @@ def _scatter(a, col, g, total, start, end, distinct):
         k += one
 
 
-@njit(cache=True, parallel=True)
-def normal(blocks, indptr, col, g, v, y, acc, distinct):
-    """Y += G v, then acc += G' y by thread: both products in one read of the bulk."""
+@njit(inline="always")
+def _row_dot(col, g, v, start, end):
+    """Return the sum of g_k v[col_k], in four independent chains."""
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    even = end - ((end - start) & three)
+    s0 = s1 = s2 = s3 = g.dtype.type(0)
+    k = start
+    while k < even:
+        s0 += g[k] * v[col[k]]
+        s1 += g[k + one] * v[col[k + one]]
+        s2 += g[k + two] * v[col[k + two]]
+        s3 += g[k + three] * v[col[k + three]]
+        k += four
+    while k < end:
+        s0 += g[k] * v[col[k]]
+        k += one
+    return (s0 + s1) + (s2 + s3)
+
+
+@njit(cache=True, parallel=True)
+def normal(blocks, bulk, recent, v, y, acc, distinct):
+    """Y += G v, then acc += G' y by thread: both products in one read of both stores.
+
+    ``bulk`` and ``recent`` are (indptr, col, g) tuples.
+    """
+    indptr, col, g = bulk
+    r_indptr, r_col, r_g = recent
     for thread in prange(len(blocks) - 1):
         a = acc[thread]
         for i in range(blocks[thread], blocks[thread + 1]):
             start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-            even = end - ((end - start) & three)
-            s0 = y[i]
-            s1 = s2 = s3 = g.dtype.type(0)
-            k = start
-            while k < even:
-                s0 += g[k] * v[col[k]]
-                s1 += g[k + one] * v[col[k + one]]
-                s2 += g[k + two] * v[col[k + two]]
-                s3 += g[k + three] * v[col[k + three]]
-                k += four
-            while k < end:
-                s0 += g[k] * v[col[k]]
-                k += one
-            total = (s0 + s1) + (s2 + s3)
+            r_start, r_end = np.uint64(r_indptr[i]), np.uint64(r_indptr[i + 1])
+            total = y[i] + _row_dot(col, g, v, start, end)
+            total += _row_dot(r_col, r_g, v, r_start, r_end)
             y[i] = total
             _scatter(a, col, g, total, start, end, distinct)
-
-
-@njit(cache=True, parallel=True)
-def forward(blocks, indptr, col, g, v, y):
-    """Y += G v."""
-    for thread in prange(len(blocks) - 1):
-        for i in range(blocks[thread], blocks[thread + 1]):
-            total = y[i]
-            for k in range(indptr[i], indptr[i + 1]):
-                total += g[k] * v[col[k]]
-            y[i] = total
+            _scatter(a, r_col, r_g, total, r_start, r_end, distinct)
 
 
 @njit(cache=True, parallel=True)
@@ -119,55 +123,74 @@ def backward(blocks, indptr, col, g, y, acc):
                 a[col[k]] += g[k] * y[i]
 
 
+@njit(inline="always")
+def _row_move(col, z, c, s, g, keep, ui, right, kind, parameter, v, start, end):
+    """Move and renew one row; return its part of G v, of <z, g> and of <g, g>."""
+    one = np.uint64(1)
+    total = zg = gg = g.dtype.type(0)
+    k = start
+    if kind == QUADRATIC:
+        while k < end:
+            j = col[k]
+            zk = keep * z[k] + ui * right[j]
+            gk = c[k] * zk - s[k]
+            z[k] = zk
+            g[k] = gk
+            total += gk * v[j]
+            zg += zk * gk
+            gg += gk * gk
+            k += one
+    else:
+        while k < end:
+            j = col[k]
+            zk = keep * z[k] + ui * right[j]
+            gk = g.dtype.type(slope(kind, parameter, zk, c[k], s[k]))
+            z[k] = zk
+            g[k] = gk
+            total += gk * v[j]
+            zg += zk * gk
+            gg += gk * gk
+            k += one
+    return total, zg, gg
+
+
 @njit(cache=True, parallel=True)
 def move_and_normal(
-    blocks, indptr, col, z, c, s, g, keep, u, right, kind, parameter, v, y, acc, sums, distinct
+    blocks, bulk, recent, keep, u, right, kind, parameter, v, y, acc, sums, distinct
 ):
     """Move every prediction along an atom, renew the slopes, and take the first product.
 
-    z <- keep z + u_i right_j, g <- slope, y += G v, acc += G' y; ``sums`` gets <z, g> and <g, g>
-    by thread. One read of everything.
+    z <- keep z + u_i right_j, g <- slope, y += G v, acc += G' y; ``sums`` gets <z, g> and, for
+    each of the two stores, <g, g> by thread. ``bulk`` and ``recent`` are (indptr, col, z, c, s, g).
+    One read of everything.
     """
-    one = np.uint64(1)
+    indptr, col, z, c, s, g = bulk
+    r_indptr, r_col, r_z, r_c, r_s, r_g = recent
     for thread in prange(len(blocks) - 1):
         a = acc[thread]
+        # Rows are summed in the store's own precision, the long sums in double precision.
         z_dot_g = 0.0
-        g_dot_g = 0.0
+        bulk_gg = 0.0
+        recent_gg = 0.0
         for i in range(blocks[thread], blocks[thread + 1]):
             start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-            ui = u[i]
-            total = y[i]
-            # Short sums in the store's own precision, long ones in double precision.
-            row_zg = row_gg = g.dtype.type(0)
-            k = start
-            if kind == QUADRATIC:
-                while k < end:
-                    j = col[k]
-                    zk = keep * z[k] + ui * right[j]
-                    gk = c[k] * zk - s[k]
-                    z[k] = zk
-                    g[k] = gk
-                    total += gk * v[j]
-                    row_zg += zk * gk
-                    row_gg += gk * gk
-                    k += one
-            else:
-                while k < end:
-                    j = col[k]
-                    zk = keep * z[k] + ui * right[j]
-                    gk = g.dtype.type(slope(kind, parameter, zk, c[k], s[k]))
-                    z[k] = zk
-                    g[k] = gk
-                    total += gk * v[j]
-                    row_zg += zk * gk
-                    row_gg += gk * gk
-                    k += one
+            r_start, r_end = np.uint64(r_indptr[i]), np.uint64(r_indptr[i + 1])
+            t0, zg0, gg0 = _row_move(
+                col, z, c, s, g, keep, u[i], right, kind, parameter, v, start, end
+            )
+            t1, zg1, gg1 = _row_move(
+                r_col, r_z, r_c, r_s, r_g, keep, u[i], right, kind, parameter, v, r_start, r_end
+            )
+            total = y[i] + t0 + t1
             y[i] = total
-            z_dot_g += row_zg
-            g_dot_g += row_gg
+            z_dot_g += zg0 + zg1
+            bulk_gg += gg0
+            recent_gg += gg1
             _scatter(a, col, g, total, start, end, distinct)
+            _scatter(a, r_col, r_g, total, r_start, r_end, distinct)
         sums[thread, 0] = z_dot_g
-        sums[thread, 1] = g_dot_g
+        sums[thread, 1] = bulk_gg
+        sums[thread, 2] = recent_gg
 
 
 @njit(cache=True)

@@ -29,11 +29,14 @@ from ..losses import (
 )
 from ..sets import ConvexSet, TraceNormBall
 from .base import Line, Objective
+from .sorted_store import SortedStore
 
 __all__ = ["ObservedEntries"]
 
-#: The tail is merged into the bulk when it has this share of the bulk's entries.
-TAIL_SHARE = 1 / 8
+#: Recent entries are merged into the bulk when they are this share of it, and the unsorted tail
+#: into the recent ones when it has this many entries: each is moved a bounded number of times.
+RECENT_SHARE = 1 / 8
+TAIL_SIZE = 2**16
 #: Columns are ranked by popularity again when the store has grown by this factor.
 RERANK_FACTOR = 16
 #: Up to this many entries a certificate takes the exact norm of the dense gradient.
@@ -124,11 +127,9 @@ class ObservedEntries(Objective):
         self._start: Array | None = None
         self._pending: tuple[float, Array, Array] | None = None
         super().__init__(tuple(shape))
-        m1, m2 = self._matrix_shape
-        self._indptr = np.zeros(m1 + 1, np.int64)
-        self._col = np.empty(0, np.uint32)
-        self._z, self._c, self._s, self._g = (np.empty(0, self.dtype) for _ in range(4))
-        self._rank = np.arange(m2)  # column -> position in order of popularity
+        self._bulk = SortedStore.empty(self._matrix_shape[0], self.dtype)
+        self._recent = SortedStore.empty(self._matrix_shape[0], self.dtype)
+        self._rank = np.arange(self._matrix_shape[1])  # column -> position in popularity
         self._ranked_at = 0
         self._new_tail()
 
@@ -146,7 +147,7 @@ class ObservedEntries(Objective):
     @property
     def n_entries(self) -> int:
         """How many entries are stored (repeated ones count until they are merged)."""
-        return self._col.size + len(self._tail_row)
+        return self._bulk.size + self._recent.size + len(self._tail_row)
 
     def _new_iterate(self, shape: Shape) -> LowRank:
         lossless = max(8, 2 * min(shape))
@@ -191,7 +192,7 @@ class ObservedEntries(Objective):
         self._yy += float(w @ y**2)
         self.n_observations += rows.size
         self.total_weight += float(w.sum())
-        if len(self._tail_row) > max(1024, TAIL_SHARE * self._col.size):
+        if len(self._tail_row) > min(TAIL_SIZE, max(1024, RECENT_SHARE * self._bulk.size)):
             self._merge()
         return float(w @ self.loss.value(z.astype(float), y) / w.sum())
 
@@ -227,7 +228,8 @@ class ObservedEntries(Objective):
         self._flush()
         self.shape = (m1, m2)
         self._low_rank.grow((m1, m2))
-        self._indptr = np.append(self._indptr, np.full(m1 - old1, self._indptr[-1]))
+        self._bulk.grow(m1)
+        self._recent.grow(m1)
         self._rank = np.append(self._rank, np.arange(old2, m2))
         if self._start is not None:
             self._start = np.append(self._start, np.zeros(m2 - old2))
@@ -239,57 +241,43 @@ class ObservedEntries(Objective):
         return c * self.loss.derivative(z, s)
 
     def _merge(self) -> None:
-        """Sort the tail and merge it into the bulk; now and then rank the columns again."""
+        """Sort the tail into the recent entries, and those into the bulk when they are many."""
         self._flush()
         m1, m2 = self._matrix_shape
         row, col = self._tail_row.data, self._tail_col.data
-        if self._col.size + row.size >= RERANK_FACTOR * self._ranked_at:
-            self._rerank()
-            row, col = self._tail_row.data, self._tail_col.data
         order = np.argsort(row.astype(np.int64) * m2 + col, kind="stable")
-        tail_ptr = np.zeros(m1 + 1, np.int64)
-        np.cumsum(np.bincount(row, minlength=m1), out=tail_ptr[1:])
-        tail = tuple(
-            part.data[order] for part in (self._tail_col, self._tail_z, self._tail_c, self._tail_s)
+        tail = SortedStore(
+            np.concatenate(([0], np.cumsum(np.bincount(row, minlength=m1)))),
+            *(
+                part.data[order]
+                for part in (self._tail_col, self._tail_z, self._tail_c, self._tail_s, self._tail_g)
+            ),
         )
-        blocks = self._blocks()
-        lengths = np.empty(m1, np.int64)
-        kernels.merged_lengths(
-            blocks, self._indptr, self._col, tail_ptr, tail[0], self._combine, lengths
-        )
-        indptr = np.zeros(m1 + 1, np.int64)
-        np.cumsum(lengths, out=indptr[1:])
-        n = int(indptr[-1])
-        old = (self._col, self._z, self._c, self._s)
-        new = (np.empty(n, np.uint32), *(np.empty(n, self.dtype) for _ in range(3)))
-        kernels.merge_rows(blocks, self._indptr, tail_ptr, self._combine, indptr, old, tail, new)
-        self._indptr = indptr
-        self._col, self._z, self._c, self._s = new
-        self._g = np.empty(n, self.dtype)
-        self._pending = self._no_move()
         self._new_tail()
+        self._recent = self._recent.merged_with(tail, self._combine)
+        if self._recent.size > RECENT_SHARE * self._bulk.size:
+            self._bulk = self._bulk.merged_with(self._recent, self._combine)
+            self._recent = SortedStore.empty(m1, self.dtype)
+            if self._bulk.size >= RERANK_FACTOR * self._ranked_at:
+                self._rerank()
+        self._pending = self._no_move()  # the slopes of merged entries are due
 
     def _rerank(self) -> None:
         """Number the columns by popularity, so that the popular ones share cache lines."""
         m2 = self._matrix_shape[1]
-        counts = np.bincount(self._col, minlength=m2)
-        counts += np.bincount(self._tail_col.data, minlength=m2)
+        counts = np.bincount(self._bulk.col, minlength=m2)
         renumber = np.empty(m2, np.int64)
         renumber[np.argsort(-counts, kind="stable")] = np.arange(m2)
         self._rank = renumber[self._rank]
-        self._tail_col.data[:] = renumber[self._tail_col.data]
-        col = renumber[self._col].astype(np.uint32)
-        row = np.repeat(np.arange(self._indptr.size - 1), np.diff(self._indptr))
-        order = np.argsort(row * m2 + col, kind="stable")
-        self._col = col[order]
-        self._z, self._c, self._s = self._z[order], self._c[order], self._s[order]
-        self._ranked_at = max(1, self._col.size + len(self._tail_row))
+        self._bulk.renumber_columns(renumber)
+        self._ranked_at = max(1, self._bulk.size)
 
     def _blocks(self) -> Array:
         """Row ranges, one per thread, with about equally many entries."""
+        ends = self._bulk.indptr + self._recent.indptr
         threads = numba.get_num_threads()
-        cuts = np.searchsorted(self._indptr, np.linspace(0, self._col.size, threads + 1)[1:-1])
-        return np.concatenate(([0], cuts, [self._indptr.size - 1])).astype(np.int64)
+        cuts = np.searchsorted(ends, np.linspace(0, ends[-1], threads + 1)[1:-1])
+        return np.concatenate(([0], cuts, [ends.size - 1])).astype(np.int64)
 
     # Moving ---------------------------------------------------------------------------------------
 
@@ -335,27 +323,27 @@ class ObservedEntries(Objective):
         kernels.tail_forward(row, col, g, v, y)
         blocks = self._blocks()
         acc = np.zeros((len(blocks) - 1, m2), self.dtype)
-        sums = np.zeros((len(blocks) - 1, 2))
+        sums = np.zeros((len(blocks) - 1, 3))
         kernels.move_and_normal(
-            blocks, self._indptr, self._col, self._z, self._c, self._s, self._g,
-            self.dtype.type(keep), u, right, max(self._kind, 0), self._parameter, v, y, acc, sums,
-            self._combine,
+            blocks, self._bulk.arrays, self._recent.arrays, self.dtype.type(keep), u, right,
+            max(self._kind, 0), self._parameter, v, y, acc, sums, self._combine,
         )  # fmt: skip
         self.reads += 1
+        z_dot_g, bulk_gg, recent_gg = sums.sum(axis=0).tolist()
         if self._kind < 0:  # a loss of the user's own: its slopes in numpy, then the products
-            self._g[:] = self._slopes(self._z, self._c, self._s)
+            z_dot_g = 0.0
+            for store in (self._bulk, self._recent):
+                store.g[:] = self._slopes(store.z, store.c, store.s)
+                z_dot_g += float(store.z @ store.g)
             y, w = self._normal(v)
-            z_dot_g = float(self._z @ self._g)
-            g_dot_g = 0.0  # not needed: repeats are kept apart
         else:
             w = acc.sum(axis=0)
             kernels.tail_backward(row, col, g, y, w)
-            z_dot_g, g_dot_g = sums.sum(axis=0).tolist()
         z_dot_g += float(np.dot(self._tail_z.data.astype(float), g))
-        # An entry may stand in bulk and tail, and more than once where repeats are kept: then
-        # squares must not be added up. Each entry of the tail has norm |g|.
-        frobenius = np.sqrt(g_dot_g) + np.abs(g).sum(dtype=float) if self._combine else np.inf
-        return y, w, z_dot_g, float(frobenius)
+        # An entry may stand in both stores and in the tail, and more than once where repeats are
+        # kept apart, so the squares must not be added up. Each entry of the tail has norm |g|.
+        frobenius = np.sqrt(bulk_gg) + np.sqrt(recent_gg) + np.abs(g).sum(dtype=float)
+        return y, w, z_dot_g, float(frobenius) if self._combine else np.inf
 
     def _normal(self, v: Array) -> tuple[Array, Array]:
         """Return G v and G' G v (unscaled, columns by rank) with one read of the bulk."""
@@ -365,7 +353,7 @@ class ObservedEntries(Objective):
         kernels.tail_forward(row, col, g, v, y)
         blocks = self._blocks()
         acc = np.zeros((len(blocks) - 1, m2), self.dtype)
-        kernels.normal(blocks, self._indptr, self._col, self._g, v, y, acc, self._combine)
+        kernels.normal(blocks, self._bulk.products, self._recent.products, v, y, acc, self._combine)
         w = acc.sum(axis=0)
         kernels.tail_backward(row, col, g, y, w)
         self.reads += 1
@@ -402,38 +390,39 @@ class ObservedEntries(Objective):
         gap = gradient.theta_dot + constraint.radius * norm
         dropped = self._low_rank.truncated
         if dropped > 0.0:
-            heaviest = float(max(self._c.max(initial=0.0), self._tail_c.data.max(initial=0.0)))
+            stores = (self._bulk.c, self._recent.c, self._tail_c.data)
+            heaviest = sum(float(c.max(initial=0.0)) for c in stores)
             curvature = self.loss.smoothness * heaviest / self.total_weight
             gap += norm * dropped + 0.5 * curvature * dropped**2
         return float(gap)
 
     def _rows_and_columns(self) -> tuple[Array, Array]:
-        """Row and column of every stored entry, bulk then tail."""
-        bulk = np.repeat(np.arange(self._indptr.size - 1), np.diff(self._indptr))
+        """Row and column of every stored entry: bulk, recent, tail."""
         column = np.argsort(self._rank)  # position -> column
-        positions = np.concatenate((self._col, self._tail_col.data))
-        return np.concatenate((bulk, self._tail_row.data)), column[positions]
+        rows = (self._bulk.rows(), self._recent.rows(), self._tail_row.data)
+        positions = (self._bulk.col, self._recent.col, self._tail_col.data)
+        return np.concatenate(rows), column[np.concatenate(positions)]
+
+    def _carried(self, name: str) -> Array:
+        """Return z, c, s or g of every stored entry, in the same order."""
+        tail = getattr(self, "_tail_" + name).data
+        return np.concatenate((getattr(self._bulk, name), getattr(self._recent, name), tail))
 
     def _dense_slopes(self) -> Array:
         self._flush()
         slopes = np.zeros(self._matrix_shape)
-        np.add.at(slopes, self._rows_and_columns(), np.concatenate((self._g, self._tail_g.data)))
+        np.add.at(slopes, self._rows_and_columns(), self._carried("g"))
         return slopes
 
     def value(self) -> float:
         """Return F_t at the current iterate, from the carried predictions."""
         self._needs_data()
         self._flush()
-        total = 0.0
-        for z, c, s in (
-            (self._z, self._c, self._s),
-            (self._tail_z.data, self._tail_c.data, self._tail_s.data),
-        ):
-            z, c, s = (part.astype(float) for part in (z, c, s))
-            if self._combine:
-                total += float(c @ self.loss.value(z, 0.0) - s @ z)
-            else:
-                total += float(c @ self.loss.value(z, s))
+        z, c, s = (self._carried(name).astype(float) for name in ("z", "c", "s"))
+        if self._combine:
+            total = float(c @ self.loss.value(z, 0.0) - s @ z)
+        else:
+            total = float(c @ self.loss.value(z, s))
         if isinstance(self.loss, Square):
             total += 0.5 * self._yy
         return total / self.total_weight
@@ -446,7 +435,8 @@ class ObservedEntries(Objective):
         """Recompute the predictions of all entries from theta (after a release: theta = 0)."""
         rows, cols = self._rows_and_columns()
         z = self._low_rank.entries(rows, cols)
-        self._z[:], self._tail_z.data[:] = np.split(z, [self._z.size])
+        ends = np.cumsum((self._bulk.size, self._recent.size))
+        self._bulk.z[:], self._recent.z[:], self._tail_z.data[:] = np.split(z, ends)
         self._tail_g.data[:] = self._slopes(self._tail_z.data, self._tail_c.data, self._tail_s.data)
         self._pending = self._no_move()
 
@@ -465,10 +455,10 @@ class ObservedEntries(Objective):
                 "lmo_steps": self.lmo_steps,
                 "lmo_tol": self.lmo_tol,
             },
-            "indptr": self._indptr.copy(),
             "rank": self._rank.copy(),
             "ranked_at": self._ranked_at,
-            **{name: getattr(self, "_" + name).copy() for name in ("col", "z", "c", "s", "g")},
+            "bulk": self._bulk.state_dict(),
+            "recent": self._recent.state_dict(),
             "tail": {
                 name: getattr(self, "_tail_" + name).data.copy()
                 for name in ("row", "col", "z", "c", "s", "g")
@@ -490,11 +480,10 @@ class ObservedEntries(Objective):
             **state["options"],
         )
         objective._load_base(state)
-        objective._indptr = np.array(state["indptr"])
         objective._rank = np.array(state["rank"])
         objective._ranked_at = int(state["ranked_at"])
-        for name in ("col", "z", "c", "s", "g"):
-            setattr(objective, "_" + name, np.array(state[name]))
+        objective._bulk = SortedStore.from_state(state["bulk"])
+        objective._recent = SortedStore.from_state(state["recent"])
         for name, values in state["tail"].items():
             getattr(objective, "_tail_" + name).append(values)
         if state["pending"] is not None:
@@ -551,7 +540,8 @@ class EntriesGradient(PairOperator):
         blocks = objective._blocks()
         y = np.asarray(u, objective.dtype).reshape(-1)
         acc = np.zeros((len(blocks) - 1, self.shape[1]), objective.dtype)
-        kernels.backward(blocks, objective._indptr, objective._col, objective._g, y, acc)
+        for store in (objective._bulk, objective._recent):
+            kernels.backward(blocks, *store.products, y, acc)
         w = acc.sum(axis=0)
         row, col = objective._tail_row.data, objective._tail_col.data
         kernels.tail_backward(row, col, objective._tail_g.data, y, w)
