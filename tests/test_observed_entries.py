@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import onlinefw as ofw
 from onlinefw import losses
 from onlinefw.linalg import krylov_pair
-from onlinefw.objectives import ObservedEntries, entries
+from onlinefw.objectives import ObservedEntries, entries, entries_gradient
 from onlinefw.sets import L1Ball, TraceNormBall
 
 from .test_losses import TARGETS
@@ -176,7 +176,7 @@ def test_with_the_default_inexact_pair_the_objective_is_within_one_percent(dtype
 def test_the_certificate_is_never_below_the_true_gap_and_round_gap_never_above(
     small, rng, monkeypatch
 ):
-    monkeypatch.setattr(entries, "SMALL_MATRIX", small)
+    monkeypatch.setattr(entries_gradient, "SMALL_MATRIX", small)
     shape, radius = (30, 40), 60.0
     learner = ofw.OnlineFrankWolfe(ObservedEntries(shape, dtype=float), TraceNormBall(radius))
     batches = []
