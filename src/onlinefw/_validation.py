@@ -9,7 +9,7 @@ from scipy import sparse
 
 from ._typing import Array, Shape
 
-__all__ = ["check_part", "check_rows", "check_targets", "check_weights"]
+__all__ = ["check_indices", "check_part", "check_rows", "check_targets", "check_weights"]
 
 #: Larger values overflow when they are squared.
 TOO_LARGE = 1e150
@@ -115,6 +115,31 @@ def _check_column(name: str, values: Any, n_rows: int) -> Array:
         row = int(np.flatnonzero(~(np.abs(values) <= TOO_LARGE))[0])
         raise ValueError(f"{name} has {values[row]:g} in row {row}; {_remedy(values[row])}")
     return values
+
+
+def check_indices(X: Any, shape: Shape, growing: bool) -> tuple[Array, Array]:
+    """Return row and column indices that lie in the matrix (or beyond it, if it may grow)."""
+    if X is None:
+        raise ValueError("X is missing: call observe(X, y) with (row, column) pairs")
+    X = np.asarray(X)
+    if X.ndim != 2 or X.shape[1] != 2:
+        raise ValueError(f"X must have a row and a column index per observation, got {X.shape}")
+    if X.shape[0] == 0:
+        raise ValueError(f"the batch is empty (X has shape {X.shape}); pass at least one row")
+    if X.dtype.kind not in "iu":
+        if X.dtype.kind != "f" or not (X == np.floor(X)).all():
+            raise ValueError("X must hold whole-number indices (row, column)")
+        X = X.astype(np.int64)
+    low, high = X.min(axis=0), X.max(axis=0)
+    if low.min() < 0:
+        raise ValueError(f"X has the negative index {int(low.min())}; indices count from 0")
+    for axis, name in enumerate(("row", "column")):
+        if not growing and high[axis] >= shape[axis]:
+            raise ValueError(
+                f"X has {name} {int(high[axis])}, but the matrix has shape {tuple(shape)}; use "
+                "growing=True to add rows and columns as they come"
+            )
+    return X[:, 0], X[:, 1]
 
 
 def check_targets(y: Any, n_rows: int, loss: Any = None) -> Array:

@@ -12,7 +12,7 @@ from .._growing import GrowingArray
 from .._state import describe, rebuild
 from .._threads import one_blas_thread
 from .._typing import Array, Direction, Shape, State
-from .._validation import check_part, check_targets, check_weights
+from .._validation import check_indices, check_part, check_targets, check_weights
 from ..atoms import Atom, RankOne
 from ..iterates import LowRank
 from ..kernels import entries as kernels
@@ -174,7 +174,7 @@ class ObservedEntries(Objective):
 
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
         """Add observations: X is (n, 2) with row and column, y their values."""
-        rows, cols = self._check_indices(X)
+        rows, cols = check_indices(X, self._matrix_shape, self.growing)
         y = check_targets(y, rows.size, self.loss)
         w = check_weights(sample_weight, rows.size)
         with one_blas_thread():
@@ -195,30 +195,6 @@ class ObservedEntries(Objective):
         if len(self._tail_row) > min(TAIL_SIZE, max(1024, RECENT_SHARE * self._bulk.size)):
             self._merge()
         return float(w @ self.loss.value(z.astype(float), y) / w.sum())
-
-    def _check_indices(self, X: Any) -> tuple[Array, Array]:
-        if X is None:
-            raise ValueError("X is missing: call observe(X, y) with (row, column) pairs")
-        X = np.asarray(X)
-        if X.ndim != 2 or X.shape[1] != 2:
-            raise ValueError(f"X must have a row and a column index per observation, got {X.shape}")
-        if X.shape[0] == 0:
-            raise ValueError(f"the batch is empty (X has shape {X.shape}); pass at least one row")
-        if X.dtype.kind not in "iu":
-            whole = X.dtype.kind == "f" and bool((X == np.floor(X)).all())
-            if not whole:
-                raise ValueError("X must hold whole-number indices (row, column)")
-            X = X.astype(np.int64)
-        low, high = X.min(axis=0), X.max(axis=0)
-        if low.min() < 0:
-            raise ValueError(f"X has the negative index {int(low.min())}; indices count from 0")
-        for axis, name in enumerate(("row", "column")):
-            if not self.growing and high[axis] >= self._matrix_shape[axis]:
-                raise ValueError(
-                    f"X has {name} {int(high[axis])}, but the matrix has shape {self.shape}; use "
-                    "growing=True to add rows and columns as they come"
-                )
-        return X[:, 0], X[:, 1]
 
     def _grow_to(self, m1: int, m2: int) -> None:
         old1, old2 = self._matrix_shape

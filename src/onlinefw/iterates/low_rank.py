@@ -1,91 +1,21 @@
-"""Iterates: the current theta, and the active set of away-step methods.
-
-Every Frank-Wolfe move has the form ``theta <- (1 - step) theta + step * atom``: a positive step
-goes towards the atom, a negative one away from it. That is the one verb, ``move``, that every
-iterate (and every objective, for its predictions) understands.
-"""
+"""A matrix held as low-rank factors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from ._growing import GrowingArray
-from ._typing import Array, Direction, Shape, State
-from .atoms import Atom, RankOne, SignedCoordinate, atom_from_state
-from .linalg import inner
+from .._typing import Array, Direction, Shape, State
+from ..atoms import Atom, RankOne
 
-__all__ = ["ActiveSet", "DenseIterate", "LowRank"]
+__all__ = ["LowRank"]
 
 #: Factors with more rows than this are orthonormalised through their Gram matrix.
 LONG_FACTOR = 8192
-
-
-class DenseIterate:
-    """A vector or matrix held as an ndarray; starts at zero.
-
-    ``theta`` is never written to: each move makes a new array, which costs the same one pass, so
-    a theta that a user keeps stays what it was.
-
-    Examples
-    --------
-    >>> from onlinefw.atoms import SignedCoordinate
-    >>> from onlinefw.iterates import DenseIterate
-    >>> iterate = DenseIterate((3,))
-    >>> iterate.move(SignedCoordinate(1, 4.0, (3,)), 0.5)
-    >>> iterate.theta
-    array([0., 2., 0.])
-    """
-
-    def __init__(self, shape: Shape) -> None:
-        self._set(np.zeros(shape))
-
-    @property
-    def theta(self) -> Array:
-        """The current point, read-only."""
-        return self._theta
-
-    @property
-    def shape(self) -> Shape:
-        """The shape of theta."""
-        return self._theta.shape
-
-    def dot(self, direction: Direction) -> float:
-        """Return <theta, direction>."""
-        return inner(self._theta, direction)
-
-    def move(self, atom: Atom, step: float) -> None:
-        """Theta <- (1 - step) theta + step * atom."""
-        theta = (1.0 - step) * self._theta
-        atom.add_to(theta, step)
-        self._set(theta)
-
-    def place(self, point: Array) -> None:
-        """Put theta at a point, which is copied."""
-        self._set(np.array(point, dtype=float, order="C"))
-
-    def _set(self, theta: Array) -> None:
-        theta.flags.writeable = False
-        self._theta = theta
-
-    def squared_norm(self) -> float:
-        """Return the squared Euclidean norm of theta."""
-        return inner(self._theta, self._theta)
-
-    def state_dict(self) -> State:
-        """Return theta."""
-        return {"kind": "DenseIterate", "theta": self._theta.copy()}
-
-    @classmethod
-    def from_state(cls, state: State) -> DenseIterate:
-        """Make the iterate that ``state_dict`` described."""
-        iterate = cls(())
-        iterate.place(state["theta"])
-        return iterate
 
 
 class LowRank:
@@ -189,7 +119,7 @@ class LowRank:
 
     def entries(self, rows: Any, cols: Any) -> Array:
         """Return theta[rows[i], cols[i]] for every i."""
-        from .kernels.entries import factor_entries
+        from ..kernels.entries import factor_entries
 
         rows, cols = np.atleast_1d(rows), np.atleast_1d(cols)
         out = np.zeros(rows.size, self.dtype)
@@ -341,154 +271,3 @@ def _orthonormaliser(factor: Array) -> tuple[Callable[[Array], Array], Array]:
     root, vectors = np.sqrt(values[kept]), vectors[:, kept]
     inverse = vectors / root
     return lambda x: factor @ (inverse @ x).astype(factor.dtype), root[:, None] * vectors.T
-
-
-class ActiveSet:
-    """Atoms with positive weights that sum to one: theta = sum of weight * atom.
-
-    ``len()`` is the number of atoms; iterating gives (atom, weight) pairs.
-
-    Examples
-    --------
-    >>> from onlinefw.atoms import SignedCoordinate
-    >>> from onlinefw.iterates import ActiveSet
-    >>> active = ActiveSet()
-    >>> active.toward(SignedCoordinate(0, 1.0, (2,)), 1.0)
-    >>> active.toward(SignedCoordinate(1, 1.0, (2,)), 0.25)
-    >>> active.weights
-    array([0.75, 0.25])
-    >>> active.max_away_step(1)
-    0.3333333333333333
-    """
-
-    def __init__(self) -> None:
-        self.atoms: list[Atom] = []
-        self._position: dict[Hashable, int] = {}
-        self._weights = GrowingArray()
-        # Coordinates of signed-coordinate atoms, so that their inner products with a gradient
-        # are one fancy index instead of a Python loop.
-        self._index = GrowingArray(dtype=np.intp)
-        self._value = GrowingArray()
-        self._all_coordinates = True
-
-    def __len__(self) -> int:
-        return len(self.atoms)
-
-    def __iter__(self) -> Iterator[tuple[Atom, float]]:
-        return zip(self.atoms, self.weights.tolist(), strict=True)
-
-    @property
-    def weights(self) -> Array:
-        """The weights, in the order of ``atoms`` (a copy)."""
-        return self._weights.data.copy()
-
-    def scores(self, gradient: Direction) -> Array:
-        """Return <atom, gradient> for every atom."""
-        if self._all_coordinates and isinstance(gradient, np.ndarray):
-            return self._value.data * gradient.reshape(-1)[self._index.data]
-        return np.array([atom.dot(gradient) for atom in self.atoms])
-
-    def dot(self, scores: Array) -> float:
-        """Return <theta, gradient> from the scores of the atoms."""
-        return float(self._weights.data @ scores)
-
-    def max_away_step(self, k: int) -> float:
-        """The longest step away from atom k: w / (1 - w), infinite when w = 1."""
-        w = float(self._weights.data[k])
-        return np.inf if w >= 1.0 else w / (1.0 - w)
-
-    def toward(self, atom: Atom, step: float) -> None:
-        """Scale every weight by 1 - step and add ``step`` to the atom's own."""
-        if step == 1.0:
-            self._clear()
-        self._weights.data[:] *= 1.0 - step
-        k = self._position.get(atom.key)
-        if k is None:
-            self._append(atom, step)
-        else:
-            self._weights.data[k] += step
-
-    def away(self, k: int, step: float) -> None:
-        """Scale every weight by 1 + step and take ``step`` from atom k."""
-        weights = self._weights.data
-        weights *= 1.0 + step
-        weights[k] -= step
-        if weights[k] <= 0.0:  # step was the longest possible, to rounding
-            self._remove(k)
-
-    def drop(self, k: int) -> None:
-        """Take the longest step away from atom k, which leaves the set."""
-        self._weights.data[:] *= 1.0 + self.max_away_step(k)
-        self._remove(k)
-
-    def copy(self) -> ActiveSet:
-        """Return an independent copy (the atoms are shared: they never change)."""
-        active = ActiveSet()
-        for atom, weight in self:
-            active._append(atom, weight)
-        return active
-
-    def renormalise(self) -> None:
-        """Remove the rounding error of many steps from the sum of the weights."""
-        self._weights.data[:] /= self._weights.data.sum()
-
-    def combination(self, shape: Shape) -> Array:
-        """Return the weighted sum of the atoms as an ndarray."""
-        theta = np.zeros(shape)
-        if self._all_coordinates:
-            np.add.at(theta.reshape(-1), self._index.data, self._weights.data * self._value.data)
-            return theta
-        for atom, weight in self:
-            atom.add_to(theta, weight)
-        return theta
-
-    def _append(self, atom: Atom, weight: float) -> None:
-        self._position[atom.key] = len(self.atoms)
-        self.atoms.append(atom)
-        self._weights.append([weight])
-        if isinstance(atom, SignedCoordinate):
-            index, value = atom.index, atom.value
-        else:
-            index, value, self._all_coordinates = 0, 0.0, False
-        self._index.append([index])
-        self._value.append([value])
-
-    def _remove(self, k: int) -> None:
-        """Put the last atom in the place of atom k."""
-        del self._position[self.atoms[k].key]
-        last = self.atoms.pop()
-        if k < len(self.atoms):
-            self.atoms[k] = last
-            self._position[last.key] = k
-        for column in (self._weights, self._index, self._value):
-            column.swap_remove(k)
-
-    def _clear(self) -> None:
-        self.atoms = []
-        self._position = {}
-        self._all_coordinates = True
-        for column in (self._weights, self._index, self._value):
-            column.clear()
-
-    def state_dict(self) -> State:
-        """Return weights and atoms."""
-        return {"weights": self.weights, "atoms": [atom.state_dict() for atom in self.atoms]}
-
-    @classmethod
-    def from_state(cls, state: State) -> ActiveSet:
-        """Make the active set that ``state_dict`` described."""
-        active = cls()
-        for atom, weight in zip(state["atoms"], state["weights"], strict=True):
-            active._append(atom_from_state(atom), float(weight))
-        return active
-
-    def __repr__(self) -> str:
-        return f"ActiveSet({len(self)} atoms)"
-
-
-def iterate_from_state(state: State) -> DenseIterate | LowRank:
-    """Make the iterate that ``state_dict`` described."""
-    kinds: dict[str, Any] = {"DenseIterate": DenseIterate, "LowRank": LowRank}
-    if state["kind"] not in kinds:
-        raise ValueError(f"unknown kind of iterate {state['kind']!r} in the state")
-    return kinds[state["kind"]].from_state(state)
