@@ -33,7 +33,7 @@ def test_everything_public_has_a_runnable_example(module):
 
 def test_every_name_of_the_package_can_be_reached():
     for name in onlinefw.__all__:
-        assert getattr(onlinefw, name) is not None
+        assert hasattr(onlinefw, name), name
     assert set(onlinefw.__all__) <= set(dir(onlinefw))
     with pytest.raises(AttributeError, match="nonsense"):
         onlinefw.nonsense  # noqa: B018
