@@ -31,6 +31,8 @@ _OBJECTIVES: dict[str, Any] = {
 class Learner(ABC):
     """An online learner: one cheap update of theta per batch."""
 
+    certify_every: int | None = None
+
     def __init__(
         self,
         objective: Objective,
@@ -77,11 +79,23 @@ class Learner(ABC):
         """
         before = self.objective.reads
         loss = self.objective.observe(X, y, sample_weight)
-        for _ in range(self.inner_steps):
-            gap, fw_gap, step_size, kind = self._update()
+        for _ in range(self.inner_steps - 1):
+            self._update()
+        due = self.certify_every is not None and (self.t + 1) % self.certify_every == 0
+        bound = self.certificate() if due and not self.objective.exact_lmo else float("nan")
+        gap, fw_gap, step_size, kind = self._update()
         self.t += 1
-        reads = self.objective.reads - before
-        return Round(self.t, loss, gap, fw_gap, step_size, kind, self.n_steps, reads)
+        return Round(
+            t=self.t,
+            loss=loss,
+            gap=gap,
+            fw_gap=fw_gap,
+            step_size=step_size,
+            kind=kind,
+            n_steps=self.n_steps,
+            gap_upper=fw_gap if self.objective.exact_lmo else bound,
+            reads=self.objective.reads - before,
+        )
 
     @property
     def theta(self) -> Array | LowRank | None:
@@ -95,7 +109,7 @@ class Learner(ABC):
         is inexact (``ObservedEntries``) it is an upper bound on g^FW that holds with probability
         at least 1 - 1e-6.
         """
-        return self.objective.upper_gap(self.objective.gradient(), self.constraint)
+        return self.objective.certificate(self.constraint)
 
     def _step_length(self, n: int) -> float:
         """Return the step rule's answer for step n, refusing what is not in (0, 1]."""
@@ -113,6 +127,7 @@ class Learner(ABC):
             "t": self.t,
             "n_steps": self.n_steps,
             "inner_steps": self.inner_steps,
+            "certify_every": self.certify_every,
             "step": describe(self.step),
             "constraint": describe(self.constraint),
             "objective": self.objective.state_dict(),
@@ -143,6 +158,7 @@ class Learner(ABC):
         objective = _rebuild_objective(state["objective"], **parts)
         learner = cls(objective, constraint, step=step, inner_steps=state["inner_steps"])
         learner.t, learner.n_steps = int(state["t"]), int(state["n_steps"])
+        learner.certify_every = state["certify_every"]
         return learner
 
     def __repr__(self) -> str:

@@ -27,6 +27,8 @@ class OnlineFrankWolfe(Learner):
         The step rule, a function of the step counter 1, 2, ...
     inner_steps : int
         How often lines 4-5 are repeated per batch without new data; each advances the counter.
+    certify_every : int, optional
+        Where the LMO is inexact: fill ``Round.gap_upper`` every this many rounds.
 
     Attributes
     ----------
@@ -54,8 +56,15 @@ class OnlineFrankWolfe(Learner):
         constraint: ConvexSet,
         step: Callable[[int], float] = Harmonic(2),  # noqa: B008 (immutable)
         inner_steps: int = 1,
+        *,
+        certify_every: int | None = None,
     ) -> None:
+        if certify_every is not None and (int(certify_every) != certify_every or certify_every < 1):
+            raise ValueError(
+                f"certify_every must be a whole number of rounds or None, got {certify_every!r}"
+            )
         super().__init__(objective, constraint, step, inner_steps)
+        self.certify_every = certify_every
 
     def _check_parts(self) -> None:
         check_open_loop(self.step, "OnlineFrankWolfe")

@@ -33,6 +33,9 @@ class Round:
         "fw", "away" or "drop"; "pg" for projected gradient.
     n_steps : int
         The step counter n_t after the round: inner steps advance it, drops do not.
+    gap_upper : float
+        An upper bound on ``fw_gap`` where the LMO is inexact (``ObservedEntries``): filled every
+        ``certify_every`` rounds, nan otherwise. Where it is exact, ``fw_gap`` itself.
     reads : int
         How often the round read the whole store (``ObservedEntries``; elsewhere not counted).
     """
@@ -44,4 +47,5 @@ class Round:
     step_size: float
     kind: str
     n_steps: int
+    gap_upper: float = float("nan")
     reads: int = 0

@@ -50,6 +50,8 @@ class Objective(ABC):
     n_observations: int = 0
     #: How often the whole store has been read (where that is counted).
     reads: int = 0
+    #: Whether linear minimisation over its gradient is exact, so that a gap is its own bound.
+    exact_lmo: bool = True
 
     def __init__(self, shape: Shape | None) -> None:
         self._iterate: DenseIterate | LowRank | None = None
@@ -134,6 +136,10 @@ class Objective(ABC):
     def upper_gap(self, gradient: Direction, constraint: ConvexSet) -> float:
         """Return an upper bound on the FW gap of theta (the gap itself, if the LMO is exact)."""
         return self.gap(gradient, as_atom(constraint.lmo(gradient), gradient.shape))
+
+    def certificate(self, constraint: ConvexSet) -> float:
+        """Return an upper bound on the FW gap at the current iterate; nothing changes."""
+        return self.upper_gap(self.gradient(), constraint)
 
     def place(self, point: Array) -> None:
         """Put the iterate anywhere (projected gradient steps), at the cost of a full pass."""
