@@ -145,9 +145,8 @@ class Learner(ABC):
             Parts of your own, which a state cannot hold: ``loss``, ``constraint``, ``step``,
             ``fn`` and ``value`` (of a ``GradientOracle``), or a whole ``objective``.
         """
-        check_state(
-            state, "learner", "t", "n_steps", "inner_steps", "step", "constraint", "objective"
-        )
+        check_state(state, "learner", "t", "n_steps", "inner_steps", "certify_every")
+        check_state(state, "step", "constraint", "objective")
         if state["learner"] != cls.__name__:
             raise ValueError(
                 f"this is the state of a {state['learner']}, not of a {cls.__name__}: "
