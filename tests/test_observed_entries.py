@@ -276,6 +276,26 @@ def test_rows_and_columns_grow_while_streaming(rng):
     assert growing.value() <= 1.5 * fixed.value()
 
 
+def test_a_growing_matrix_keeps_the_memory_bound_of_its_present_shape(rng, monkeypatch):
+    monkeypatch.setattr(entries, "FACTOR_BYTES", 8 * 50 * 500)  # 50 atoms at the final shape
+    objective = ObservedEntries((1, 1), dtype=float, growing=True)
+    learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(5.0))
+    for shape in [(20, 30), (200, 300)] * 40:
+        X, y = observations(rng, 30, [1.0, -1.0], shape)
+        X[0] = np.array(shape) - 1
+        learner.observe(X, y)
+    assert learner.theta.max_atoms == 50
+    assert learner.theta.n_atoms <= 50
+
+
+def test_values_that_overflow_in_single_precision_are_refused():
+    objective = ObservedEntries(SHAPE)
+    with pytest.raises(ValueError, match="dtype=float"):
+        objective.observe([[0, 0]], [1e30])
+    assert objective.n_observations == 0
+    ObservedEntries(SHAPE, dtype=float).observe([[0, 0]], [1e30])
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("cut", [0, 1, 13, 39])
 def test_resumed_equals_uninterrupted(dtype, cut, rng, tmp_path):

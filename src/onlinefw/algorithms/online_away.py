@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from .._typing import State
 from ..atoms import as_atom
-from ..iterates import ActiveSet, DenseIterate
+from ..iterates import ActiveSet
 from ..objectives import Objective
 from ..sets import ConvexSet
 from ..steps import Harmonic
@@ -123,7 +123,7 @@ class OnlineAwayFrankWolfe(Learner):
                 gamma, kind = gamma_max, "drop"
                 self.objective.move(away_atom, -gamma)
                 active.drop(away)
-                self._clear_dropped()
+                self.objective.settle(active)
         self._guard_drift()
         return gap, fw_gap, gamma, kind
 
@@ -135,12 +135,6 @@ class OnlineAwayFrankWolfe(Learner):
                 f"{self._step_length(self.n_steps):g} to {gamma:g} at step {self.n_steps + 1}"
             )
         return gamma
-
-    def _clear_dropped(self) -> None:
-        """Rebuild theta from the atoms left, so that what only the dropped one held is 0."""
-        iterate = self.objective.iterate
-        assert isinstance(iterate, DenseIterate)
-        iterate.place(self.active_set.combination(iterate.shape))
 
     def _guard_drift(self) -> None:
         self._updates += 1

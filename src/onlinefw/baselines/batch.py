@@ -11,7 +11,7 @@ from scipy.optimize import OptimizeResult
 from .._typing import Direction
 from .._validation import check_part
 from ..atoms import Atom, as_atom
-from ..iterates import ActiveSet, DenseIterate, LowRank
+from ..iterates import ActiveSet, LowRank
 from ..objectives import Objective
 from ..sets import ConvexSet
 from ..steps import LineSearch, ShortStep
@@ -181,17 +181,10 @@ class _Batch:
         self.objective.move(away_atom, -gamma)
         if gamma >= gamma_max:
             self.active_set.drop(away)
-            self._clear_dropped()
+            self.objective.settle(self.active_set)
         else:
             self.active_set.away(away, gamma)
         return gamma
-
-    def _clear_dropped(self) -> None:
-        """Rebuild theta from the atoms left, so that what only the dropped one held is 0."""
-        assert self.active_set is not None
-        iterate = self.objective.iterate
-        assert isinstance(iterate, DenseIterate)
-        iterate.place(self.active_set.combination(iterate.shape))
 
     def _length(self, atom: Atom, sign: float, gain: float, longest: float) -> float:
         """The step in [0, longest] along sign * (atom - theta), whose slope at 0 is -gain."""
@@ -211,7 +204,7 @@ class _Batch:
 
     def _result(self, history: dict[str, list[float]], success: bool, text: str) -> OptimizeResult:
         iterate = self.objective.iterate
-        theta = iterate.copy() if isinstance(iterate, LowRank) else _array(iterate)
+        theta = iterate.copy() if isinstance(iterate, LowRank) else iterate.theta.copy()
         result = OptimizeResult(
             theta=theta,
             objective=history["objective"][-1],
@@ -224,7 +217,3 @@ class _Batch:
         if self.active_set is not None:
             result.active_set = self.active_set.copy()
         return result
-
-
-def _array(iterate: DenseIterate) -> Any:
-    return iterate.theta.copy()

@@ -163,7 +163,7 @@ class LowRank:
         elif not 1e-100 < abs(self._scale) < 1e100:
             self._weights[: self._k] *= self._scale
             self._scale = 1.0
-        if self._k == self.max_atoms:
+        if self._k >= self.max_atoms:
             self.recompress()
         if self._k == self._weights.size:
             self._reserve(min(self.max_atoms, max(8, 2 * self._k)))
@@ -193,8 +193,9 @@ class LowRank:
         u, s, vt = np.linalg.svd((r_left * self.weights) @ r_right.T, full_matrices=False)
         return to_left(u), s, to_right(vt.T)
 
-    def grow(self, shape: Shape) -> None:
-        """Add rows and columns of zeros at the end."""
+    def grow(self, shape: Shape, max_atoms: int, max_rank: int | None) -> None:
+        """Add rows and columns of zeros at the end, with the limits for the new shape."""
+        self.max_atoms, self.max_rank = max_atoms, max_rank
         for name, size in (("_left", shape[0]), ("_right", shape[1])):
             old = getattr(self, name)
             grown = np.zeros((size, old.shape[1]), self.dtype)

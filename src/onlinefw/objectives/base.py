@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import Array, Direction, Shape, State
 from ..atoms import Atom, as_atom
-from ..iterates import DenseIterate, LowRank, iterate_from_state
+from ..iterates import ActiveSet, DenseIterate, LowRank, iterate_from_state
 from ..sets import ConvexSet
 
 __all__ = ["Line", "Objective"]
@@ -148,6 +148,15 @@ class Objective(ABC):
             raise TypeError(f"{type(self).__name__} keeps a low-rank iterate: it moves along atoms")
         iterate.place(point)
         self._refresh()
+
+    def settle(self, active_set: ActiveSet) -> None:
+        """Replace theta by its active set's combination, which equals it to rounding.
+
+        What only a dropped atom held is then exactly 0. Predictions need no change.
+        """
+        iterate = self.iterate
+        assert isinstance(iterate, DenseIterate)
+        iterate.place(active_set.combination(iterate.shape))
 
     @abstractmethod
     def _refresh(self) -> None:

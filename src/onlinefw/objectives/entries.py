@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import DTypeLike
 
@@ -30,7 +29,7 @@ from ..losses import (
 from ..sets import ConvexSet, TraceNormBall
 from .base import Line, Objective
 from .entries_gradient import EntriesGradient
-from .sorted_store import SortedStore
+from .sorted_store import SortedStore, balanced_blocks
 
 __all__ = ["ObservedEntries"]
 
@@ -40,6 +39,8 @@ RECENT_SHARE = 1 / 8
 TAIL_SIZE = 2**16
 #: Columns are ranked by popularity again when the store has grown by this factor.
 RERANK_FACTOR = 16
+#: Larger values overflow when they are squared in single precision.
+TOO_LARGE_FOR_FLOAT32 = 1e15
 #: What the factors of theta may take before they are recompressed.
 FACTOR_BYTES = 2**27
 
@@ -149,12 +150,15 @@ class ObservedEntries(Objective):
         return self._bulk.size + self._recent.size + len(self._tail_row)
 
     def _new_iterate(self, shape: Shape) -> LowRank:
+        max_atoms, max_rank = self._atom_limits(shape)
+        return LowRank(shape, max_atoms, max_rank=max_rank, dtype=self.dtype)
+
+    def _atom_limits(self, shape: Shape) -> tuple[int, int | None]:
+        """How many atoms theta may hold, and the rank that recompression keeps (None: all)."""
         lossless = max(8, 2 * min(shape))
         affordable = FACTOR_BYTES // (self.dtype.itemsize * sum(shape))
         limit = max(32, affordable) if self.max_atoms is None else self.max_atoms
-        if lossless <= limit and not self.growing:
-            return LowRank(shape, lossless, dtype=self.dtype)
-        return LowRank(shape, limit, max_rank=limit // 2, dtype=self.dtype)
+        return (lossless, None) if lossless <= limit else (limit, limit // 2)
 
     def _new_tail(self) -> None:
         self._tail_row = GrowingArray(dtype=np.uint32)
@@ -179,6 +183,11 @@ class ObservedEntries(Objective):
         rows, cols = check_indices(X, self._matrix_shape, self.growing)
         y = check_targets(y, rows.size, self.loss)
         w = check_weights(sample_weight, rows.size)
+        if self.dtype == np.float32 and max(np.abs(y).max(), w.max()) > TOO_LARGE_FOR_FLOAT32:
+            raise ValueError(
+                f"a value or weight above {TOO_LARGE_FOR_FLOAT32:g} overflows in single precision; "
+                "rescale the data or use dtype=float"
+            )
         with one_blas_thread():
             return self._add(rows, cols, y, w)
 
@@ -205,7 +214,7 @@ class ObservedEntries(Objective):
         m1, m2 = max(m1, old1), max(m2, old2)
         self._flush()
         self.shape = (m1, m2)
-        self._low_rank.grow((m1, m2))
+        self._low_rank.grow((m1, m2), *self._atom_limits((m1, m2)))
         self._bulk.grow(m1)
         self._recent.grow(m1)
         self._rank = np.append(self._rank, np.arange(old2, m2))
@@ -251,11 +260,7 @@ class ObservedEntries(Objective):
         self._ranked_at = max(1, self._bulk.size)
 
     def _blocks(self) -> Array:
-        """Row ranges, one per thread, with about equally many entries."""
-        ends = self._bulk.indptr + self._recent.indptr
-        threads = numba.get_num_threads()
-        cuts = np.searchsorted(ends, np.linspace(0, ends[-1], threads + 1)[1:-1])
-        return np.concatenate(([0], cuts, [ends.size - 1])).astype(np.int64)
+        return balanced_blocks(self._bulk.indptr + self._recent.indptr)
 
     # Moving ---------------------------------------------------------------------------------------
 

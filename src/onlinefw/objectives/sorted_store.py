@@ -10,7 +10,14 @@ import numpy as np
 from .._typing import Array, State
 from ..kernels import entries as kernels
 
-__all__ = ["SortedStore"]
+__all__ = ["SortedStore", "balanced_blocks"]
+
+
+def balanced_blocks(indptr: Array) -> Array:
+    """Return row ranges, one per thread, with about equally many entries."""
+    threads = numba.get_num_threads()
+    cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], threads + 1)[1:-1])
+    return np.concatenate(([0], cuts, [indptr.size - 1])).astype(np.int64)
 
 
 @dataclass
@@ -69,10 +76,8 @@ class SortedStore:
 
         The slopes are not carried over: they are due at the next read anyway.
         """
-        ends = self.indptr + other.indptr
-        cuts = np.searchsorted(ends, np.linspace(0, ends[-1], numba.get_num_threads() + 1)[1:-1])
-        blocks = np.concatenate(([0], cuts, [ends.size - 1])).astype(np.int64)
-        lengths = np.empty(ends.size - 1, np.int64)
+        blocks = balanced_blocks(self.indptr + other.indptr)
+        lengths = np.empty(self.indptr.size - 1, np.int64)
         kernels.merged_lengths(
             blocks, self.indptr, self.col, other.indptr, other.col, combine, lengths
         )
