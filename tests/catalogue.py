@@ -26,6 +26,7 @@ SETS = [
     (sets.GroupL1Ball([[0, 3], [1, 2, 4]], 2.0), (5,)),
     (sets.TraceNormBall(2.0), (4, 3)),
     (sets.TraceNormBall(1.0), (1, 6)),
+    (sets.WeightedTraceNormBall(2.0, [1.0, 2.0, 0.5, 1.5], [1.0, 3.0, 0.2]), (4, 3)),
     (sets.Spectrahedron(2.0), (4, 4)),
     (sets.Birkhoff(), (4, 4)),
     (sets.Polytope(_VERTICES), (4,)),

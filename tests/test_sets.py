@@ -16,7 +16,7 @@ from onlinefw.iterates import LowRank
 from .catalogue import SETS, feasible_points, name
 
 every_set = pytest.mark.parametrize("case", SETS, ids=name)
-projectable = [c for c in SETS if not isinstance(c[0], (sets.Birkhoff, sets.Polytope))]
+projectable = [c for c in SETS if c[0].has_projection]
 
 
 def described(constraint, x):
@@ -45,6 +45,9 @@ def described(constraint, x):
             return [sum(cp.norm2(flat[m]) for m in members) <= constraint.radius]
         case sets.TraceNormBall():
             return [cp.normNuc(x) <= constraint.radius]
+        case sets.WeightedTraceNormBall():
+            weighted = cp.diag(constraint.rows) @ x @ cp.diag(constraint.columns)
+            return [cp.normNuc(weighted) <= constraint.radius]
         case sets.Spectrahedron():
             return [x >> 0, x == x.T, cp.trace(x) == constraint.trace]
         case sets.Product():

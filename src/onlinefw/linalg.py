@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 
 import numpy as np
@@ -17,8 +18,12 @@ __all__ = [
     "frobenius_norm",
     "inner",
     "krylov_pair",
+    "ritz_pairs",
     "top_singular_pair",
 ]
+
+#: What the rows and the columns of a matrix are multiplied with.
+Scales = tuple[Array, Array]
 
 #: Below this many multiplications a full LAPACK decomposition is faster than Krylov steps.
 SMALL_SVD = 2**20
@@ -132,13 +137,60 @@ def top_singular_pair(
 class PairOperator(LinearOperator):
     """A linear operator that finds its own top singular pair, as accurately as is useful."""
 
-    def top_pair(self, radius: float) -> tuple[Array, float, Array]:
-        """Return (u, s, v) for a Frank-Wolfe step on the trace-norm ball of this radius."""
-        return top_singular_pair(self)
+    @abstractmethod
+    def top_pair(self, radius: float, scales: Scales | None) -> tuple[Array, float, Array]:
+        """Return (u, s, v) for a Frank-Wolfe step on the trace-norm ball of this radius.
 
-    def norm_bound(self, radius: float) -> float:
-        """Return an upper bound on the top singular value, for a certificate."""
-        return top_singular_pair(self)[1]
+        With ``scales = (a, b)``: for the operator diag(a) G diag(b); u and v are scaled back, so
+        that s = u' G v.
+        """
+
+    @abstractmethod
+    def norm_bound(self, radius: float, scales: Scales | None) -> float:
+        """Return an upper bound on the (scaled) top singular value, for a certificate."""
+
+
+def ritz_pairs(v: Array, w: Array, precision: float) -> tuple[Array, Array, Array, float]:
+    """Return singular pairs from one product w = G' (G v) with a block of vectors.
+
+    The left vectors are the best in the span of G v, the right ones G' times those; so each s is
+    never above the true singular value.
+
+    Parameters
+    ----------
+    v, w : ndarray
+        (n, k) both; v has orthonormal columns.
+    precision : float
+        Of the products.
+
+    Returns
+    -------
+    to_left, s, right, before
+        The left vectors are ``(G v) @ to_left``; s in decreasing order; ``before`` is what the
+        block v itself knew about the largest s.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.linalg import ritz_pairs
+    >>> G, v = np.diag([1.0, 3.0, 2.0]), np.eye(3)[:, 1:]
+    >>> ritz_pairs(v, G.T @ (G @ v), 1e-14)[1]
+    array([3., 2.])
+    """
+    values, vectors = np.linalg.eigh(_symmetric(v.T @ w))
+    kept = values > max(precision * values[-1], 0.0)
+    if not kept.any():
+        return np.zeros((v.shape[1], 0)), np.zeros(0), np.zeros((v.shape[0], 0)), 0.0
+    to_left = vectors[:, kept] / np.sqrt(values[kept])
+    right = w @ to_left
+    squares, turn = np.linalg.eigh(_symmetric(right.T @ right))
+    s = np.sqrt(np.maximum(squares[::-1], np.finfo(float).tiny))
+    turn = turn[:, ::-1]
+    return to_left @ turn, s, right @ (turn / s), float(np.sqrt(values[-1]))
+
+
+def _symmetric(matrix: Array) -> Array:
+    return 0.5 * (matrix + matrix.T)
 
 
 def krylov_pair(

@@ -172,6 +172,12 @@ class LowRank:
         self._weights[self._k] = step * atom.scale / self._scale
         self._k += 1
 
+    def shrink(self, factor: float) -> None:
+        """Theta <- factor * theta."""
+        self._weights[: self._k] *= self._scale * factor
+        self._scale = 1.0
+        self.truncated *= abs(factor)
+
     def recompress(self) -> None:
         """Replace the factors by at most ``max_rank`` singular pairs."""
         u, s, v = self.svd()

@@ -14,6 +14,8 @@ from math import exp
 import numpy as np
 from numba import njit, prange
 
+from .lanes import add_scaled, load, store, zero
+
 #: Which derivative a kernel uses: sums c G'(z) - s, or weights c times phi'(z, s).
 QUADRATIC, BERNOULLI, POISSON, EXPONENTIAL, LOGISTIC, SIGMOID, CORRENTROPY = range(7)
 
@@ -94,8 +96,8 @@ def _row_dot(col, g, v, start, end):
 
 
 @njit(cache=True, parallel=True)
-def normal(blocks, bulk, recent, v, y, acc, distinct):
-    """Y += G v, then acc += G' y by thread: both products in one read of both stores.
+def normal(blocks, bulk, recent, row_scale, v, y, acc, distinct):
+    """Y += G v, then acc += G' (row_scale y) by thread: one read of both stores for both products.
 
     ``bulk`` and ``recent`` are (indptr, col, g) tuples.
     """
@@ -109,6 +111,7 @@ def normal(blocks, bulk, recent, v, y, acc, distinct):
             total = y[i] + _row_dot(col, g, v, start, end)
             total += _row_dot(r_col, r_g, v, r_start, r_end)
             y[i] = total
+            total *= row_scale[i]
             _scatter(a, col, g, total, start, end, distinct)
             _scatter(a, r_col, r_g, total, r_start, r_end, distinct)
 
@@ -124,48 +127,59 @@ def backward(blocks, indptr, col, g, y, acc):
 
 
 @njit(inline="always")
-def _row_move(col, z, c, s, g, keep, ui, right, kind, parameter, v, start, end):
-    """Move and renew one row; return its part of G v, of <z, g> and of <g, g>."""
-    one = np.uint64(1)
-    total = zg = gg = g.dtype.type(0)
+def _row_move(entries, keep, u_i, offset_i, columns, kind, parameter, v, total, start, end):
+    """Move and renew one row; return total plus its part of G V, and its <z, g> and <g, g>."""
+    _, col, z, c, s, g = entries
+    one, move, offset = np.uint64(1), np.uint64(0), np.uint64(1)
+    zg = gg = g.dtype.type(0)
     k = start
     if kind == QUADRATIC:
         while k < end:
             j = col[k]
-            zk = keep * z[k] + ui * right[j]
-            gk = c[k] * zk - s[k]
+            zk = keep * z[k] + u_i * columns[j, move]
+            gk = c[k] * (zk + (offset_i + columns[j, offset])) - s[k]
             z[k] = zk
             g[k] = gk
-            total += gk * v[j]
+            total = add_scaled(total, gk, load(v, j))
             zg += zk * gk
             gg += gk * gk
             k += one
     else:
         while k < end:
             j = col[k]
-            zk = keep * z[k] + ui * right[j]
-            gk = g.dtype.type(slope(kind, parameter, zk, c[k], s[k]))
+            zk = keep * z[k] + u_i * columns[j, move]
+            at = zk + (offset_i + columns[j, offset])
+            gk = g.dtype.type(slope(kind, parameter, at, c[k], s[k]))
             z[k] = zk
             g[k] = gk
-            total += gk * v[j]
+            total = add_scaled(total, gk, load(v, j))
             zg += zk * gk
             gg += gk * gk
             k += one
     return total, zg, gg
 
 
+@njit(inline="always")
+def _row_scatter(a, col, g, total, start, end):
+    """A[col_k] += g_k total, eight columns of the block at a time."""
+    k = start
+    while k < end:
+        store(a, col[k], add_scaled(load(a, col[k]), g[k], total))
+        k += np.uint64(1)
+
+
 @njit(cache=True, parallel=True)
 def move_and_normal(
-    blocks, bulk, recent, keep, u, right, kind, parameter, v, y, acc, sums, distinct
+    blocks, bulk, recent, keep, u, row_offset, columns, kind, parameter, row_scale, v, y, acc, sums
 ):
-    """Move every prediction along an atom, renew the slopes, and take the first product.
+    """Move every prediction along an atom, renew the slopes, and multiply a block of 8 vectors.
 
-    z <- keep z + u_i right_j, g <- slope, y += G v, acc += G' y; ``sums`` gets <z, g> and, for
-    each of the two stores, <g, g> by thread. ``bulk`` and ``recent`` are (indptr, col, z, c, s, g).
-    One read of everything.
+    z <- keep z + u_i columns[j, 0], g <- slope at z + row_offset_i + columns[j, 1], y += G V,
+    acc += G' (row_scale y) by thread; ``sums`` gets <z, g> and, for each of the two stores, <g, g>.
+    ``bulk`` and ``recent`` are (indptr, col, z, c, s, g). One read of everything.
     """
-    indptr, col, z, c, s, g = bulk
-    r_indptr, r_col, r_z, r_c, r_s, r_g = recent
+    indptr, col, g = bulk[0], bulk[1], bulk[5]
+    r_indptr, r_col, r_g = recent[0], recent[1], recent[5]
     for thread in prange(len(blocks) - 1):
         a = acc[thread]
         # Rows are summed in the store's own precision, the long sums in double precision.
@@ -175,51 +189,65 @@ def move_and_normal(
         for i in range(blocks[thread], blocks[thread + 1]):
             start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
             r_start, r_end = np.uint64(r_indptr[i]), np.uint64(r_indptr[i + 1])
-            t0, zg0, gg0 = _row_move(
-                col, z, c, s, g, keep, u[i], right, kind, parameter, v, start, end
+            total = load(y, i)
+            total, zg0, gg0 = _row_move(
+                bulk, keep, u[i], row_offset[i], columns, kind, parameter, v, total, start, end
             )
-            t1, zg1, gg1 = _row_move(
-                r_col, r_z, r_c, r_s, r_g, keep, u[i], right, kind, parameter, v, r_start, r_end
+            total, zg1, gg1 = _row_move(
+                recent,
+                keep,
+                u[i],
+                row_offset[i],
+                columns,
+                kind,
+                parameter,
+                v,
+                total,
+                r_start,
+                r_end,
             )
-            total = y[i] + t0 + t1
-            y[i] = total
+            store(y, i, total)
             z_dot_g += zg0 + zg1
             bulk_gg += gg0
             recent_gg += gg1
-            _scatter(a, col, g, total, start, end, distinct)
-            _scatter(a, r_col, r_g, total, r_start, r_end, distinct)
+            total = add_scaled(zero(row_scale[i]), row_scale[i], total)
+            _row_scatter(a, col, g, total, start, end)
+            _row_scatter(a, r_col, r_g, total, r_start, r_end)
         sums[thread, 0] = z_dot_g
         sums[thread, 1] = bulk_gg
         sums[thread, 2] = recent_gg
 
 
 @njit(cache=True)
-def tail_move(row, col, z, c, s, g, keep, u, right, kind, parameter):
-    """Move the tail's predictions and renew its slopes; return <z, g> and <g, g>."""
-    z_dot_g = 0.0
-    g_dot_g = 0.0
+def tail_move(row, col, z, keep, u, right):
+    """Move the tail's predictions."""
     for k in range(len(row)):
-        zk = keep * z[k] + u[row[k]] * right[col[k]]
-        gk = slope(kind, parameter, zk, c[k], s[k])
-        z[k] = zk
-        g[k] = gk
-        z_dot_g += zk * gk
-        g_dot_g += gk * gk
-    return z_dot_g, g_dot_g
+        z[k] = keep * z[k] + u[row[k]] * right[col[k]]
+
+
+@njit(cache=True)
+def tail_slopes(row, col, z, c, s, g, row_offset, col_offset, kind, parameter):
+    """Renew the tail's slopes."""
+    for k in range(len(row)):
+        at = z[k] + (row_offset[row[k]] + col_offset[col[k]])
+        g[k] = slope(kind, parameter, at, c[k], s[k])
 
 
 @njit(cache=True)
 def tail_forward(row, col, g, v, y):
-    """Y += G v over the tail."""
+    """Y += G V over the tail, for (n, k) blocks."""
     for k in range(len(row)):
-        y[row[k]] += g[k] * v[col[k]]
+        for q in range(v.shape[1]):
+            y[row[k], q] += g[k] * v[col[k], q]
 
 
 @njit(cache=True)
-def tail_backward(row, col, g, y, w):
-    """W += G' y over the tail."""
+def tail_backward(row, col, g, row_scale, y, w):
+    """W += G' (row_scale Y) over the tail, for (n, k) blocks."""
     for k in range(len(row)):
-        w[col[k]] += g[k] * y[row[k]]
+        scaled = g[k] * row_scale[row[k]]
+        for q in range(y.shape[1]):
+            w[col[k], q] += scaled * y[row[k], q]
 
 
 @njit(cache=True, parallel=True)

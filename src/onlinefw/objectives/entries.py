@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._growing import GrowingArray
 from .._state import describe, rebuild
 from .._threads import one_blas_thread
 from .._typing import Array, Direction, Shape, State
@@ -15,6 +14,7 @@ from .._validation import check_indices, check_part, check_targets, check_weight
 from ..atoms import Atom, RankOne
 from ..iterates import LowRank
 from ..kernels import entries as kernels
+from ..kernels.lanes import LANES
 from ..losses import (
     Bernoulli,
     Correntropy,
@@ -26,10 +26,11 @@ from ..losses import (
     Sigmoid,
     Square,
 )
-from ..sets import ConvexSet, TraceNormBall
+from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
 from .base import Line, Objective
 from .entries_gradient import EntriesGradient
 from .sorted_store import SortedStore, balanced_blocks
+from .tail import Tail
 
 __all__ = ["ObservedEntries"]
 
@@ -81,10 +82,11 @@ class ObservedEntries(Objective):
         How many rank-one terms theta holds before it is recompressed to half of them; by default
         what fits into 128 MB. Recompression loses nothing while twice the smaller side fits.
     lmo_steps : int
-        Krylov steps per linear minimisation, at most.
+        Reads of the store per linear minimisation, at most: the first multiplies the eight best
+        vectors of the round before, every further one is a Krylov step.
     lmo_tol : float
-        Stop them earlier when the last one has added less than this fraction of the duality gap
-        to the step's value.
+        Stop earlier when the last read has added less than this fraction of the duality gap to
+        the step's value.
 
     Examples
     --------
@@ -109,7 +111,7 @@ class ObservedEntries(Objective):
         growing: bool = False,
         max_atoms: int | None = None,
         lmo_steps: int = 5,
-        lmo_tol: float = 0.01,
+        lmo_tol: float = 0.1,
     ) -> None:
         check_part("loss", loss, Loss, "Square()")
         if np.shape(shape) != (2,) or min(shape) < 1:
@@ -124,14 +126,16 @@ class ObservedEntries(Objective):
         self._kind = kind
         self._parameter = 1.0 if parameter is None else float(getattr(loss, parameter))
         self._yy = 0.0  # the weighted sum of y^2, for the value of the square loss
-        self._start: Array | None = None
+        self._block: Array | None = None  # where the next linear minimisation starts
         self._pending: tuple[float, Array, Array] | None = None
         super().__init__(tuple(shape))
-        self._bulk = SortedStore.empty(self._matrix_shape[0], self.dtype)
-        self._recent = SortedStore.empty(self._matrix_shape[0], self.dtype)
-        self._rank = np.arange(self._matrix_shape[1])  # column -> position in popularity
+        m1, m2 = self._matrix_shape
+        self._row_offset, self._col_offset = np.zeros(m1, self.dtype), np.zeros(m2, self.dtype)
+        self._bulk = SortedStore.empty(m1, self.dtype)
+        self._recent = SortedStore.empty(m1, self.dtype)
+        self._tail = Tail(self.dtype)
+        self._rank = np.arange(m2)  # column -> position in popularity
         self._ranked_at = 0
-        self._new_tail()
 
     @property
     def _matrix_shape(self) -> tuple[int, int]:
@@ -147,7 +151,7 @@ class ObservedEntries(Objective):
     @property
     def n_entries(self) -> int:
         """How many entries are stored (repeated ones count until they are merged)."""
-        return self._bulk.size + self._recent.size + len(self._tail_row)
+        return self._bulk.size + self._recent.size + len(self._tail)
 
     def _new_iterate(self, shape: Shape) -> LowRank:
         max_atoms, max_rank = self._atom_limits(shape)
@@ -160,16 +164,9 @@ class ObservedEntries(Objective):
         limit = max(32, affordable) if self.max_atoms is None else self.max_atoms
         return (lossless, None) if lossless <= limit else (limit, limit // 2)
 
-    def _new_tail(self) -> None:
-        self._tail_row = GrowingArray(dtype=np.uint32)
-        self._tail_col = GrowingArray(dtype=np.uint32)
-        self._tail_z, self._tail_c, self._tail_s, self._tail_g = (
-            GrowingArray(dtype=self.dtype) for _ in range(4)
-        )
-
     def attach(self, owner: str, constraint: ConvexSet) -> None:
         """Claim this objective for one learner, on a trace-norm ball."""
-        if not isinstance(constraint, TraceNormBall):
+        if not isinstance(constraint, (TraceNormBall, WeightedTraceNormBall)):
             raise ValueError(
                 f"ObservedEntries keeps a low-rank theta, which needs a TraceNormBall, "
                 f"got {constraint}"
@@ -194,18 +191,14 @@ class ObservedEntries(Objective):
     def _add(self, rows: Array, cols: Array, y: Array, w: Array) -> float:
         self._grow_to(int(rows.max()) + 1, int(cols.max()) + 1)
         z = self._low_rank.entries(rows, cols)
-        s = w * y if self._combine else y
-        self._tail_row.append(rows)
-        self._tail_col.append(self._rank[cols])
-        for column, values in ((self._tail_z, z), (self._tail_c, w), (self._tail_s, s)):
-            column.append(values)
-        self._tail_g.append(self._slopes(z, w.astype(self.dtype), s.astype(self.dtype)))
+        self._tail.append(rows, self._rank[cols], z, w, w * y if self._combine else y)
         self._yy += float(w @ y**2)
         self.n_observations += rows.size
         self.total_weight += float(w.sum())
-        if len(self._tail_row) > min(TAIL_SIZE, max(1024, RECENT_SHARE * self._bulk.size)):
-            self._merge()
-        return float(w @ self.loss.value(z.astype(float), y) / w.sum())
+        if self._pending is None:
+            self._merge_if_due()
+        at = z.astype(float) + self._row_offset[rows] + self._col_offset[cols]
+        return float(w @ self.loss.value(at, y) / w.sum())
 
     def _grow_to(self, m1: int, m2: int) -> None:
         old1, old2 = self._matrix_shape
@@ -218,36 +211,52 @@ class ObservedEntries(Objective):
         self._bulk.grow(m1)
         self._recent.grow(m1)
         self._rank = np.append(self._rank, np.arange(old2, m2))
-        if self._start is not None:
-            self._start = np.append(self._start, np.zeros(m2 - old2))
+        self._row_offset = np.pad(self._row_offset, (0, m1 - old1))
+        self._col_offset = np.pad(self._col_offset, (0, m2 - old2))
+        if self._block is not None:
+            self._block = np.pad(self._block, ((0, m2 - old2), (0, 0)))
 
-    def _slopes(self, z: Array, c: Array, s: Array) -> Array:
-        """Slopes of a few entries, by the loss itself."""
-        if self._combine:
-            return c * self.loss.derivative(z, 0.0) - s
-        return c * self.loss.derivative(z, s)
-
-    def _merge(self) -> None:
-        """Sort the tail into the recent entries, and those into the bulk when they are many."""
-        self._flush()
+    def set_offsets(self, rows: Array, columns: Array) -> None:
+        """Predict theta[i, j] + rows[i] + columns[j] from now on (biases, say)."""
         m1, m2 = self._matrix_shape
-        row, col = self._tail_row.data, self._tail_col.data
-        order = np.argsort(row.astype(np.int64) * m2 + col, kind="stable")
-        tail = SortedStore(
-            np.concatenate(([0], np.cumsum(np.bincount(row, minlength=m1)))),
-            *(
-                part.data[order]
-                for part in (self._tail_col, self._tail_z, self._tail_c, self._tail_s, self._tail_g)
-            ),
-        )
-        self._new_tail()
-        self._recent = self._recent.merged_with(tail, self._combine)
+        if np.shape(rows) != (m1,) or np.shape(columns) != (m2,):
+            raise ValueError(
+                f"offsets must have one value per row and per column, {m1} and {m2}, "
+                f"got shapes {np.shape(rows)} and {np.shape(columns)}"
+            )
+        self._row_offset = np.array(rows, self.dtype)
+        self._col_offset = np.array(columns, self.dtype)
+        if self._pending is None:
+            self._pending = self._no_move()  # all slopes are due
+
+    def _merge_if_due(self) -> None:
+        """Sort a tail that has become long into the recent entries, and those into the bulk.
+
+        Called where no move is pending: a merge that had to carry one out would cost a read.
+        """
+        if len(self._tail) <= min(TAIL_SIZE, max(1024, RECENT_SHARE * self._bulk.size)):
+            return
+        self._sort_tail()
         if self._recent.size > RECENT_SHARE * self._bulk.size:
-            self._bulk = self._bulk.merged_with(self._recent, self._combine)
-            self._recent = SortedStore.empty(m1, self.dtype)
-            if self._bulk.size >= RERANK_FACTOR * self._ranked_at:
-                self._rerank()
+            self._merge_recent()
         self._pending = self._no_move()  # the slopes of merged entries are due
+
+    def _merge_all(self) -> None:
+        """Bring every entry into the bulk."""
+        self._flush()
+        self._sort_tail()
+        self._merge_recent()
+        self._pending = self._no_move()
+
+    def _sort_tail(self) -> None:
+        self._recent = self._recent.merged_with(self._tail.sort(self._matrix_shape), self._combine)
+        self._tail = Tail(self.dtype)
+
+    def _merge_recent(self) -> None:
+        self._bulk = self._bulk.merged_with(self._recent, self._combine)
+        self._recent = SortedStore.empty(self._matrix_shape[0], self.dtype)
+        if self._bulk.size >= RERANK_FACTOR * self._ranked_at:
+            self._rerank()
 
     def _rerank(self) -> None:
         """Number the columns by popularity, so that the popular ones share cache lines."""
@@ -265,27 +274,30 @@ class ObservedEntries(Objective):
     # Moving ---------------------------------------------------------------------------------------
 
     def move(self, atom: Atom, step: float) -> None:
-        """Move theta; the bulk's predictions follow when the next gradient reads them anyway."""
+        """Move theta; the sorted predictions follow when the next gradient reads them anyway."""
         assert isinstance(atom, RankOne)
         self._flush()
+        self._merge_if_due()
         u = (step * atom.scale) * atom.u
         right = np.empty_like(atom.v)
         right[self._rank] = atom.v
         self._pending = (1.0 - step, u.astype(self.dtype), right.astype(self.dtype))
-        self._move_tail(*self._pending)
-        self._start = atom.v
+        self._move_tail()
         self.iterate.move(atom, step)
 
-    def _move_tail(self, keep: float, u: Array, right: Array) -> None:
-        z, c, s, g = (p.data for p in (self._tail_z, self._tail_c, self._tail_s, self._tail_g))
-        kind = max(self._kind, 0)
-        keep_ = self.dtype.type(keep)
-        kernels.tail_move(
-            self._tail_row.data, self._tail_col.data, z, c, s, g, keep_, u, right,
-            kind, self._parameter,
-        )  # fmt: skip
-        if self._kind < 0:
-            g[:] = self._slopes(z, c, s)
+    def shrink(self, factor: float) -> None:
+        """Theta <- factor * theta, with its predictions."""
+        self._flush()
+        _, u, right = self._no_move()
+        self._pending = (float(factor), u, right)
+        self._move_tail()
+        self._low_rank.shrink(factor)
+
+    def _move_tail(self) -> None:
+        assert self._pending is not None
+        keep, u, right = self._pending
+        tail = self._tail
+        kernels.tail_move(tail.row, tail.col, tail.z, self.dtype.type(keep), u, right)
 
     def _no_move(self) -> tuple[float, Array, Array]:
         m1, m2 = self._matrix_shape
@@ -294,66 +306,114 @@ class ObservedEntries(Objective):
     def _flush(self) -> None:
         """Carry a pending move out, without a product."""
         if self._pending is not None:
-            self._read_all(np.zeros(self._matrix_shape[1], self.dtype))
+            self._read_all(
+                np.zeros((self._matrix_shape[1], LANES), self.dtype), self._row_scale(None)
+            )
 
-    def _read_all(self, v: Array) -> tuple[Array, Array, float, float]:
-        """Carry out what is pending; return G v, G' G v, <z, g> and a bound on |G| (unscaled)."""
+    def _row_scale(self, squared: Array | None) -> Array:
+        return np.ones(self._matrix_shape[0], self.dtype) if squared is None else squared
+
+    def _read_all(self, v: Array, row_scale: Array) -> tuple[Array, Array, float, float]:
+        """Carry out what is pending; return G V, G' (row_scale G V), <z, g> and a bound on |G|.
+
+        Everything is unscaled, and V a block of eight columns by rank.
+        """
         keep, u, right = self._pending or self._no_move()
         self._pending = None
         m1, m2 = self._matrix_shape
-        y = np.zeros(m1, self.dtype)
-        row, col, g = self._tail_row.data, self._tail_col.data, self._tail_g.data
-        kernels.tail_forward(row, col, g, v, y)
+        columns = np.empty((m2, 2), self.dtype)
+        columns[:, 0] = right
+        columns[self._rank, 1] = self._col_offset
+        self._renew_tail(columns[:, 1])
+        y = np.zeros((m1, LANES), self.dtype)
+        self._tail.multiply(v, y)
         blocks = self._blocks()
-        acc = np.zeros((len(blocks) - 1, m2), self.dtype)
+        acc = np.zeros((len(blocks) - 1, m2, LANES), self.dtype)
         sums = np.zeros((len(blocks) - 1, 3))
         kernels.move_and_normal(
-            blocks, self._bulk.arrays, self._recent.arrays, self.dtype.type(keep), u, right,
-            max(self._kind, 0), self._parameter, v, y, acc, sums, self._combine,
+            blocks, self._bulk.arrays, self._recent.arrays, self.dtype.type(keep), u,
+            self._row_offset, columns, max(self._kind, 0), self._parameter,
+            row_scale, v, y, acc, sums,
         )  # fmt: skip
         self.reads += 1
         z_dot_g, bulk_gg, recent_gg = sums.sum(axis=0).tolist()
         if self._kind < 0:  # a loss of the user's own: its slopes in numpy, then the products
-            z_dot_g = 0.0
-            for store in (self._bulk, self._recent):
-                store.g[:] = self._slopes(store.z, store.c, store.s)
-                z_dot_g += float(store.z @ store.g)
-            y, w = self._normal(v)
+            z_dot_g = self._renew_by_loss(columns[:, 1])
+            y, w = self._block_by_block(v, row_scale)
         else:
             w = acc.sum(axis=0)
-            kernels.tail_backward(row, col, g, y, w)
-        z_dot_g += float(np.dot(self._tail_z.data.astype(float), g))
+            self._tail.multiply_transposed(row_scale, y, w)
+        tail_g = self._tail.g
+        z_dot_g += float(np.dot(self._tail.z.astype(float), tail_g))
         # An entry may stand in both stores and in the tail, and more than once where repeats are
         # kept apart, so the squares must not be added up. Each entry of the tail has norm |g|.
-        frobenius = np.sqrt(bulk_gg) + np.sqrt(recent_gg) + np.abs(g).sum(dtype=float)
+        frobenius = np.sqrt(bulk_gg) + np.sqrt(recent_gg) + np.abs(tail_g).sum(dtype=float)
         return y, w, z_dot_g, float(frobenius) if self._combine else np.inf
 
-    def _normal(self, v: Array) -> tuple[Array, Array]:
-        """Return G v and G' G v (unscaled, columns by rank) with one read of the bulk."""
+    def _renew_tail(self, col_offset: Array) -> None:
+        tail = self._tail
+        if self._kind >= 0:
+            kernels.tail_slopes(
+                tail.row, tail.col, tail.z, tail.c, tail.s, tail.g,
+                self._row_offset, np.ascontiguousarray(col_offset), self._kind, self._parameter,
+            )  # fmt: skip
+        else:
+            at = tail.z + self._row_offset[tail.row] + col_offset[tail.col]
+            tail.g[:] = self._slopes(at, tail.c, tail.s)
+
+    def _renew_by_loss(self, col_offset: Array) -> float:
+        z_dot_g = 0.0
+        for store in (self._bulk, self._recent):
+            at = store.z + self._row_offset[store.rows()] + col_offset[store.col]
+            store.g[:] = self._slopes(at, store.c, store.s)
+            z_dot_g += float(store.z @ store.g)
+        return z_dot_g
+
+    def _slopes(self, at: Array, c: Array, s: Array) -> Array:
+        """Slopes by the loss itself (its kernel would be faster, where there is one)."""
+        if self._combine:
+            return c * self.loss.derivative(at, 0.0) - s
+        return c * self.loss.derivative(at, s)
+
+    def _block_by_block(self, v: Array, row_scale: Array) -> tuple[Array, Array]:
+        columns = [self._normal(np.ascontiguousarray(x), row_scale) for x in v.T]
+        self.reads -= len(columns) - 1  # slow losses are slow for another reason
+        return np.column_stack([y for y, _ in columns]), np.column_stack([w for _, w in columns])
+
+    def _normal(self, v: Array, row_scale: Array) -> tuple[Array, Array]:
+        """Return G v and G' (row_scale G v) (unscaled, columns by rank) with one read."""
         m1, m2 = self._matrix_shape
-        y = np.zeros(m1, self.dtype)
-        row, col, g = self._tail_row.data, self._tail_col.data, self._tail_g.data
-        kernels.tail_forward(row, col, g, v, y)
+        y = np.zeros((m1, 1), self.dtype)
+        self._tail.multiply(v[:, None], y)
         blocks = self._blocks()
         acc = np.zeros((len(blocks) - 1, m2), self.dtype)
-        kernels.normal(blocks, self._bulk.products, self._recent.products, v, y, acc, self._combine)
+        kernels.normal(
+            blocks, self._bulk.products, self._recent.products, row_scale, v, y[:, 0], acc,
+            self._combine,
+        )  # fmt: skip
         w = acc.sum(axis=0)
-        kernels.tail_backward(row, col, g, y, w)
+        self._tail.multiply_transposed(row_scale, y, w[:, None])
         self.reads += 1
-        return y, w
+        return y[:, 0], w
 
     # Asking ---------------------------------------------------------------------------------------
 
     def gradient(self) -> EntriesGradient:
         """Return the gradient as an operator; making it is the first of its products."""
         self._needs_data()
-        start = self._start
-        if start is None or not np.any(start):
-            start = np.random.default_rng(self.n_observations).standard_normal(
-                self._matrix_shape[1]
-            )
         with one_blas_thread():
-            return EntriesGradient(self, start / np.linalg.norm(start))
+            return EntriesGradient(self, getattr(self._constraint, "scales", None))
+
+    def _start_block(self) -> Array:
+        """Return eight orthonormal columns (fewer, if the matrix has fewer): the best known."""
+        m2 = self._matrix_shape[1]
+        rng = np.random.default_rng(self.n_observations)
+        block = np.empty((m2, 0)) if self._block is None else self._block
+        missing = min(LANES, m2) - block.shape[1]
+        if missing > 0:
+            block = np.column_stack((block, rng.standard_normal((m2, missing))))
+            block = np.linalg.qr(block)[0]
+        return block
 
     def gap(self, gradient: Direction, atom: Atom) -> float:
         """Return <gradient, theta - atom> from what the gradient already knows."""
@@ -369,15 +429,15 @@ class ObservedEntries(Objective):
         |G|_op |E|_* + (L / 2) max(c) / sum(c) |E|_*^2.
         """
         assert isinstance(gradient, EntriesGradient)
-        assert isinstance(constraint, TraceNormBall)
-        norm = gradient.norm_bound(constraint.radius)
+        assert isinstance(constraint, (TraceNormBall, WeightedTraceNormBall))
+        norm = gradient.norm_bound(constraint.radius, constraint.scales)
         gap = gradient.theta_dot + constraint.radius * norm
         dropped = self._low_rank.truncated
         if dropped > 0.0:
-            stores = (self._bulk.c, self._recent.c, self._tail_c.data)
-            heaviest = sum(float(c.max(initial=0.0)) for c in stores)
+            heaviest = sum(float(part.c.max(initial=0.0)) for part in self._parts)
             curvature = self.loss.smoothness * heaviest / self.total_weight
-            gap += norm * dropped + 0.5 * curvature * dropped**2
+            operator_norm = norm if constraint.scales is None else gradient.frobenius_bound
+            gap += operator_norm * dropped + 0.5 * curvature * dropped**2
         return float(gap)
 
     def certificate(self, constraint: ConvexSet) -> float:
@@ -388,20 +448,22 @@ class ObservedEntries(Objective):
         self.reads = before
         return bound
 
+    @property
+    def _parts(self) -> tuple[SortedStore, SortedStore, Tail]:
+        return self._bulk, self._recent, self._tail
+
     def _rows_and_columns(self) -> tuple[Array, Array]:
         """Row and column of every stored entry: bulk, recent, tail."""
         column = np.argsort(self._rank)  # position -> column
-        rows = (self._bulk.rows(), self._recent.rows(), self._tail_row.data)
-        positions = (self._bulk.col, self._recent.col, self._tail_col.data)
-        return np.concatenate(rows), column[np.concatenate(positions)]
+        rows = (self._bulk.rows(), self._recent.rows(), self._tail.row)
+        return np.concatenate(rows), column[self._carried("col")]
 
     def _carried(self, name: str) -> Array:
-        """Return z, c, s or g of every stored entry, in the same order."""
-        tail = getattr(self, "_tail_" + name).data
-        return np.concatenate((getattr(self._bulk, name), getattr(self._recent, name), tail))
+        """Return col, z, c, s or g of every stored entry, in the same order."""
+        return np.concatenate([getattr(part, name) for part in self._parts])
 
     def _dense_slopes(self) -> Array:
-        self._flush()
+        """Return the slopes as a matrix; a gradient has renewed them."""
         slopes = np.zeros(self._matrix_shape)
         np.add.at(slopes, self._rows_and_columns(), self._carried("g"))
         return slopes
@@ -410,11 +472,13 @@ class ObservedEntries(Objective):
         """Return F_t at the current iterate, from the carried predictions."""
         self._needs_data()
         self._flush()
-        z, c, s = (self._carried(name).astype(float) for name in ("z", "c", "s"))
+        rows, cols = self._rows_and_columns()
+        at, c, s = (self._carried(name).astype(float) for name in ("z", "c", "s"))
+        at += self._row_offset[rows] + self._col_offset[cols]
         if self._combine:
-            total = float(c @ self.loss.value(z, 0.0) - s @ z)
+            total = float(c @ self.loss.value(at, 0.0) - s @ at)
         else:
-            total = float(c @ self.loss.value(z, s))
+            total = float(c @ self.loss.value(at, s))
         if isinstance(self.loss, Square):
             total += 0.5 * self._yy
         return total / self.total_weight
@@ -423,13 +487,16 @@ class ObservedEntries(Objective):
         """Line searches are not there yet."""
         raise ValueError("ObservedEntries has no line search: use an open-loop step rule")
 
+    def constrain(self, constraint: ConvexSet) -> None:
+        """Go on over another set (other weights of a weighted trace norm)."""
+        self._constraint = constraint
+
     def _refresh(self) -> None:
         """Recompute the predictions of all entries from theta (after a release: theta = 0)."""
         rows, cols = self._rows_and_columns()
         z = self._low_rank.entries(rows, cols)
         ends = np.cumsum((self._bulk.size, self._recent.size))
-        self._bulk.z[:], self._recent.z[:], self._tail_z.data[:] = np.split(z, ends)
-        self._tail_g.data[:] = self._slopes(self._tail_z.data, self._tail_c.data, self._tail_s.data)
+        self._bulk.z[:], self._recent.z[:], self._tail.z[:] = np.split(z, ends)
         self._pending = self._no_move()
 
     # State ----------------------------------------------------------------------------------------
@@ -451,12 +518,10 @@ class ObservedEntries(Objective):
             "ranked_at": self._ranked_at,
             "bulk": self._bulk.state_dict(),
             "recent": self._recent.state_dict(),
-            "tail": {
-                name: getattr(self, "_tail_" + name).data.copy()
-                for name in ("row", "col", "z", "c", "s", "g")
-            },
+            "tail": self._tail.state_dict(),
             "pending": None if pending is None else [pending[0], pending[1], pending[2]],
-            "start": None if self._start is None else self._start.copy(),
+            "block": None if self._block is None else self._block.copy(),
+            "offsets": [self._row_offset.copy(), self._col_offset.copy()],
             "yy": self._yy,
             "total_weight": self.total_weight,
             "reads": [self.reads, self.certificate_reads],
@@ -476,12 +541,12 @@ class ObservedEntries(Objective):
         objective._ranked_at = int(state["ranked_at"])
         objective._bulk = SortedStore.from_state(state["bulk"])
         objective._recent = SortedStore.from_state(state["recent"])
-        for name, values in state["tail"].items():
-            getattr(objective, "_tail_" + name).append(values)
+        objective._tail = Tail.from_state(state["tail"], objective.dtype)
         if state["pending"] is not None:
             keep, u, right = state["pending"]
             objective._pending = (float(keep), np.array(u), np.array(right))
-        objective._start = None if state["start"] is None else np.array(state["start"])
+        objective._block = None if state["block"] is None else np.array(state["block"])
+        objective._row_offset, objective._col_offset = (np.array(x) for x in state["offsets"])
         objective._yy, objective.total_weight = float(state["yy"]), float(state["total_weight"])
         objective.reads, objective.certificate_reads = (int(n) for n in state["reads"])
         return objective

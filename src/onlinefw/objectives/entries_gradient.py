@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,8 @@ from .._threads import one_blas_thread
 from .._typing import Array
 from ..atoms import RankOne
 from ..kernels import entries as kernels
-from ..linalg import PairOperator, krylov_pair
+from ..kernels.lanes import LANES
+from ..linalg import PairOperator, Scales, krylov_pair, ritz_pairs
 
 if TYPE_CHECKING:
     from .entries import ObservedEntries
@@ -26,6 +28,10 @@ CERTIFICATE_FAILURE = 1e-6
 class EntriesGradient(PairOperator):
     """The gradient of :class:`ObservedEntries`, valid until the iterate moves.
 
+    Making it renews all slopes and multiplies eight vectors, those that were best the last time,
+    in the same read. The singular pairs change slowly from round to round, so this is mostly all
+    that a Frank-Wolfe step needs.
+
     Attributes
     ----------
     theta_dot : float
@@ -34,28 +40,41 @@ class EntriesGradient(PairOperator):
         A bound on the Frobenius norm (infinite where repeated entries are kept apart).
     """
 
-    def __init__(self, objective: ObservedEntries, start: Array) -> None:
+    def __init__(self, objective: ObservedEntries, scales: Scales | None) -> None:
         super().__init__(objective.dtype, objective._matrix_shape)
-        self._objective, self._start = objective, start
-        self._scale = 1.0 / objective.total_weight
+        self._objective, self._scales = objective, scales
+        self._mean = 1.0 / objective.total_weight
         self._precision = 10.0 * float(np.finfo(objective.dtype).eps)
-        y, w, z_dot_g, frobenius = objective._read_all(self._by_rank(start))
-        self._first = self._scaled(y, w)
-        self.theta_dot = z_dot_g * self._scale
-        self.frobenius_bound = frobenius * self._scale
+        self._v = objective._start_block()
+        padded = np.zeros((self.shape[1], LANES), objective.dtype)
+        padded[objective._rank, : self._v.shape[1]] = self._column_scaled(self._v, scales)
+        y, w, z_dot_g, frobenius = objective._read_all(padded, self._row_scale(scales))
+        self._y = y[:, : self._v.shape[1]]
+        self._w = self._column_scaled(w[objective._rank, : self._v.shape[1]].astype(float), scales)
+        self.theta_dot = z_dot_g * self._mean
+        self.frobenius_bound = frobenius * self._mean
         self._found: tuple[Array, float, Array] | None = None
 
-    def _by_rank(self, v: Array) -> Array:
-        out = np.empty(v.size, self._objective.dtype)
-        out[self._objective._rank] = v
-        return out
+    # Products -----------------------------------------------------------------------------------
 
-    def _scaled(self, y: Array, w: Array) -> tuple[Array, Array]:
-        return y * self._scale, w[self._objective._rank] * self._scale**2
+    def _row_scale(self, scales: Scales | None) -> Array:
+        objective = self._objective
+        return objective._row_scale(
+            None if scales is None else np.square(scales[0]).astype(objective.dtype)
+        )
 
-    def normal(self, v: Array) -> tuple[Array, Array]:
-        """Return G v and G' (G v) with one read of the store."""
-        return self._scaled(*self._objective._normal(self._by_rank(v)))
+    @staticmethod
+    def _column_scaled(block: Array, scales: Scales | None) -> Array:
+        return block if scales is None else scales[1].reshape(-1, *(1,) * (block.ndim - 1)) * block
+
+    def normal(self, v: Array, scales: Scales | None = None) -> tuple[Array, Array]:
+        """Return G v and G' G v, for the scaled G, with one read of the store."""
+        rank = self._objective._rank
+        by_rank = np.empty(v.size, self._objective.dtype)
+        by_rank[rank] = self._column_scaled(v, scales)
+        y, w = self._objective._normal(by_rank, self._row_scale(scales))
+        w = self._column_scaled(w[rank] * self._mean**2, scales)
+        return (y if scales is None else scales[0] * y) * self._mean, w
 
     def _matvec(self, v: Array) -> Array:
         return self.normal(np.asarray(v).reshape(-1))[0]
@@ -68,29 +87,43 @@ class EntriesGradient(PairOperator):
         for store in (objective._bulk, objective._recent):
             kernels.backward(blocks, *store.products, y, acc)
         w = acc.sum(axis=0)
-        row, col = objective._tail_row.data, objective._tail_col.data
-        kernels.tail_backward(row, col, objective._tail_g.data, y, w)
+        objective._tail.multiply_transposed(self._row_scale(None), y[:, None], w[:, None])
         objective.reads += 1
-        return w[objective._rank] * self._scale
+        return w[objective._rank] * self._mean
 
-    def top_pair(self, radius: float) -> tuple[Array, float, Array]:
-        """Take warm-started Krylov steps until more would not change the step by much."""
-        tol = self._objective.lmo_tol
+    # Linear minimisation --------------------------------------------------------------------------
 
-        def enough(s: float, gain: float, k: int) -> bool:
+    def top_pair(self, radius: float, scales: Scales | None) -> tuple[Array, float, Array]:
+        """Take the best pair of the block, and Krylov steps from it while they are worth a read."""
+        objective = self._objective
+
+        def enough(s: float, gain: float, k: int = 2) -> bool:
             # A residual only says that *some* singular value is near: after a warm start the top
             # one may still be missing. What the last step has gained tells more.
-            return k >= 3 and radius * gain <= tol * (self.theta_dot + radius * s)
+            return k >= 2 and radius * gain <= objective.lmo_tol * (self.theta_dot + radius * s)
 
+        if scales is not self._scales:
+            raise ValueError("this gradient was made for a ball with other weights; make a new one")
         with one_blas_thread():
-            self._found = krylov_pair(
-                self.normal,
-                self._start,
-                first=self._first,
-                steps=self._objective.lmo_steps,
-                enough=enough,
-                precision=self._precision,
-            )
+            to_left, s, right, before = ritz_pairs(self._v, self._w, self._precision)
+            if s.size == 0:  # the gradient is zero, and any vertex minimises
+                a, b = ((1.0,), (1.0,)) if scales is None else scales
+                return a[0] * np.eye(1, self.shape[0])[0], 0.0, b[0] * np.eye(1, self.shape[1])[0]
+            u = (self._y @ to_left[:, 0].astype(self._y.dtype)).astype(float)
+            if scales is not None:
+                u *= scales[0]
+            length = float(np.linalg.norm(u))  # 1 to rounding
+            pair = u / length, float(s[0]) * self._mean / length, right[:, 0]
+            more = objective.lmo_steps - 1
+            if more and not enough(pair[1], pair[1] - before * self._mean):
+                pair = krylov_pair(
+                    partial(self.normal, scales=scales), pair[2], steps=more, enough=enough,
+                    precision=self._precision,
+                )  # fmt: skip
+                right = _orthonormal(np.column_stack((pair[2], right[:, 1:])))
+        objective._block = right
+        u, top, v = pair
+        self._found = pair if scales is None else (scales[0] * u, top, scales[1] * v)
         return self._found
 
     def score(self, atom: RankOne) -> float:
@@ -99,7 +132,9 @@ class EntriesGradient(PairOperator):
             return atom.scale * self._found[1]
         return atom.dot(self)
 
-    def norm_bound(self, radius: float) -> float:
+    # Certificates ---------------------------------------------------------------------------------
+
+    def norm_bound(self, radius: float, scales: Scales | None) -> float:
         """Bound the top singular value from above, with probability at least 1 - 1e-6.
 
         After k Krylov steps from a random start the largest Ritz value x of G'G satisfies
@@ -107,12 +142,12 @@ class EntriesGradient(PairOperator):
         Wozniakowski 1992); the Frobenius norm is taken where that is smaller.
         """
         objective = self._objective
-        n = min(self.shape)
+        a, b = (1.0, 1.0) if scales is None else (scales[0][:, None], scales[1])
         if self.shape[0] * self.shape[1] <= SMALL_MATRIX:
-            top = float(np.linalg.norm(objective._dense_slopes(), 2)) * self._scale
+            top = float(np.linalg.norm(a * objective._dense_slopes() * b, 2)) * self._mean
             return top * (1.0 + 10.0 * np.finfo(objective.dtype).eps)
-        log_odds = np.log(1.648 * np.sqrt(n) / CERTIFICATE_FAILURE)
-        best = [self.frobenius_bound]
+        log_odds = np.log(1.648 * np.sqrt(min(self.shape)) / CERTIFICATE_FAILURE)
+        best = [self.frobenius_bound * float(np.max(a) * np.max(b))]
 
         def enough(s: float, gain: float, k: int) -> bool:
             slack = (log_odds / (2 * k - 1)) ** 2
@@ -124,7 +159,18 @@ class EntriesGradient(PairOperator):
         start = rng.standard_normal(self.shape[1])
         start /= np.linalg.norm(start)
         with one_blas_thread():
-            s = krylov_pair(self.normal, start, steps=80, enough=enough, precision=self._precision)[
-                1
-            ]
-        return max(best[0], s)
+            found = krylov_pair(
+                partial(self.normal, scales=scales),
+                start,
+                steps=80,
+                enough=enough,
+                precision=self._precision,
+            )
+        return max(best[0], found[1])
+
+
+def _orthonormal(block: Array) -> Array:
+    """Return an orthonormal basis of the columns, leaving out what depends on the others."""
+    values, vectors = np.linalg.eigh(block.T @ block)
+    kept = values > 1e-6 * values[-1]
+    return block @ (vectors[:, kept] / np.sqrt(values[kept]))

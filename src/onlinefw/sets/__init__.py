@@ -13,7 +13,7 @@ from .lp import L1Ball, L2Ball, LinfBall, LpBall
 from .polytope import Polytope
 from .product import Product
 from .simplex import Simplex
-from .spectral import Spectrahedron, TraceNormBall
+from .spectral import Spectrahedron, TraceNormBall, WeightedTraceNormBall
 
 __all__ = [
     "Birkhoff",
@@ -30,4 +30,5 @@ __all__ = [
     "Simplex",
     "Spectrahedron",
     "TraceNormBall",
+    "WeightedTraceNormBall",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import linalg, sparse
@@ -16,7 +16,7 @@ from ..linalg import PairOperator, top_singular_pair
 from .base import ConvexSet, Ord, finite, positive
 from .projections import project_l1_ball, project_simplex
 
-__all__ = ["Spectrahedron", "TraceNormBall"]
+__all__ = ["Spectrahedron", "TraceNormBall", "WeightedTraceNormBall"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class TraceNormBall(ConvexSet):
 
     needs_matrix = True
     has_rank_one_atoms = True
+    scales = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", positive("radius", self.radius, "TraceNormBall"))
@@ -45,7 +46,7 @@ class TraceNormBall(ConvexSet):
     def lmo(self, direction: Direction) -> RankOne:
         """Return -radius u v' for the top singular pair (u, v)."""
         if isinstance(direction, PairOperator):
-            u, _, v = direction.top_pair(self.radius)
+            u, _, v = direction.top_pair(self.radius, self.scales)
             return RankOne(u, -self.radius, v)
         matrix = _finite_matrix(direction, self)
         u, _, v = top_singular_pair(matrix)
@@ -63,6 +64,91 @@ class TraceNormBall(ConvexSet):
     def _diameter(self, ord: Ord, shape: Shape | None) -> float:
         # A rank-one matrix with flat factors has the largest sum of entries.
         return 2.0 * self.radius * (np.sqrt(self._size(shape)) if ord == 1 else 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedTraceNormBall(ConvexSet):
+    """{trace norm of diag(rows) X diag(columns) <= radius}: heavy rows and columns cost more.
+
+    With the square roots of how often rows and columns are observed, what is seen often is
+    regularised in proportion; without weights rarely seen rows overfit under uneven sampling.
+
+    Parameters
+    ----------
+    radius : float
+        Of the ball.
+    rows, columns : array-like
+        Positive weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.sets import WeightedTraceNormBall
+    >>> ball = WeightedTraceNormBall(2.0, rows=[1.0, 4.0], columns=[1.0, 1.0])
+    >>> ball.lmo(np.diag([1.0, -3.0])).dense().round(12) + 0.0
+    array([[-2.,  0.],
+           [ 0.,  0.]])
+    """
+
+    radius: float
+    rows: Array
+    columns: Array
+
+    needs_matrix = True
+    has_rank_one_atoms = True
+    has_projection = False
+    scales: ClassVar[Any]
+
+    def __post_init__(self) -> None:
+        name = "WeightedTraceNormBall"
+        object.__setattr__(self, "radius", positive("radius", self.radius, name))
+        for side in ("rows", "columns"):
+            weights = np.array(getattr(self, side), dtype=float)
+            if weights.ndim != 1 or not (np.isfinite(weights) & (weights > 0)).all():
+                raise ValueError(f"{name} needs positive weights for {side}, got {weights}")
+            object.__setattr__(self, side, weights)
+        object.__setattr__(self, "scales", (1.0 / self.rows, 1.0 / self.columns))
+
+    def check_shape(self, shape: Shape) -> None:
+        """Refuse matrices that do not have one weight per row and column."""
+        super().check_shape(shape)
+        if tuple(shape) != (self.rows.size, self.columns.size):
+            raise ValueError(f"{self} does not fit matrices of shape {tuple(shape)}")
+
+    def lmo(self, direction: Direction) -> RankOne:
+        """Return -radius u v' for the top singular pair of the weighted direction."""
+        if isinstance(direction, PairOperator):
+            u, _, v = direction.top_pair(self.radius, self.scales)
+            return RankOne(u, -self.radius, v)
+        a, b = self.scales
+        matrix = _finite_matrix(direction, self)
+        self.check_shape(matrix.shape)
+        if isinstance(matrix, np.ndarray):
+            u, _, v = top_singular_pair(a[:, None] * matrix * b)
+        else:
+            left, right = (aslinearoperator(sparse.diags_array(x)) for x in (a, b))
+            u, _, v = top_singular_pair(left @ aslinearoperator(matrix) @ right)
+        return RankOne(a * u, -self.radius, b * v)
+
+    def norm(self, point: Any) -> float:
+        """Return the weighted trace norm of an ndarray or a LowRank."""
+        if isinstance(point, LowRank):
+            left, right = self.rows[:, None] * point.left, self.columns[:, None] * point.right
+            return float(_product_singular_values(left * point.weights, right).sum())
+        return float(_singular_values(self.rows[:, None] * np.asarray(point) * self.columns).sum())
+
+    def _contains(self, point: Any, tol: float) -> bool:
+        return self.norm(point) <= self.radius * (1 + tol)
+
+    def _diameter(self, ord: Ord, shape: Shape | None) -> float:
+        a, b = self.scales
+        if ord == 1:
+            return float(2.0 * self.radius * np.linalg.norm(a) * np.linalg.norm(b))
+        return float(2.0 * self.radius * a.max() * b.max())
+
+    def __repr__(self) -> str:
+        shape = (self.rows.size, self.columns.size)
+        return f"WeightedTraceNormBall(radius={self.radius:g}, shape={shape})"
 
 
 @dataclass(frozen=True)
@@ -137,10 +223,15 @@ def _finite_matrix(direction: Direction, owner: ConvexSet) -> Direction:
 
 def _singular_values(point: Any) -> Array:
     if isinstance(point, LowRank):
-        r_left: Any = np.linalg.qr(point.left, mode="r")
-        r_right: Any = np.linalg.qr(point.right, mode="r")
-        return np.linalg.svd((r_left * point.weights) @ r_right.T, compute_uv=False)
+        return _product_singular_values(point.left * point.weights, point.right)
     return np.linalg.svd(point, compute_uv=False)
+
+
+def _product_singular_values(left: Array, right: Array) -> Array:
+    """Singular values of left @ right.T."""
+    r_left: Any = np.linalg.qr(left, mode="r")
+    r_right: Any = np.linalg.qr(right, mode="r")
+    return np.linalg.svd(r_left @ r_right.T, compute_uv=False)
 
 
 def _bottom_eigenvector(matrix: Direction) -> Array:

@@ -1,0 +1,88 @@
+"""Eight numbers at a time, for numba kernels: rows of (n, 8) arrays as vector registers.
+
+Numba's compiler does not merge eight scalar sums into one vector sum by itself; these four
+operations say so outright. LLVM maps them onto whatever registers the machine has.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic, models, register_model
+
+__all__ = ["LANES", "add_scaled", "load", "store", "zero"]
+
+LANES = 8
+
+# A product may be fused with the sum that follows it; nothing else is reordered.
+_FUSE = ("contract",)
+
+
+class _Lanes(types.Type):
+    def __init__(self, scalar):
+        self.scalar = scalar
+        super().__init__(name=f"Lanes({scalar})")
+
+
+@register_model(_Lanes)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, dmm, fe_type):
+        scalar = ir.FloatType() if fe_type.scalar == types.float32 else ir.DoubleType()
+        super().__init__(dmm, fe_type, ir.VectorType(scalar, LANES))
+
+
+def _row_pointer(context, builder, array_type, array, row_type, row):
+    data = context.make_array(array_type)(context, builder, array).data
+    row = context.cast(builder, row, row_type, types.uint64)
+    start = builder.mul(row, ir.Constant(row.type, LANES))
+    vector = ir.VectorType(context.get_value_type(array_type.dtype), LANES)
+    return builder.bitcast(builder.gep(data, [start]), ir.PointerType(vector))
+
+
+@intrinsic
+def load(typingctx, array, row):
+    """Return row ``row`` of a contiguous (n, 8) array."""
+
+    def codegen(context, builder, signature, args):
+        pointer = _row_pointer(context, builder, array, args[0], row, args[1])
+        return builder.load(pointer, align=array.dtype.bitwidth // 8)
+
+    return _Lanes(array.dtype)(array, row), codegen
+
+
+@intrinsic
+def store(typingctx, array, row, lanes):
+    """Write eight numbers into row ``row`` of a contiguous (n, 8) array."""
+
+    def codegen(context, builder, signature, args):
+        pointer = _row_pointer(context, builder, array, args[0], row, args[1])
+        builder.store(args[2], pointer, align=array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, row, lanes), codegen
+
+
+@intrinsic
+def zero(typingctx, like):
+    """Return eight zeros of the type of the number ``like``."""
+    lanes = _Lanes(like)
+
+    def codegen(context, builder, signature, args):
+        return ir.Constant(context.get_value_type(lanes), None)
+
+    return lanes(like), codegen
+
+
+@intrinsic
+def add_scaled(typingctx, total, number, lanes):
+    """Return total + number * lanes."""
+
+    def codegen(context, builder, signature, args):
+        total, number, lanes = args
+        undefined = ir.Constant(lanes.type, ir.Undefined)
+        first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
+        everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        spread = builder.shuffle_vector(first, undefined, everywhere)
+        return builder.fadd(total, builder.fmul(spread, lanes, flags=_FUSE), flags=_FUSE)
+
+    return total(total, number, lanes), codegen

@@ -1,0 +1,91 @@
+"""The newest observed entries, in the order in which they came."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._growing import GrowingArray
+from .._typing import Array, State
+from ..kernels import entries as kernels
+from .sorted_store import SortedStore
+
+__all__ = ["Tail"]
+
+_FIELDS = ("row", "col", "z", "c", "s", "g")
+
+
+class Tail:
+    """A short list of entries that have not been sorted into a :class:`SortedStore` yet."""
+
+    def __init__(self, dtype: np.dtype) -> None:
+        self._columns = {
+            name: GrowingArray(dtype=np.uint32 if name in ("row", "col") else dtype)
+            for name in _FIELDS
+        }
+
+    def __len__(self) -> int:
+        return len(self._columns["row"])
+
+    @property
+    def row(self) -> Array:
+        """The row of each entry."""
+        return self._columns["row"].data
+
+    @property
+    def col(self) -> Array:
+        """The column of each entry."""
+        return self._columns["col"].data
+
+    @property
+    def z(self) -> Array:
+        """The carried prediction of each entry."""
+        return self._columns["z"].data
+
+    @property
+    def c(self) -> Array:
+        """The weight of each entry."""
+        return self._columns["c"].data
+
+    @property
+    def s(self) -> Array:
+        """The target of each entry (times its weight, where repeats are summed up)."""
+        return self._columns["s"].data
+
+    @property
+    def g(self) -> Array:
+        """The slope of each entry."""
+        return self._columns["g"].data
+
+    def append(self, row: Array, col: Array, z: Array, c: Array, s: Array) -> None:
+        """Add entries; their slopes are due at the next move."""
+        for name, values in zip(_FIELDS, (row, col, z, c, s, np.zeros_like(z)), strict=True):
+            self._columns[name].append(values)
+
+    def multiply(self, v: Array, y: Array) -> None:
+        """Y += G V, for blocks of columns."""
+        kernels.tail_forward(self.row, self.col, self.g, v, y)
+
+    def multiply_transposed(self, row_scale: Array, y: Array, w: Array) -> None:
+        """W += G' (row_scale Y), for blocks of columns."""
+        kernels.tail_backward(self.row, self.col, self.g, row_scale, y, w)
+
+    def sort(self, shape: tuple[int, int]) -> SortedStore:
+        """Return the entries by row and column."""
+        m1, m2 = shape
+        order = np.argsort(self.row.astype(np.int64) * m2 + self.col, kind="stable")
+        return SortedStore(
+            np.concatenate(([0], np.cumsum(np.bincount(self.row, minlength=m1)))),
+            *(getattr(self, name)[order] for name in _FIELDS[1:]),
+        )
+
+    def state_dict(self) -> State:
+        """Return the columns."""
+        return {name: getattr(self, name).copy() for name in _FIELDS}
+
+    @classmethod
+    def from_state(cls, state: State, dtype: np.dtype) -> Tail:
+        """Make the tail that ``state_dict`` described."""
+        tail = cls(dtype)
+        for name in _FIELDS:
+            tail._columns[name].append(state[name])
+        return tail
