@@ -126,6 +126,19 @@ def backward(blocks, indptr, col, g, y, acc):
                 a[col[k]] += g[k] * y[i]
 
 
+@njit(cache=True, parallel=True)
+def weighted_sums(blocks, indptr, col, c, rows, columns, row_sums, acc):
+    """row_sums_i += sum of c_k columns[col_k]; acc[col_k] += c_k rows_i, by thread."""
+    for thread in prange(len(blocks) - 1):
+        a = acc[thread]
+        for i in range(blocks[thread], blocks[thread + 1]):
+            total = 0.0
+            for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                total += c[k] * columns[col[k]]
+                a[col[k]] += c[k] * rows[i]
+            row_sums[i] += total
+
+
 @njit(inline="always")
 def _row_move(entries, keep, u_i, offset_i, columns, kind, parameter, v, total, start, end):
     """Move and renew one row; return total plus its part of G V, and its <z, g> and <g, g>."""

@@ -487,6 +487,32 @@ class ObservedEntries(Objective):
         """Line searches are not there yet."""
         raise ValueError("ObservedEntries has no line search: use an open-loop step rule")
 
+    def weighted_sums(self, rows: Array, columns: Array) -> tuple[Array, Array]:
+        """Return the sums of w * columns[j] in every row, and of w * rows[i] in every column.
+
+        w is the total weight of what was observed at entry (i, j). One read of the store.
+        """
+        m1, m2 = self._matrix_shape
+        blocks = self._blocks()
+        row_sums, acc = np.zeros(m1), np.zeros((len(blocks) - 1, m2))
+        by_rank = np.empty(m2)
+        by_rank[self._rank] = columns
+        for store in (self._bulk, self._recent):
+            kernels.weighted_sums(
+                blocks, store.indptr, store.col, store.c, rows, by_rank, row_sums, acc
+            )
+        tail, col_sums = self._tail, acc.sum(axis=0)
+        row_sums += np.bincount(tail.row, tail.c * by_rank[tail.col], m1)
+        col_sums += np.bincount(tail.col, tail.c * rows[tail.row], m2)
+        self.reads += 1
+        return row_sums, col_sums[self._rank]
+
+    def columns_of(self, row: int) -> Array:
+        """Return the columns in which a row has been observed."""
+        found = [store.col[store.indptr[row] : store.indptr[row + 1]] for store in self._parts[:2]]
+        found.append(self._tail.col[self._tail.row == row])
+        return np.unique(np.argsort(self._rank)[np.concatenate(found)])
+
     def constrain(self, constraint: ConvexSet) -> None:
         """Go on over another set (other weights of a weighted trace norm)."""
         self._constraint = constraint

@@ -1,0 +1,108 @@
+"""Running global, row and column means of a stream of matrix entries."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._typing import Array
+from ..objectives import ObservedEntries
+
+__all__ = ["RunningBiases"]
+
+#: The means are brought up to date with the whole past when it has grown by this factor.
+REFRESH_GROWTH = 1.1
+#: Alternations between rows and columns per refresh.
+REFRESH_SWEEPS = 3
+
+
+class RunningBiases:
+    """value ~ mean + row bias + column bias, each bias shrunk towards 0.
+
+    A bias is the sum of its entries' residuals over (their number + shrinkage). New observations
+    change the biases of their own rows and columns at once. Those of others follow when the past
+    has grown by a tenth, with a few reads of the store.
+
+    Parameters
+    ----------
+    shrinkage : float
+        As if every row and column had been seen this many times more, with residual 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.estimators.biases import RunningBiases
+    >>> biases = RunningBiases(shrinkage=0.0)
+    >>> biases.update(np.array([0, 0]), np.array([0, 1]), np.array([1.0, 3.0]), np.ones(2))
+    >>> biases.mean, biases.columns
+    (2.0, array([-1.,  1.]))
+    """
+
+    def __init__(self, shrinkage: float = 5.0) -> None:
+        self.shrinkage = float(shrinkage)
+        self.weight = self.total = 0.0
+        self._due = 0.0
+        # Per row and per column: weight, sum of values, sum of the other side's biases.
+        self._row_sums, self._col_sums = np.zeros((3, 0)), np.zeros((3, 0))
+        self.rows, self.columns = np.zeros(0), np.zeros(0)
+
+    @property
+    def mean(self) -> float:
+        """The mean of all values."""
+        return self.total / self.weight if self.weight else 0.0
+
+    def update(self, rows: Array, cols: Array, y: Array, w: Array) -> None:
+        """Add observations."""
+        self._grow(int(rows.max()) + 1, int(cols.max()) + 1)
+        self.weight += float(w.sum())
+        self.total += float(w @ y)
+        _add(self._col_sums, cols, w, w * y, w * self.rows[rows])
+        _add(self._row_sums, rows, w, w * y, w * self.columns[cols])
+        self._solve()
+
+    def refresh_if_due(self, objective: ObservedEntries) -> None:
+        """Solve for the means of everything that the objective holds, if it has grown enough."""
+        if self.weight < self._due:
+            return
+        self._due = REFRESH_GROWTH * self.weight
+        for _ in range(REFRESH_SWEEPS):
+            self._row_sums[2], self._col_sums[2] = objective.weighted_sums(self.rows, self.columns)
+            self._solve()
+
+    def _solve(self) -> None:
+        self.columns = self._shrunk(self._col_sums)
+        self.rows = self._shrunk(self._row_sums)
+
+    def _shrunk(self, sums: Array) -> Array:
+        weight, total, others = sums
+        residual = total - weight * self.mean - others
+        return np.divide(residual, weight + self.shrinkage, where=weight > 0, out=0.0 * weight)
+
+    def _grow(self, m1: int, m2: int) -> None:
+        self._row_sums = _grown(self._row_sums, m1)
+        self._col_sums = _grown(self._col_sums, m2)
+        self.rows, self.columns = _grown(self.rows, m1), _grown(self.columns, m2)
+
+    def predict(self, rows: Array, cols: Array) -> Array:
+        """Return mean + row bias + column bias; rows and columns never seen have none."""
+        return self.mean + _take(self.rows, rows) + _take(self.columns, cols)
+
+    def apply(self, objective: ObservedEntries) -> None:
+        """Make the objective predict theta plus these biases."""
+        m1, m2 = objective.shape or (0, 0)
+        self._grow(m1, m2)
+        objective.set_offsets(self.rows + self.mean, self.columns)
+
+
+def _add(sums: Array, at: Array, *values: Array) -> None:
+    for total, value in zip(sums, values, strict=True):
+        total += np.bincount(at, value, total.size)
+
+
+def _grown(array: Array, size: int) -> Array:
+    missing = size - array.shape[-1]
+    return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, missing)]) if missing > 0 else array
+
+
+def _take(values: Array, at: Array) -> Array:
+    known = at < values.size
+    return np.where(known, np.append(values, 0.0)[np.where(known, at, -1)], 0.0)

@@ -1,0 +1,64 @@
+"""What happened in the rounds, in bounded memory."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+
+from .._typing import Array
+from ..algorithms import Round
+
+__all__ = ["History"]
+
+COLUMNS = ("t", "loss", "gap", "gap_upper", "step_size", "kind", "reads", "seconds")
+
+
+class History:
+    """Rounds as columns; thinned evenly in log t when there are more than ``size``.
+
+    Examples
+    --------
+    >>> from onlinefw import Round
+    >>> from onlinefw.estimators.history import History
+    >>> history = History(size=100)
+    >>> for t in range(1, 1001):
+    ...     history.append(Round(t, 1.0 / t, 0.0, 0.0, 0.1, "fw", t))
+    >>> columns = history.as_dict()
+    >>> len(columns["t"]) <= 100, columns["t"][0], columns["t"][-1]
+    (True, 1, 1000)
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._rounds: list[tuple] = []
+        self._elapsed = 0.0
+        self._since: float | None = None
+
+    def start(self) -> None:
+        """Let the clock run: only time spent learning is counted."""
+        self._since = perf_counter()
+
+    def append(self, round_: Round) -> None:
+        """Add a round, with the seconds of learning up to its end."""
+        if self._since is not None:
+            now = perf_counter()
+            self._elapsed, self._since = self._elapsed + now - self._since, now
+        self._rounds.append(
+            tuple(getattr(round_, name) for name in COLUMNS[:-1]) + (self._elapsed,)
+        )
+        if len(self._rounds) > self.size:
+            self._thin()
+
+    def _thin(self) -> None:
+        """Keep half, evenly spaced in log t, with the first and the last."""
+        n = len(self._rounds)
+        log_t = np.log([round_[0] for round_ in self._rounds])
+        wanted = np.linspace(log_t[0], log_t[-1], max(2, self.size // 2))
+        kept = np.unique(np.searchsorted(log_t, wanted - 1e-12).clip(0, n - 1))
+        self._rounds = [self._rounds[k] for k in kept]
+
+    def as_dict(self) -> dict[str, Array]:
+        """Return a dict of arrays of equal length."""
+        columns = zip(*self._rounds, strict=True) if self._rounds else [()] * len(COLUMNS)
+        return {name: np.array(c) for name, c in zip(COLUMNS, columns, strict=True)}
