@@ -83,6 +83,34 @@ class LowRank:
         self._scale = 1.0
         self._k = 0
 
+    @classmethod
+    def from_factors(
+        cls, left: Array, weights: Array, right: Array, *, max_atoms: int | None = None
+    ) -> LowRank:
+        """Make the iterate ``left @ diag(weights) @ right.T``, with copies of the factors.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from onlinefw.iterates import LowRank
+        >>> LowRank.from_factors(np.ones((2, 1)), np.array([3.0]), np.eye(2)[:, :1]).dense()
+        array([[3., 0.],
+               [3., 0.]])
+        """
+        left, right, weights = (np.asarray(x) for x in (left, right, weights))
+        k = weights.size
+        if left.ndim != 2 or right.ndim != 2 or not left.shape[1] == right.shape[1] == k:
+            raise ValueError(
+                f"LowRank needs factors (m1, k), (k,) and (m2, k), got {left.shape}, "
+                f"{weights.shape} and {right.shape}"
+            )
+        iterate = cls((left.shape[0], right.shape[0]), max_atoms, dtype=left.dtype)
+        iterate.max_atoms = max(iterate.max_atoms, k)
+        iterate._reserve(k)
+        iterate._left[:], iterate._right[:], iterate._weights[:] = left, right, weights
+        iterate._k = k
+        return iterate
+
     @property
     def theta(self) -> LowRank:
         """The iterate itself."""

@@ -135,21 +135,36 @@ def _gather(left, right, col, weight, target, other, rank, start, n):
 
 
 @njit(inline="always")
-def _eliminate(normal, rank, width):
-    """Bring the first ``rank`` rows into upper triangular form; below the diagonal is scratch."""
-    one = np.uint64(1)
-    j = np.uint64(0)
-    while j < rank:
-        pivot = 1.0 / normal[j, j]
-        i = j + one
-        while i < rank:
-            factor = -normal[j, i] * pivot
-            b = i & ~np.uint64(WIDTH - 1)
+def _eliminate(normal, scaled, rank, width):
+    """Bring the first ``rank`` rows into upper triangular form; below the diagonal is scratch.
+
+    WIDTH rows at a time: what earlier rows take off them is a product of tiles, too. ``scaled``
+    keeps the rows divided by minus their pivots.
+    """
+    one, side = np.uint64(1), np.uint64(WIDTH)
+    first = np.uint64(0)
+    while first < rank:
+        b = first
+        while b < width:
+            _add_tile(normal, scaled, normal, first, first, b)
+            b += side
+        last = min(first + side, rank)
+        j = first
+        while j < last:
+            pivot = -1.0 / normal[j, j]
+            b = first
             while b < width:
-                _add_scaled(normal, i, factor, j, b)
-                b += np.uint64(WIDTH)
-            i += one
-        j += one
+                _scale(scaled, j, pivot, normal, j, b)
+                b += side
+            i = j + one
+            while i < last:
+                b = first
+                while b < width:
+                    _add_scaled(normal, i, scaled[j, i], j, b)
+                    b += side
+                i += one
+            j += one
+        first += side
 
 
 @njit(inline="always")
@@ -176,6 +191,7 @@ def _solve_rows(blocks, indptr, col, weight, target, other, ridge, out):
         left = np.empty((PANEL, other.shape[1]), other.dtype)
         right = np.empty((PANEL, other.shape[1]), other.dtype)
         normal = np.empty((other.shape[1], other.shape[1]))
+        scaled = np.empty((other.shape[1], other.shape[1]))
         solution = np.empty(out.shape[1])
         for i in range(blocks[thread], blocks[thread + 1]):
             start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
@@ -196,7 +212,7 @@ def _solve_rows(blocks, indptr, col, weight, target, other, ridge, out):
                 start += n
             for a in range(out.shape[1]):
                 normal[a, a] += ridge[i]
-            _eliminate(normal, rank, width)
+            _eliminate(normal, scaled, rank, width)
             _substitute(normal, rank, solution)
             for a in range(out.shape[1]):
                 out[i, a] = solution[a]

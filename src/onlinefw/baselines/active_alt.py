@@ -1,0 +1,394 @@
+"""Active ALT: nuclear-norm matrix completion by active subspaces and alternating ridge sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from scipy import sparse
+from scipy.optimize import OptimizeResult
+
+from .._threads import one_blas_thread
+from .._typing import Array
+from .._validation import check_part
+from ..iterates import LowRank
+from ..kernels.entries import factor_entries
+from ..kernels.ridge import ridge_rows, transpose
+from ..linalg import top_singular_pair
+from ..losses import Square
+from ..objectives import ObservedEntries
+from ..objectives.sorted_store import balanced_blocks
+from ..sets import TraceNormBall
+
+__all__ = ["active_alt"]
+
+#: The penalty changes when the distance to its own solution is this share of the missing radius.
+SETTLED = 0.1
+#: One change of the penalty is at most by this factor.
+LONGEST = 2.0
+
+
+def active_alt(
+    objective: ObservedEntries,
+    constraint: TraceNormBall | None = None,
+    *,
+    penalty: float | None = None,
+    max_iter: int = 200,
+    tol: float = 1e-4,
+    extra: int = 40,
+    power_steps: int = 3,
+    sweeps: int = 2,
+    callback: Callable[[OptimizeResult], Any] | None = None,
+    random_state: int | Generator | None = 0,
+) -> OptimizeResult:
+    """Complete a matrix by Active ALT (Hsieh and Olsen, 2014), a batch solver for the square loss.
+
+    It solves min (1/2) sum of weight (theta_ij - y)^2 + penalty ||theta||_*. Each iteration finds
+    the active subspaces, the singular vectors of a gradient step above the penalty, by block power
+    iteration, and then improves the factors in them by alternating ridge regressions. With a
+    constraint, the penalty whose solution has that trace norm is found on the way, by secant steps
+    on its logarithm.
+
+    Parameters
+    ----------
+    objective : ObservedEntries
+        With the square loss; it has observed all its data. It is only read, so it may belong to a
+        learner.
+    constraint : TraceNormBall, optional
+        The ball, unless a penalty is given.
+    penalty : float, optional
+        The penalty on the trace norm, in units of the *sum* of (weighted) halved squares.
+    max_iter : int
+        How many iterations at most.
+    tol : float
+        Stop when the duality gap is at most this, in units of the mean loss F.
+    extra : int
+        Columns that the block power iteration has beyond the current rank.
+    power_steps : int
+        Products with the matrix and its transpose per block power iteration.
+    sweeps : int
+        Alternating ridge sweeps per iteration.
+    callback : callable, optional
+        Called with an ``OptimizeResult`` after every iteration; raise ``StopIteration`` to stop.
+    random_state : int, Generator or None
+        For the extra columns.
+
+    Returns
+    -------
+    scipy.optimize.OptimizeResult
+        ``theta`` (:class:`~onlinefw.iterates.LowRank`), ``objective`` (F at theta, the mean loss),
+        ``gap``, ``penalty``, ``history`` (a dict of arrays objective, gap, penalty, trace_norm and
+        rank), ``nit``, ``success``, ``message``. The gap is that of the problem asked for, in units
+        of F: the Frank-Wolfe gap over the ball, or the duality gap of the penalised problem. It
+        uses the top singular value that Krylov steps find, an estimate from below.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinefw as ofw
+    >>> objective = ofw.objectives.ObservedEntries((2, 2), dtype=float)
+    >>> _ = objective.observe([[0, 0], [0, 1], [1, 0], [1, 1]], np.array([4.0, 0.0, 0.0, 2.0]))
+    >>> ofw.baselines.active_alt(objective, penalty=1.0).theta.dense().round(3) + 0.0
+    array([[3., 0.],
+           [0., 1.]])
+    >>> result = ofw.baselines.active_alt(objective, ofw.sets.TraceNormBall(4.0))
+    >>> round(result.penalty, 2)
+    1.0
+    """
+    _check(objective, constraint, penalty)
+    for name, number in (("max_iter", max_iter), ("power_steps", power_steps), ("sweeps", sweeps)):
+        if number < 1:
+            raise ValueError(f"active_alt needs {name} of at least 1, got {number}")
+    if extra < 1:
+        raise ValueError(f"active_alt needs at least 1 extra column to find new ones, got {extra}")
+    solver = _ActiveAlt(_Entries(objective), (extra, power_steps, sweeps), random_state)
+    with one_blas_thread():
+        if constraint is None:
+            assert penalty is not None
+            target: _Penalty | _Radius = _Penalty(solver.entries, float(penalty))
+        else:
+            target = _Radius(solver.entries, constraint.radius)
+        return solver.run(target, max_iter, tol, callback)
+
+
+def _check(objective: Any, constraint: Any, penalty: Any) -> None:
+    check_part("objective", objective, ObservedEntries, "ObservedEntries((10, 20))")
+    if not isinstance(objective.loss, Square):
+        raise ValueError(
+            f"active_alt solves least squares, and the loss is {objective.loss}: use "
+            "ObservedEntries(shape, Square()), or batch_frank_wolfe(..., step=Harmonic(2)), which "
+            "takes any loss"
+        )
+    if objective.n_observations == 0:
+        raise ValueError("nothing has been observed yet: call observe(X, y) first")
+    if (constraint is None) == (penalty is None):
+        raise ValueError(
+            "active_alt takes either a constraint such as TraceNormBall(10.0) or a penalty=, "
+            f"got {constraint} and {penalty}"
+        )
+    if constraint is not None:
+        check_part("constraint", constraint, TraceNormBall, "TraceNormBall(10.0)")
+    if penalty is not None and not 0.0 < penalty < np.inf:
+        raise ValueError(f"active_alt needs a positive, finite penalty, got {penalty!r}")
+
+
+class _Factors:
+    """A matrix as its singular value decomposition u diag(s) v'."""
+
+    def __init__(self, u: Array, s: Array, v: Array) -> None:
+        self.u, self.s, self.v = u, s, v
+
+    @classmethod
+    def of_product(cls, left: Array, right: Array) -> _Factors:
+        """Balance left @ right.T, by two QR decompositions and a small SVD."""
+        (q_left, r_left), (q_right, r_right) = np.linalg.qr(left), np.linalg.qr(right)
+        u, s, vt = np.linalg.svd(r_left @ r_right.T)
+        return cls(q_left @ u, s, q_right @ vt.T)
+
+    @property
+    def norm(self) -> float:
+        return float(self.s.sum())
+
+    def scaled(self, factor: float) -> _Factors:
+        return _Factors(self.u, factor * self.s, self.v)
+
+
+class _Entries:
+    """The data, every entry once, sorted by rows and by columns."""
+
+    def __init__(self, objective: ObservedEntries) -> None:
+        assert objective.shape is not None
+        shape = (int(objective.shape[0]), int(objective.shape[1]))
+        where = objective._rows_and_columns()
+        c, s = (objective._carried(name).astype(float) for name in ("c", "s"))
+        weight, target = (sparse.coo_array((x, where), shape).tocsr() for x in (c, s))
+        self.shape, self.total_weight = shape, objective.total_weight
+        self.indptr = weight.indptr.astype(np.int64)
+        self.rows = np.repeat(np.arange(shape[0]), np.diff(self.indptr))
+        self.indices, self.cols = weight.indices, weight.indices.astype(np.uint32)
+        self.c, self.s = weight.data, target.data
+        self.y = np.divide(self.s, self.c, out=np.zeros_like(self.s), where=self.c > 0.0)
+        # Repeated observations of an entry disagree by this much whatever theta is.
+        self.constant = max(0.5 * (objective._yy - float(self.s @ self.y)), 0.0)
+        self.largest = float(self.c.max())
+        self._lay_out_both_ways()
+
+    def _lay_out_both_ways(self) -> None:
+        weight = self.c[:0] if (self.c == 1.0).all() else self.c
+        by_row = (self.indptr, self.cols, weight, self.s)
+        by_column = transpose(
+            balanced_blocks(self.indptr), self.indptr, self.cols, self.shape[1], weight, self.s
+        )
+        self._sorted = (by_row, by_column)
+
+    def solve(self, axis: int, other: Array, penalty: float) -> Array:
+        """Return the ridge regressions of all rows (axis 0) or columns (1) on the other factor."""
+        n, rank = self.shape[axis], other.shape[1]
+        indptr, across, weight, target = self._sorted[axis]
+        # An elimination takes about as long as summing up this many entries.
+        blocks = balanced_blocks(indptr + rank * np.arange(n + 1))
+        out = np.empty((n, rank))
+        ridge = np.full(n, penalty)
+        other = np.ascontiguousarray(other)
+        ridge_rows(blocks, indptr, across, weight, target, other, ridge, out)
+        return out
+
+    def residuals(self, x: _Factors) -> Array:
+        """Return y - x at every entry."""
+        predicted = np.zeros(self.c.size)
+        left, right = np.ascontiguousarray(x.u), np.ascontiguousarray(x.v)
+        factor_entries(left, right, x.s, self.rows, self.cols, predicted)
+        return self.y - predicted
+
+    def matrix(self, values: Array) -> Any:
+        """Return the sparse matrix that has these values at the entries."""
+        return sparse.csr_array((values, self.indices, self.indptr), self.shape)
+
+
+class _State:
+    """A point with what is known there; G = -gradient of the sum, sigma its top singular value."""
+
+    def __init__(self, entries: _Entries, x: _Factors, start: Array | None) -> None:
+        self.x, self.entries = x, entries
+        residuals = entries.residuals(x)
+        slopes = entries.c * residuals
+        self.slopes = entries.matrix(slopes)
+        _, self.sigma, self.start = top_singular_pair(self.slopes, start=start, tol=1e-3)
+        self.halved_squares = 0.5 * float(slopes @ residuals)
+        self.slopes_dot_y = float(slopes @ entries.y)
+        # <G, x> = <G, y> - <G, y - x>
+        self.slopes_dot_x = self.slopes_dot_y - 2.0 * self.halved_squares
+
+    @property
+    def value(self) -> float:
+        """F, the mean loss."""
+        return (self.halved_squares + self.entries.constant) / self.entries.total_weight
+
+    def ball_gap(self, radius: float) -> float:
+        """The Frank-Wolfe gap over a ball that contains x."""
+        return (radius * self.sigma - self.slopes_dot_x) / self.entries.total_weight
+
+    def penalised_gap(self, penalty: float) -> float:
+        """The duality gap, with the best multiple of G that is feasible for the dual."""
+        primal = self.halved_squares + penalty * self.x.norm
+        if self.halved_squares == 0.0:
+            return primal / self.entries.total_weight
+        multiple = self.slopes_dot_y / (2.0 * self.halved_squares)
+        if self.sigma > 0.0:
+            multiple = min(multiple, penalty / self.sigma)
+        dual = multiple * self.slopes_dot_y - multiple**2 * self.halved_squares
+        return max(primal - dual, 0.0) / self.entries.total_weight
+
+
+class _Penalty:
+    """The problem with a given penalty."""
+
+    def __init__(self, entries: _Entries, penalty: float) -> None:
+        self.penalty = penalty
+
+    def feasible(self, state: _State) -> _State:
+        return state
+
+    def gap(self, state: _State) -> float:
+        return state.penalised_gap(self.penalty)
+
+    def adjust(self, state: _State) -> None:
+        """Nothing to find."""
+
+
+class _Radius:
+    """The problem with a given radius: finds the penalty whose solution has that trace norm."""
+
+    def __init__(self, entries: _Entries, radius: float) -> None:
+        self.radius, self.entries = radius, entries
+        # From here on the solution is zero.
+        self.ceiling = top_singular_pair(entries.matrix(entries.s), tol=1e-3)[1]
+        self.penalty = 0.5 * self.ceiling
+        self._last: tuple[float, float] | None = None
+
+    def feasible(self, state: _State) -> _State:
+        """Pull a point outside back along the ray."""
+        if state.x.norm <= self.radius:
+            return state
+        x = state.x.scaled(self.radius / state.x.norm)
+        return _State(state.entries, x, state.start)
+
+    def gap(self, state: _State) -> float:
+        return state.ball_gap(self.radius)
+
+    def adjust(self, state: _State) -> None:
+        """Change the penalty once its own solution is near enough to judge its trace norm."""
+        missing = self.penalty * abs(self.radius - state.x.norm) / self.entries.total_weight
+        if state.penalised_gap(self.penalty) > SETTLED * missing:
+            return
+        here = (np.log(self.penalty), state.x.norm)
+        step = self._secant(here)
+        self._last = here
+        self.penalty = float(min(np.exp(here[0] + step), self.ceiling))
+
+    def _secant(self, here: tuple[float, float]) -> float:
+        """The step in log(penalty), at most log(LONGEST), from the last two trace norms."""
+        wanted, longest = self.radius - here[1], np.log(LONGEST)
+        slope = 0.0
+        if self._last is not None and self._last[0] != here[0]:
+            slope = (here[1] - self._last[1]) / (here[0] - self._last[0])
+        if slope >= 0.0:  # not known yet, or lost in rounding: the trace norm falls
+            return -np.sign(wanted) * longest
+        return float(np.clip(wanted / slope, -longest, longest))
+
+
+class _ActiveAlt:
+    """The iteration, at whatever penalty the target asks for."""
+
+    def __init__(
+        self, entries: _Entries, sizes: tuple[int, int, int], random_state: int | Generator | None
+    ) -> None:
+        self.entries, self.rng = entries, np.random.default_rng(random_state)
+        self.extra, self.power_steps, self.sweeps = sizes
+        m, n = entries.shape
+        self.near = np.empty((n, 0))  # right singular vectors that were just below the penalty
+        nothing = _Factors(np.empty((m, 0)), np.empty(0), np.empty((n, 0)))
+        self.state = _State(entries, nothing, None)
+        self.nit = 0
+
+    def run(
+        self,
+        target: _Penalty | _Radius,
+        max_iter: int,
+        tol: float,
+        callback: Callable[[OptimizeResult], Any] | None,
+    ) -> OptimizeResult:
+        names = ("objective", "gap", "penalty", "trace_norm", "rank")
+        history: dict[str, list[float]] = {name: [] for name in names}
+        message = f"the duality gap did not reach tol={tol:g} in max_iter={max_iter} iterations"
+        while self.nit < max_iter:
+            penalty = target.penalty
+            self.state = self.iterate(penalty)
+            self.nit += 1
+            point = target.feasible(self.state)
+            record = (point.value, target.gap(point), penalty, point.x.norm, point.x.s.size)
+            for name, number in zip(names, record, strict=True):
+                history[name].append(number)
+            success = record[1] <= tol
+            if success:
+                message = f"the duality gap is at most tol={tol:g}"
+            result = self.result(point, history, success, message if success else "running")
+            if callback is not None:
+                try:
+                    callback(result)
+                except StopIteration:
+                    message = result.message = "stopped by the callback"
+                    break
+            if success:
+                break
+            target.adjust(self.state)
+        result.message = message
+        return result
+
+    def iterate(self, penalty: float) -> _State:
+        """One iteration: active subspaces of a gradient step, then ridge sweeps in them."""
+        u, s, v = self.gradient_step()
+        shrunk = s - penalty / self.entries.largest
+        active = shrunk > 1e-12 * s.max(initial=0.0)
+        root = np.sqrt(shrunk[active])
+        left, right = u[:, active] * root, v[:, active] * root
+        self.near = v[:, ~active][:, : self.extra // 2]
+        for _ in range(self.sweeps if root.size else 0):
+            right = self.entries.solve(1, left, penalty)
+            left = self.entries.solve(0, right, penalty)
+        return _State(self.entries, _Factors.of_product(left, right), self.state.start)
+
+    def gradient_step(self) -> tuple[Array, Array, Array]:
+        """Return the leading singular triplets of x + G / L, low rank plus sparse, L = max weight.
+
+        Block power iteration from the right vectors of x, those that were just below the penalty
+        last time, and random ones.
+        """
+        x, slopes = self.state.x, self.state.slopes * (1.0 / self.entries.largest)
+        m, n = self.entries.shape
+        kept = x.s.size + self.near.shape[1]
+        size = min(m, n, x.s.size + self.extra)
+        fresh = self.rng.standard_normal((n, max(size - kept, 0)))
+        block = np.concatenate((x.v, self.near, fresh), axis=1)[:, :size]
+        for _ in range(self.power_steps):
+            block = np.linalg.qr(block)[0]
+            image = np.linalg.qr(slopes @ block + x.u @ (x.s[:, None] * (x.v.T @ block)))[0]
+            block = slopes.T @ image + x.v @ (x.s[:, None] * (x.u.T @ image))
+        right, s, inner = np.linalg.svd(block, full_matrices=False)
+        return image @ inner.T, s, right
+
+    def result(
+        self, point: _State, history: dict[str, list[float]], success: bool, message: str
+    ) -> OptimizeResult:
+        x = point.x
+        return OptimizeResult(
+            theta=LowRank.from_factors(x.u, x.s, x.v),
+            objective=history["objective"][-1],
+            gap=history["gap"][-1],
+            penalty=history["penalty"][-1],
+            history={name: np.array(values) for name, values in history.items()},
+            nit=self.nit,
+            success=success,
+            message=message,
+        )
