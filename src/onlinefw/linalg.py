@@ -146,6 +146,10 @@ class PairOperator(LinearOperator):
         """
 
     @abstractmethod
+    def look_closely(self) -> None:
+        """Make the next ``top_pair`` spare no effort: a decision depends on it."""
+
+    @abstractmethod
     def norm_bound(self, radius: float, scales: Scales | None) -> float:
         """Return an upper bound on the (scaled) top singular value, for a certificate."""
 

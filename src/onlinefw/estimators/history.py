@@ -44,9 +44,8 @@ class History:
         if self._since is not None:
             now = perf_counter()
             self._elapsed, self._since = self._elapsed + now - self._since, now
-        self._rounds.append(
-            tuple(getattr(round_, name) for name in COLUMNS[:-1]) + (self._elapsed,)
-        )
+        values = [getattr(round_, name) for name in COLUMNS[:-1]]
+        self._rounds.append((*values, self._elapsed))
         if len(self._rounds) > self.size:
             self._thin()
 

@@ -166,7 +166,14 @@ class LowRank:
 
     def as_operator(self) -> LinearOperator:
         """Return theta as a scipy LinearOperator."""
-        return LinearOperator(self.shape, self.matvec, self.rmatvec, dtype=float)
+        return LinearOperator(
+            self.shape,
+            self.matvec,
+            self.rmatvec,
+            matmat=lambda x: self.left @ (self.weights[:, None] * (self.right.T @ x)),
+            rmatmat=lambda x: self.right @ (self.weights[:, None] * (self.left.T @ x)),
+            dtype=float,
+        )
 
     def squared_norm(self) -> float:
         """Return the squared Frobenius norm of theta, from the factors."""
@@ -205,6 +212,21 @@ class LowRank:
         self._weights[: self._k] *= self._scale * factor
         self._scale = 1.0
         self.truncated *= abs(factor)
+
+    def place(self, left: Array, weights: Array, right: Array) -> None:
+        """Put theta at left diag(weights) right', all copied; nothing counts as left out.
+
+        More than ``max_atoms`` terms are recompressed, and theta is what remains.
+        """
+        k = weights.size
+        if k > self._weights.size:
+            self._k = 0  # nothing of what was held needs to be copied
+            self._reserve(k)
+        self._left[:, :k], self._right[:, :k], self._weights[:k] = left, right, weights
+        self._scale, self._k = 1.0, k
+        if k > self.max_atoms:
+            self.recompress()
+        self.truncated = 0.0
 
     def recompress(self) -> None:
         """Replace the factors by at most ``max_rank`` singular pairs."""

@@ -29,6 +29,8 @@ from ..losses import (
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
 from .base import Line, Objective
 from .entries_gradient import EntriesGradient
+from .entries_line import entries_line, mean_loss
+from .entries_place import as_factors, heaviest_entry, predict_entries
 from .sorted_store import SortedStore, balanced_blocks
 from .tail import Tail
 
@@ -127,7 +129,8 @@ class ObservedEntries(Objective):
         self._parameter = 1.0 if parameter is None else float(getattr(loss, parameter))
         self._yy = 0.0  # the weighted sum of y^2, for the value of the square loss
         self._block: Array | None = None  # where the next linear minimisation starts
-        self._pending: tuple[float, Array, Array] | None = None
+        self._pending: tuple[float, Array, Array] | None = None  # a move yet to be carried out
+        self._due = True  # whether slopes have to be renewed
         super().__init__(tuple(shape))
         m1, m2 = self._matrix_shape
         self._row_offset, self._col_offset = np.zeros(m1, self.dtype), np.zeros(m2, self.dtype)
@@ -195,6 +198,7 @@ class ObservedEntries(Objective):
         self._yy += float(w @ y**2)
         self.n_observations += rows.size
         self.total_weight += float(w.sum())
+        self._due = True
         if self._pending is None:
             self._merge_if_due()
         at = z.astype(float) + self._row_offset[rows] + self._col_offset[cols]
@@ -226,8 +230,7 @@ class ObservedEntries(Objective):
             )
         self._row_offset = np.array(rows, self.dtype)
         self._col_offset = np.array(columns, self.dtype)
-        if self._pending is None:
-            self._pending = self._no_move()  # all slopes are due
+        self._due = True
 
     def _merge_if_due(self) -> None:
         """Sort a tail that has become long into the recent entries, and those into the bulk.
@@ -239,14 +242,14 @@ class ObservedEntries(Objective):
         self._sort_tail()
         if self._recent.size > RECENT_SHARE * self._bulk.size:
             self._merge_recent()
-        self._pending = self._no_move()  # the slopes of merged entries are due
+        self._due = True
 
     def _merge_all(self) -> None:
         """Bring every entry into the bulk."""
         self._flush()
         self._sort_tail()
         self._merge_recent()
-        self._pending = self._no_move()
+        self._due = True
 
     def _sort_tail(self) -> None:
         self._recent = self._recent.merged_with(self._tail.sort(self._matrix_shape), self._combine)
@@ -276,7 +279,8 @@ class ObservedEntries(Objective):
     def move(self, atom: Atom, step: float) -> None:
         """Move theta; the sorted predictions follow when the next gradient reads them anyway."""
         assert isinstance(atom, RankOne)
-        self._flush()
+        if self._pending is not None:
+            self._flush()
         self._merge_if_due()
         u = (step * atom.scale) * atom.u
         right = np.empty_like(atom.v)
@@ -304,14 +308,10 @@ class ObservedEntries(Objective):
         return 1.0, np.zeros(m1, self.dtype), np.zeros(m2, self.dtype)
 
     def _flush(self) -> None:
-        """Carry a pending move out, without a product."""
-        if self._pending is not None:
-            self._read_all(
-                np.zeros((self._matrix_shape[1], LANES), self.dtype), self._row_scale(None)
-            )
-
-    def _row_scale(self, squared: Array | None) -> Array:
-        return np.ones(self._matrix_shape[0], self.dtype) if squared is None else squared
+        """Carry a pending move out and renew the slopes, without a product."""
+        if self._pending is not None or self._due:
+            m1, m2 = self._matrix_shape
+            self._read_all(np.zeros((m2, LANES), self.dtype), np.ones(m1, self.dtype))
 
     def _read_all(self, v: Array, row_scale: Array) -> tuple[Array, Array, float, float]:
         """Carry out what is pending; return G V, G' (row_scale G V), <z, g> and a bound on |G|.
@@ -319,7 +319,7 @@ class ObservedEntries(Objective):
         Everything is unscaled, and V a block of eight columns by rank.
         """
         keep, u, right = self._pending or self._no_move()
-        self._pending = None
+        self._pending, self._due = None, False
         m1, m2 = self._matrix_shape
         columns = np.empty((m2, 2), self.dtype)
         columns[:, 0] = right
@@ -338,7 +338,7 @@ class ObservedEntries(Objective):
         self.reads += 1
         z_dot_g, bulk_gg, recent_gg = sums.sum(axis=0).tolist()
         if self._kind < 0:  # a loss of the user's own: its slopes in numpy, then the products
-            z_dot_g = self._renew_by_loss(columns[:, 1])
+            z_dot_g = self._renew_by_loss()
             y, w = self._block_by_block(v, row_scale)
         else:
             w = acc.sum(axis=0)
@@ -358,16 +358,23 @@ class ObservedEntries(Objective):
                 self._row_offset, np.ascontiguousarray(col_offset), self._kind, self._parameter,
             )  # fmt: skip
         else:
-            at = tail.z + self._row_offset[tail.row] + col_offset[tail.col]
-            tail.g[:] = self._slopes(at, tail.c, tail.s)
+            tail.g[:] = self._slopes(self._predictions(tail), tail.c, tail.s)
 
-    def _renew_by_loss(self, col_offset: Array) -> float:
+    def _renew_by_loss(self) -> float:
         z_dot_g = 0.0
         for store in (self._bulk, self._recent):
-            at = store.z + self._row_offset[store.rows()] + col_offset[store.col]
-            store.g[:] = self._slopes(at, store.c, store.s)
+            store.g[:] = self._slopes(self._predictions(store), store.c, store.s)
             z_dot_g += float(store.z @ store.g)
         return z_dot_g
+
+    def _predictions(self, part: SortedStore | Tail) -> Array:
+        """Return theta plus offsets at the entries of a part of the store."""
+        if not (self._row_offset.any() or self._col_offset.any()):
+            return part.z
+        by_rank = np.empty_like(self._col_offset)
+        by_rank[self._rank] = self._col_offset
+        rows = part.row if isinstance(part, Tail) else part.rows()
+        return part.z + (self._row_offset[rows] + by_rank[part.col])
 
     def _slopes(self, at: Array, c: Array, s: Array) -> Array:
         """Slopes by the loss itself (its kernel would be faster, where there is one)."""
@@ -434,10 +441,8 @@ class ObservedEntries(Objective):
         gap = gradient.theta_dot + constraint.radius * norm
         dropped = self._low_rank.truncated
         if dropped > 0.0:
-            heaviest = sum(float(part.c.max(initial=0.0)) for part in self._parts)
-            curvature = self.loss.smoothness * heaviest / self.total_weight
             operator_norm = norm if constraint.scales is None else gradient.frobenius_bound
-            gap += operator_norm * dropped + 0.5 * curvature * dropped**2
+            gap += operator_norm * dropped + 0.5 * self.smoothness() * dropped**2
         return float(gap)
 
     def certificate(self, constraint: ConvexSet) -> float:
@@ -472,20 +477,33 @@ class ObservedEntries(Objective):
         """Return F_t at the current iterate, from the carried predictions."""
         self._needs_data()
         self._flush()
-        rows, cols = self._rows_and_columns()
-        at, c, s = (self._carried(name).astype(float) for name in ("z", "c", "s"))
-        at += self._row_offset[rows] + self._col_offset[cols]
-        if self._combine:
-            total = float(c @ self.loss.value(at, 0.0) - s @ at)
-        else:
-            total = float(c @ self.loss.value(at, s))
-        if isinstance(self.loss, Square):
-            total += 0.5 * self._yy
-        return total / self.total_weight
+        return mean_loss(self)
 
     def line(self, atom: Atom) -> Line:
-        """Line searches are not there yet."""
-        raise ValueError("ObservedEntries has no line search: use an open-loop step rule")
+        """Return F along theta + c (atom - theta); for the square loss by one read of the store."""
+        assert isinstance(atom, RankOne)
+        self._needs_data()
+        self._flush()
+        return entries_line(self, atom)
+
+    def place(self, point: Array | LowRank) -> None:
+        """Put theta anywhere; the predictions of all entries are recomputed.
+
+        Parameters
+        ----------
+        point : ndarray or LowRank
+            An array becomes factors by a full SVD. Of more terms than theta may hold
+            (``max_atoms``) only the leading half of that remains.
+        """
+        factors = as_factors(point, self._matrix_shape)
+        self._low_rank.place(*factors)
+        self._refresh()
+        self.reads += 1
+
+    def smoothness(self) -> float:
+        """Return a bound: loss.smoothness times the share of the entry that weighs most."""
+        self._needs_data()
+        return self.loss.smoothness * heaviest_entry(self) / self.total_weight
 
     def weighted_sums(self, rows: Array, columns: Array) -> tuple[Array, Array]:
         """Return the sums of w * columns[j] in every row, and of w * rows[i] in every column.
@@ -518,12 +536,9 @@ class ObservedEntries(Objective):
         self._constraint = constraint
 
     def _refresh(self) -> None:
-        """Recompute the predictions of all entries from theta (after a release: theta = 0)."""
-        rows, cols = self._rows_and_columns()
-        z = self._low_rank.entries(rows, cols)
-        ends = np.cumsum((self._bulk.size, self._recent.size))
-        self._bulk.z[:], self._recent.z[:], self._tail.z[:] = np.split(z, ends)
-        self._pending = self._no_move()
+        """Recompute the predictions of all entries from theta."""
+        predict_entries(self)
+        self._pending, self._due = None, True
 
     # State ----------------------------------------------------------------------------------------
 
@@ -546,6 +561,7 @@ class ObservedEntries(Objective):
             "recent": self._recent.state_dict(),
             "tail": self._tail.state_dict(),
             "pending": None if pending is None else [pending[0], pending[1], pending[2]],
+            "due": self._due,
             "block": None if self._block is None else self._block.copy(),
             "offsets": [self._row_offset.copy(), self._col_offset.copy()],
             "yy": self._yy,
@@ -571,6 +587,7 @@ class ObservedEntries(Objective):
         if state["pending"] is not None:
             keep, u, right = state["pending"]
             objective._pending = (float(keep), np.array(u), np.array(right))
+        objective._due = bool(state["due"])
         objective._block = None if state["block"] is None else np.array(state["block"])
         objective._row_offset, objective._col_offset = (np.array(x) for x in state["offsets"])
         objective._yy, objective.total_weight = float(state["yy"]), float(state["total_weight"])

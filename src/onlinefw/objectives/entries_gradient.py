@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import numpy as np
 from .._threads import one_blas_thread
 from .._typing import Array
 from ..atoms import RankOne
+from ..kernels import blocks as block_kernels
 from ..kernels import entries as kernels
 from ..kernels.lanes import LANES
 from ..linalg import PairOperator, Scales, krylov_pair, ritz_pairs
@@ -21,6 +23,8 @@ __all__ = ["EntriesGradient"]
 
 #: Up to this many entries a certificate takes the exact norm of the dense gradient.
 SMALL_MATRIX = 250_000
+#: Krylov steps from a random start, at most, where a certificate or the end of a run depends on it.
+CLOSE_STEPS = 80
 #: A certificate holds with at least this probability over its random start.
 CERTIFICATE_FAILURE = 1e-6
 
@@ -46,34 +50,31 @@ class EntriesGradient(PairOperator):
         self._mean = 1.0 / objective.total_weight
         self._precision = 10.0 * float(np.finfo(objective.dtype).eps)
         self._v = objective._start_block()
+        k = self._v.shape[1]
         padded = np.zeros((self.shape[1], LANES), objective.dtype)
-        padded[objective._rank, : self._v.shape[1]] = self._column_scaled(self._v, scales)
+        padded[objective._rank, :k] = _column_scaled(self._v, scales)
         y, w, z_dot_g, frobenius = objective._read_all(padded, self._row_scale(scales))
-        self._y = y[:, : self._v.shape[1]]
-        self._w = self._column_scaled(w[objective._rank, : self._v.shape[1]].astype(float), scales)
+        self._y = y[:, :k]
+        self._w = _column_scaled(w[objective._rank, :k].astype(float), scales)
         self.theta_dot = z_dot_g * self._mean
         self.frobenius_bound = frobenius * self._mean
+        self._closely = False
         self._found: tuple[Array, float, Array] | None = None
 
-    # Products -----------------------------------------------------------------------------------
+    # Products -------------------------------------------------------------------------------------
 
     def _row_scale(self, scales: Scales | None) -> Array:
-        objective = self._objective
-        return objective._row_scale(
-            None if scales is None else np.square(scales[0]).astype(objective.dtype)
-        )
-
-    @staticmethod
-    def _column_scaled(block: Array, scales: Scales | None) -> Array:
-        return block if scales is None else scales[1].reshape(-1, *(1,) * (block.ndim - 1)) * block
+        if scales is None:
+            return np.ones(self.shape[0], self.dtype)
+        return np.square(scales[0]).astype(self.dtype)
 
     def normal(self, v: Array, scales: Scales | None = None) -> tuple[Array, Array]:
         """Return G v and G' G v, for the scaled G, with one read of the store."""
         rank = self._objective._rank
-        by_rank = np.empty(v.size, self._objective.dtype)
-        by_rank[rank] = self._column_scaled(v, scales)
+        by_rank = np.empty(v.size, self.dtype)
+        by_rank[rank] = _column_scaled(v, scales)
         y, w = self._objective._normal(by_rank, self._row_scale(scales))
-        w = self._column_scaled(w[rank] * self._mean**2, scales)
+        w = _column_scaled(w[rank] * self._mean**2, scales)
         return (y if scales is None else scales[0] * y) * self._mean, w
 
     def _matvec(self, v: Array) -> Array:
@@ -82,8 +83,8 @@ class EntriesGradient(PairOperator):
     def _rmatvec(self, u: Array) -> Array:
         objective = self._objective
         blocks = objective._blocks()
-        y = np.asarray(u, objective.dtype).reshape(-1)
-        acc = np.zeros((len(blocks) - 1, self.shape[1]), objective.dtype)
+        y = np.asarray(u, self.dtype).reshape(-1)
+        acc = np.zeros((len(blocks) - 1, self.shape[1]), self.dtype)
         for store in (objective._bulk, objective._recent):
             kernels.backward(blocks, *store.products, y, acc)
         w = acc.sum(axis=0)
@@ -91,40 +92,89 @@ class EntriesGradient(PairOperator):
         objective.reads += 1
         return w[objective._rank] * self._mean
 
+    def _matmat(self, v: Array) -> Array:
+        """G V with one read of the store, in double precision."""
+        objective, blocks = self._objective, self._objective._blocks()
+        by_rank = np.empty(v.shape)
+        by_rank[objective._rank] = v
+        y = np.zeros((self.shape[0], v.shape[1]))
+        for store in (objective._bulk, objective._recent):
+            block_kernels.forward(blocks, *store.products, by_rank, y)
+        objective._tail.multiply(by_rank, y)
+        objective.reads += 1
+        return y * self._mean
+
+    def _rmatmat(self, u: Array) -> Array:
+        """G' U with one read of the store, in double precision."""
+        objective, blocks = self._objective, self._objective._blocks()
+        y = np.ascontiguousarray(u, dtype=float)
+        acc = np.zeros((len(blocks) - 1, self.shape[1], u.shape[1]))
+        for store in (objective._bulk, objective._recent):
+            block_kernels.backward(blocks, *store.products, y, acc)
+        w = acc.sum(axis=0)
+        objective._tail.multiply_transposed(self._row_scale(None), y, w)
+        objective.reads += 1
+        return w[objective._rank] * self._mean
+
+    def toarray(self) -> Array:
+        """Return the gradient as a dense array."""
+        return self._objective._dense_slopes() * self._mean
+
     # Linear minimisation --------------------------------------------------------------------------
 
     def top_pair(self, radius: float, scales: Scales | None) -> tuple[Array, float, Array]:
         """Take the best pair of the block, and Krylov steps from it while they are worth a read."""
-        objective = self._objective
+        if scales is not self._scales:
+            raise ValueError("this gradient was made for a ball with other weights; make a new one")
+        with one_blas_thread():
+            pair = self._from_random() if self._closely else self._from_block(radius)
+        u, s, v = pair
+        self._found = pair if scales is None else (scales[0] * u, s, scales[1] * v)
+        return self._found
+
+    def _from_block(self, radius: float) -> tuple[Array, float, Array]:
+        objective, scales = self._objective, self._scales
 
         def enough(s: float, gain: float, k: int = 2) -> bool:
             # A residual only says that *some* singular value is near: after a warm start the top
             # one may still be missing. What the last step has gained tells more.
             return k >= 2 and radius * gain <= objective.lmo_tol * (self.theta_dot + radius * s)
 
-        if scales is not self._scales:
-            raise ValueError("this gradient was made for a ball with other weights; make a new one")
-        with one_blas_thread():
-            to_left, s, right, before = ritz_pairs(self._v, self._w, self._precision)
-            if s.size == 0:  # the gradient is zero, and any vertex minimises
-                a, b = ((1.0,), (1.0,)) if scales is None else scales
-                return a[0] * np.eye(1, self.shape[0])[0], 0.0, b[0] * np.eye(1, self.shape[1])[0]
-            u = (self._y @ to_left[:, 0].astype(self._y.dtype)).astype(float)
-            if scales is not None:
-                u *= scales[0]
-            length = float(np.linalg.norm(u))  # 1 to rounding
-            pair = u / length, float(s[0]) * self._mean / length, right[:, 0]
-            more = objective.lmo_steps - 1
-            if more and not enough(pair[1], pair[1] - before * self._mean):
-                pair = krylov_pair(
-                    partial(self.normal, scales=scales), pair[2], steps=more, enough=enough,
-                    precision=self._precision,
-                )  # fmt: skip
-                right = _orthonormal(np.column_stack((pair[2], right[:, 1:])))
+        to_left, values, right, before = ritz_pairs(self._v, self._w, self._precision)
+        if values.size == 0:  # the gradient is zero, and any vertex minimises
+            return np.eye(1, self.shape[0])[0], 0.0, np.eye(1, self.shape[1])[0]
+        u = (self._y @ to_left[:, 0].astype(self.dtype)).astype(float)
+        if scales is not None:
+            u *= scales[0]
+        length = float(np.linalg.norm(u))  # 1 to rounding
+        u, s, v = u / length, float(values[0]) * self._mean / length, right[:, 0]
+        more = objective.lmo_steps - 1
+        if more and not enough(s, s - before * self._mean):
+            products = partial(self.normal, scales=scales)
+            u, s, v = krylov_pair(products, v, steps=more, enough=enough, precision=self._precision)
+            right = _orthonormal(np.column_stack((v, right[:, 1:])))
         objective._block = right
-        u, top, v = pair
-        self._found = pair if scales is None else (scales[0] * u, top, scales[1] * v)
-        return self._found
+        return u, s, v
+
+    def look_closely(self) -> None:
+        """Let the next top pair come from a random start, which misses nothing, with many steps.
+
+        Once a warm start has lost the top singular vector, a few steps do not find it again, and
+        near the optimum that looks like a gap of zero.
+        """
+        self._closely = True
+
+    def _from_random(
+        self, enough: Callable[[float, float, int], bool] = lambda s, gain, k: False
+    ) -> tuple[Array, float, Array]:
+        rng = np.random.default_rng([self._objective.n_observations, 1])
+        start = rng.standard_normal(self.shape[1])
+        start /= np.linalg.norm(start)
+        products = partial(self.normal, scales=self._scales)
+        with one_blas_thread():
+            return krylov_pair(
+                products, start, steps=CLOSE_STEPS, enough=enough, precision=self._precision
+            )
 
     def score(self, atom: RankOne) -> float:
         """Return <atom, gradient>, at no cost for the pair that was found."""
@@ -155,18 +205,13 @@ class EntriesGradient(PairOperator):
                 best[0] = min(best[0], s / np.sqrt(1.0 - slack))
             return radius * (best[0] - s) <= 0.1 * (self.theta_dot + radius * s)
 
-        rng = np.random.default_rng([objective.n_observations, 1])
-        start = rng.standard_normal(self.shape[1])
-        start /= np.linalg.norm(start)
-        with one_blas_thread():
-            found = krylov_pair(
-                partial(self.normal, scales=scales),
-                start,
-                steps=80,
-                enough=enough,
-                precision=self._precision,
-            )
-        return max(best[0], found[1])
+        return max(self._from_random(enough)[1], best[0])
+
+
+def _column_scaled(block: Array, scales: Scales | None) -> Array:
+    if scales is None:
+        return block
+    return (scales[1] if block.ndim == 1 else scales[1][:, None]) * block
 
 
 def _orthonormal(block: Array) -> Array:

@@ -1,0 +1,94 @@
+"""Loops that evaluate the loss of all observed entries, and its course along a line.
+
+``x + t d``, where x is the prediction with its offsets and d = a - z, with the atom's entry
+a = u_i right_j. Sums are in double precision
+whatever the store's own; each part of them is added up by itself, so that results do not depend on
+timing. Stores and the tail are described in :mod:`onlinefw.kernels.entries`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from .entries import slope
+
+#: Long sums are split into this many parts, whatever the number of threads.
+PARTS = 64
+
+
+@njit(inline="always")
+def _quadratic_loss(c, s, g):
+    """C x^2 / 2 - s x, where g = c x - s is the slope (an entry of weight 0 has no loss)."""
+    c, s, g = np.float64(c), np.float64(s), np.float64(g)
+    return 0.5 * (g * g - s * s) / c if c > 0.0 else 0.0
+
+
+@njit(cache=True, parallel=True)
+def quadratic_total(c, s, g):
+    """Return the loss of all entries from their slopes."""
+    n, one = len(g), np.uint64(1)  # unsigned counters: see kernels.entries
+    parts = np.zeros(PARTS)
+    for part in prange(PARTS):
+        k, end = np.uint64(part * n // PARTS), np.uint64((part + 1) * n // PARTS)
+        total = 0.0
+        while k < end:
+            total += _quadratic_loss(c[k], s[k], g[k])
+            k += one
+        parts[part] = total
+    return parts.sum()
+
+
+@njit(cache=True, parallel=True)
+def quadratic_line(blocks, indptr, col, z, c, s, g, u, right):
+    """Return value and slope at t = 0, and the curvature, in one read of a sorted store."""
+    sums = np.zeros((len(blocks) - 1, 3))
+    for thread in prange(len(blocks) - 1):
+        value, first, second = 0.0, 0.0, 0.0
+        for i in range(blocks[thread], blocks[thread + 1]):
+            for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                d = np.float64(u[i] * right[col[k]] - z[k])
+                value += _quadratic_loss(c[k], s[k], g[k])
+                first += g[k] * d
+                second += c[k] * d * d
+        sums[thread, 0] = value
+        sums[thread, 1] = first
+        sums[thread, 2] = second
+    return sums
+
+
+@njit(cache=True)
+def tail_quadratic_line(row, col, z, c, s, g, u, right):
+    """Return the same three sums over the tail."""
+    sums = np.zeros(3)
+    for k in range(len(row)):
+        d = np.float64(u[row[k]] * right[col[k]] - z[k])
+        sums[0] += _quadratic_loss(c[k], s[k], g[k])
+        sums[1] += g[k] * d
+        sums[2] += c[k] * d * d
+    return sums
+
+
+@njit(cache=True, parallel=True)
+def directions(blocks, indptr, col, z, u, right, out):
+    """out_k = u_i right_j - z_k over a sorted store."""
+    for thread in prange(len(blocks) - 1):
+        for i in range(blocks[thread], blocks[thread + 1]):
+            for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                out[k] = u[i] * right[col[k]] - z[k]
+
+
+@njit(cache=True, parallel=True)
+def line_slope(kind, parameter, x, d, c, s, t):
+    """Return the sum of d_k times the slope of entry k at x_k + t d_k."""
+    n, one = len(x), np.uint64(1)
+    parts = np.zeros(PARTS)
+    for part in prange(PARTS):
+        k, end = np.uint64(part * n // PARTS), np.uint64((part + 1) * n // PARTS)
+        total = 0.0
+        while k < end:
+            dk = np.float64(d[k])
+            total += dk * slope(kind, parameter, x[k] + t * dk, np.float64(c[k]), np.float64(s[k]))
+            k += one
+        parts[part] = total
+    return parts.sum()
