@@ -12,6 +12,7 @@ from .._typing import Direction
 from .._validation import check_part
 from ..atoms import Atom, as_atom
 from ..iterates import ActiveSet, LowRank
+from ..linalg import PairOperator
 from ..objectives import Objective
 from ..sets import ConvexSet
 from ..steps import LineSearch, ShortStep
@@ -135,8 +136,7 @@ class _Batch:
             self._start()
             while True:
                 gradient = objective.gradient()
-                atom = as_atom(self.constraint.lmo(gradient), gradient.shape)
-                gap = objective.gap(gradient, atom)
+                atom, gap = self._atom_and_gap(gradient, tol)
                 history["objective"].append(objective.value())
                 history["gap"].append(gap)
                 if callback is not None and self.nit > 0:
@@ -163,6 +163,16 @@ class _Batch:
             return
         gradient = self.objective.gradient()
         self._move(as_atom(self.constraint.lmo(gradient), gradient.shape), 1.0)
+
+    def _atom_and_gap(self, gradient: Direction, tol: float) -> tuple[Atom, float]:
+        """Minimise over the set; where that is inexact, look again before a gap ends the run."""
+        atom = as_atom(self.constraint.lmo(gradient), gradient.shape)
+        gap = self.objective.gap(gradient, atom)
+        if gap <= tol and isinstance(gradient, PairOperator):
+            gradient.look_closely()
+            atom = as_atom(self.constraint.lmo(gradient), gradient.shape)
+            gap = self.objective.gap(gradient, atom)
+        return atom, gap
 
     def fw_step(self, gradient: Direction, atom: Atom, gap: float) -> float:
         gamma = self._length(atom, 1.0, gap, 1.0)
