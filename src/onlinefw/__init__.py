@@ -34,11 +34,12 @@ if TYPE_CHECKING:
         steps,
         theory,
     )
-    from .algorithms import OnlineAwayFrankWolfe, OnlineFrankWolfe, Round
+    from .algorithms import OnlineAwayFrankWolfe, OnlineFrankWolfe, RidgeSweeps, Round
 
 __all__ = [
     "OnlineAwayFrankWolfe",
     "OnlineFrankWolfe",
+    "RidgeSweeps",
     "Round",
     "__version__",
     "algorithms",
@@ -57,6 +58,7 @@ __all__ = [
 _HOME = {
     "OnlineAwayFrankWolfe": "algorithms",
     "OnlineFrankWolfe": "algorithms",
+    "RidgeSweeps": "algorithms",
     "Round": "algorithms",
 }
 

@@ -3,6 +3,7 @@
 from .learner import Learner
 from .online_away import OnlineAwayFrankWolfe
 from .online_fw import OnlineFrankWolfe
+from .ridge_sweeps import RidgeSweeps
 from .rounds import Round
 
-__all__ = ["Learner", "OnlineAwayFrankWolfe", "OnlineFrankWolfe", "Round"]
+__all__ = ["Learner", "OnlineAwayFrankWolfe", "OnlineFrankWolfe", "RidgeSweeps", "Round"]

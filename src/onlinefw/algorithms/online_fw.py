@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, Self
 
+from .._typing import State
 from ..atoms import as_atom
-from ..objectives import Objective
+from ..objectives import Objective, ObservedEntries
 from ..sets import ConvexSet
 from ..steps import Harmonic
 from .learner import Learner, check_open_loop
+from .ridge_sweeps import RidgeSweeps
+from .rounds import Round
 
 __all__ = ["OnlineFrankWolfe"]
 
@@ -29,6 +33,8 @@ class OnlineFrankWolfe(Learner):
         How often lines 4-5 are repeated per batch without new data; each advances the counter.
     certify_every : int, optional
         Where the LMO is inexact: fill ``Round.gap_upper`` every this many rounds.
+    corrective : RidgeSweeps, optional
+        Matrix completion: re-optimise the factors of theta when the data have grown enough.
 
     Attributes
     ----------
@@ -58,13 +64,16 @@ class OnlineFrankWolfe(Learner):
         inner_steps: int = 1,
         *,
         certify_every: int | None = None,
+        corrective: RidgeSweeps | None = None,
     ) -> None:
         if certify_every is not None and (int(certify_every) != certify_every or certify_every < 1):
             raise ValueError(
                 f"certify_every must be a whole number of rounds or None, got {certify_every!r}"
             )
+        if corrective is not None:
+            corrective.check(objective, constraint)
         super().__init__(objective, constraint, step, inner_steps)
-        self.certify_every = certify_every
+        self.certify_every, self.corrective = certify_every, corrective
 
     def _check_parts(self) -> None:
         check_open_loop(self.step, "OnlineFrankWolfe")
@@ -84,3 +93,30 @@ class OnlineFrankWolfe(Learner):
         self.n_steps += 1
         self.objective.move(atom, gamma)
         return gap, gap, gamma, "fw"
+
+    def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Round:
+        """Play theta_t, receive the batch's loss f_t, and update; correct theta if that is due."""
+        round_ = super().observe(X, y, sample_weight)
+        if self.corrective is not None and self.corrective.due(self.objective):
+            self.correct()
+        return round_
+
+    def correct(self) -> None:
+        """Re-optimise the factors of theta now; the objective does not rise."""
+        if self.corrective is None:
+            raise ValueError("there is nothing to correct with: pass corrective=RidgeSweeps(...)")
+        assert isinstance(self.objective, ObservedEntries)
+        self.corrective(self.objective, self.constraint)
+
+    def state_dict(self) -> State:
+        """Return everything needed to go on: plain arrays and JSON-able values."""
+        corrective = None if self.corrective is None else self.corrective.state_dict()
+        return {**super().state_dict(), "corrective": corrective}
+
+    @classmethod
+    def from_state(cls, state: State, **parts: Any) -> Self:
+        """Make the learner that ``state_dict`` described; it goes on bit for bit."""
+        learner = super().from_state(state, **parts)
+        if state.get("corrective") is not None:
+            learner.corrective = RidgeSweeps.from_state(state["corrective"])
+        return learner

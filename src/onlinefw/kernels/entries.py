@@ -139,6 +139,15 @@ def weighted_sums(blocks, indptr, col, c, rows, columns, row_sums, acc):
             row_sums[i] += total
 
 
+@njit(cache=True, parallel=True)
+def targets(blocks, indptr, col, c, s, row_offset, col_offset, out):
+    """out_k = s_k - c_k times the entry's offset: what is left for theta to explain."""
+    for thread in prange(len(blocks) - 1):
+        for i in range(blocks[thread], blocks[thread + 1]):
+            for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                out[k] = s[k] - c[k] * (row_offset[i] + col_offset[col[k]])
+
+
 @njit(inline="always")
 def _row_move(entries, keep, u_i, offset_i, columns, kind, parameter, v, total, start, end):
     """Move and renew one row; return total plus its part of G V, and its <z, g> and <g, g>."""

@@ -152,6 +152,11 @@ class ObservedEntries(Objective):
         return iterate
 
     @property
+    def quadratic(self) -> bool:
+        """Whether the loss is a parabola in the prediction."""
+        return self._kind == kernels.QUADRATIC
+
+    @property
     def n_entries(self) -> int:
         """How many entries are stored (repeated ones count until they are merged)."""
         return self._bulk.size + self._recent.size + len(self._tail)
@@ -524,6 +529,28 @@ class ObservedEntries(Objective):
         col_sums += np.bincount(tail.col, tail.c * rows[tail.row], m2)
         self.reads += 1
         return row_sums, col_sums[self._rank]
+
+    def regressions(self) -> tuple[Array, Array, Array, Array, Array]:
+        """Return the store as regressions of what the offsets leave over (square loss).
+
+        Returns
+        -------
+        indptr, col, weight, target, position
+            Compressed rows, with all columns numbered by ``position``; ``weight`` is empty if
+            all are 1, ``target`` is weighted.
+        """
+        self._merge_all()
+        store = self._bulk
+        weight = store.c if (store.c != 1.0).any() else store.c[:0]
+        _, m2 = self._matrix_shape
+        by_rank = np.empty(m2, self.dtype)
+        by_rank[self._rank] = self._col_offset
+        target = np.empty_like(store.s)
+        kernels.targets(
+            self._blocks(), store.indptr, store.col, store.c, store.s, self._row_offset, by_rank,
+            target,
+        )  # fmt: skip
+        return store.indptr, store.col, weight, target, self._rank
 
     def columns_of(self, row: int) -> Array:
         """Return the columns in which a row has been observed."""

@@ -52,6 +52,10 @@ class TraceNormBall(ConvexSet):
         u, _, v = top_singular_pair(matrix)
         return RankOne(u, -self.radius, v)
 
+    def norm(self, point: Any) -> float:
+        """Return the trace norm of an ndarray or a LowRank."""
+        return float(_singular_values(point).sum())
+
     def _project(self, point: Array) -> Array:
         """Project the singular values onto the l1 ball (one full SVD)."""
         u, s, vt = linalg.svd(point, full_matrices=False)
@@ -59,7 +63,7 @@ class TraceNormBall(ConvexSet):
 
     def _contains(self, point: Any, tol: float) -> bool:
         """Tell whether the trace norm is within the radius."""
-        return bool(_singular_values(point).sum() <= self.radius * (1 + tol))
+        return self.norm(point) <= self.radius * (1 + tol)
 
     def _diameter(self, ord: Ord, shape: Shape | None) -> float:
         # A rank-one matrix with flat factors has the largest sum of entries.
