@@ -279,6 +279,7 @@ def test_smoothness_is_exact_where_everything_is_sorted(rng):
     objective = ObservedEntries((20, 30), dtype=float)
     X, y = observations(rng, 5000, [1.0], (20, 30))
     objective.observe(X, y)
+    objective._merge_all()
     assert objective._bulk.size == objective.n_entries
     counts = np.bincount(X[:, 0] * 30 + X[:, 1])
     assert objective.smoothness() == pytest.approx(counts.max() / 5000)

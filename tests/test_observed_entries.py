@@ -310,6 +310,7 @@ def test_the_store_takes_about_twenty_bytes_an_entry(rng):
     objective = ObservedEntries((2000, 3000))
     X, y = observations(rng, 200_000, [1.0, 2.0], (2000, 3000))
     objective.observe(X, y)
+    objective._merge_all()
     assert objective._bulk.size == objective.n_entries
     assert sum(part.nbytes for part in objective._bulk.arrays[1:]) / objective.n_entries <= 20
 
@@ -340,6 +341,8 @@ def test_popular_columns_come_first(rng):
     cols = np.minimum(rng.geometric(0.2, 3000) - 1, 59)
     shuffled = rng.permutation(60)[cols]
     objective.observe(np.column_stack((rng.integers(50, size=3000), shuffled)), np.ones(3000))
+    objective._merge_all()
+    objective._rerank()
     counts = np.bincount(objective._bulk.col, minlength=60)  # distinct entries per position
     assert counts.sum() == objective.n_entries
     assert np.all(np.diff(counts) <= 0)

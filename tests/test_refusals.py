@@ -73,9 +73,13 @@ REFUSED = {
         lambda: ofw.OnlineFrankWolfe(vector(), Polytope(np.eye(4)), step=LogHarmonic()),
         ["Polytope", "LogHarmonic"],
     ),
-    "a line search online": (
-        lambda: ofw.OnlineFrankWolfe(vector(), L1Ball(1.0), step=LineSearch()),
-        ["OnlineFrankWolfe", "LineSearch", "batch_frank_wolfe"],
+    "a line search from a point outside the set": (
+        lambda: ofw.OnlineFrankWolfe(vector(), Simplex(1.0), step=LineSearch()),
+        ["Simplex", "LineSearch", "Harmonic"],
+    ),
+    "a line search with away steps": (
+        lambda: ofw.OnlineAwayFrankWolfe(vector(), L1Ball(1.0), step=LineSearch()),
+        ["OnlineAwayFrankWolfe", "LineSearch", "batch_away_frank_wolfe"],
     ),
     "a short step online": (
         lambda: ofw.OnlineAwayFrankWolfe(vector(), L1Ball(1.0), step=ShortStep(1.0)),
@@ -146,7 +150,7 @@ def test_a_refused_learner_does_not_claim_the_objective():
     for make in (
         lambda: ofw.OnlineFrankWolfe(objective, TraceNormBall(1.0)),
         lambda: ofw.OnlineAwayFrankWolfe(objective, L2Ball(1.0)),
-        lambda: ofw.OnlineFrankWolfe(objective, L1Ball(1.0), step=LineSearch()),
+        lambda: ofw.OnlineAwayFrankWolfe(objective, L1Ball(1.0), step=LineSearch()),
     ):
         with pytest.raises(ValueError):
             make()

@@ -53,6 +53,12 @@ class GrowingArray:
         self._size -= 1
         self._buffer[k] = self._buffer[self._size]
 
+    def drop_first(self, n: int) -> None:
+        """Remove the first n items."""
+        rest = self._buffer[n : self._size].copy()
+        self._size = len(rest)
+        self._buffer[: self._size] = rest
+
     def clear(self) -> None:
         """Forget the items, keep the buffer."""
         self._size = 0

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from .._typing import State
-from ..atoms import as_atom
+from ..atoms import Atom, as_atom
+from ..line_search import search
 from ..objectives import Objective, ObservedEntries
 from ..sets import ConvexSet
-from ..steps import Harmonic
+from ..steps import Harmonic, LineSearch
 from .learner import Learner, check_open_loop
 from .ridge_sweeps import RidgeSweeps
 from .rounds import Round
@@ -27,8 +28,9 @@ class OnlineFrankWolfe(Learner):
     constraint : ConvexSet
         Where theta lives, from :mod:`onlinefw.sets`. If it does not contain 0, the first step
         must have length 1, and theta is feasible from the end of round 1 on.
-    step : callable
-        The step rule, a function of the step counter 1, 2, ...
+    step : callable or LineSearch
+        The step rule, a function of the step counter 1, 2, ...; ``LineSearch()`` takes the step
+        that lowers F_t most instead (the paper's rates are for step rules).
     inner_steps : int
         How often lines 4-5 are repeated per batch without new data; each advances the counter.
     certify_every : int, optional
@@ -60,7 +62,7 @@ class OnlineFrankWolfe(Learner):
         self,
         objective: Objective,
         constraint: ConvexSet,
-        step: Callable[[int], float] = Harmonic(2),  # noqa: B008 (immutable)
+        step: Callable[[int], float] | LineSearch = Harmonic(2),  # noqa: B008 (immutable)
         inner_steps: int = 1,
         *,
         certify_every: int | None = None,
@@ -76,11 +78,14 @@ class OnlineFrankWolfe(Learner):
         self.certify_every, self.corrective = certify_every, corrective
 
     def _check_parts(self) -> None:
-        check_open_loop(self.step, "OnlineFrankWolfe")
-        if not self.constraint.contains_zero and self.step(1) != 1.0:
+        searched = isinstance(self.step, LineSearch)
+        if not searched:
+            check_open_loop(self.step, "OnlineFrankWolfe")
+        if not self.constraint.contains_zero and (searched or self.step(1) != 1.0):
+            first = "is searched" if searched else f"has length {self.step(1):g}"
             raise ValueError(
                 f"{self.constraint} does not contain the starting point 0, so the first step must "
-                f"have length 1, but {self.step}(1) = {self.step(1):g}; use Harmonic or Power"
+                f"have length 1, but with {self.step} it {first}; use Harmonic or Power"
             )
 
     def _update(self) -> tuple[float, float, float, str]:
@@ -89,10 +94,15 @@ class OnlineFrankWolfe(Learner):
         atom = as_atom(self.constraint.lmo(gradient), gradient.shape)
         gap = self.objective.gap(gradient, atom)
         # Line 5: theta_{t+1} <- theta_t + gamma_t (a_t - theta_t)
-        gamma = self._step_length(self.n_steps + 1)
         self.n_steps += 1
+        gamma = self._gamma(atom)
         self.objective.move(atom, gamma)
         return gap, gap, gamma, "fw"
+
+    def _gamma(self, atom: Atom) -> float:
+        if isinstance(self.step, LineSearch):
+            return search(self.objective.line(atom), 1.0, 1.0)
+        return self._step_length(self.n_steps)
 
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Round:
         """Play theta_t, receive the batch's loss f_t, and update; correct theta if that is due."""

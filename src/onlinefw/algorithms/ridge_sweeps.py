@@ -17,8 +17,10 @@ from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
 
 __all__ = ["RidgeSweeps"]
 
-#: How far the ridge may go in one sweep on its way to the radius.
-LARGEST_CHANGE = 4.0
+Factors = tuple[Array, Array]
+
+#: How often the ridge is halved at most, at one correction.
+HALVINGS = 8
 
 
 @dataclass
@@ -28,16 +30,20 @@ class RidgeSweeps:
     The trace norm of X is the smallest (|W|^2 + |H|^2) / 2 over X = W H', so alternating ridge
     regressions for W and H (as in active ALT) minimise the same loss with the same norm, over
     matrices of bounded rank, from where theta is. They move the whole subspace at once, which
-    rank-one steps cannot. The result is brought back into the ball and taken if the objective is
-    lower; so theta stays feasible, and gaps and certificates mean what they always mean.
+    rank-one steps cannot. The result is brought back into the ball; so theta stays feasible, and
+    gaps and certificates mean what they always mean.
+
+    With ``ridge="auto"`` the newest entries (the store's unsorted tail) are left out of the
+    regressions and decide: the ridge is halved or doubled while they are predicted better, and
+    the outcome is taken if they are predicted better than by theta. With a given ridge it is taken
+    if the objective is lower.
 
     Parameters
     ----------
     rank : int
         Of the factors.
-    ridge : float, optional
-        The penalty, in units of the *sum* of half squared errors. By default it is looked for,
-        sweep by sweep, so that the trace norm comes out at the radius.
+    ridge : float or "auto"
+        The penalty, in units of the *sum* of half squared errors.
     sweeps : int
         Alternations each time.
     growth : float
@@ -53,7 +59,7 @@ class RidgeSweeps:
     >>> X = np.column_stack((rng.integers(60, size=4000), rng.integers(40, size=4000)))
     >>> objective = ofw.objectives.ObservedEntries((60, 40), dtype=float)
     >>> ball = ofw.sets.TraceNormBall(1.01 * np.linalg.norm(truth, "nuc"))
-    >>> learner = ofw.OnlineFrankWolfe(objective, ball, corrective=ofw.RidgeSweeps(rank=2))
+    >>> learner = ofw.OnlineFrankWolfe(objective, ball, corrective=ofw.RidgeSweeps(2, ridge=0.1))
     >>> for part in np.split(np.arange(4000), 20):
     ...     round_ = learner.observe(X[part], truth[X[part, 0], X[part, 1]])
     >>> learner.correct()
@@ -62,7 +68,7 @@ class RidgeSweeps:
     """
 
     rank: int = 10
-    ridge: float | None = None
+    ridge: float | str = "auto"
     sweeps: int = 2
     growth: float = 2.0
     start: int = 0
@@ -70,13 +76,13 @@ class RidgeSweeps:
     _found: float | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for name, smallest in (("rank", 1), ("sweeps", 1)):
-            if int(getattr(self, name)) != getattr(self, name) or getattr(self, name) < smallest:
+        for name in ("rank", "sweeps"):
+            if int(getattr(self, name)) != getattr(self, name) or getattr(self, name) < 1:
                 raise ValueError(
                     f"RidgeSweeps needs a whole number {name} >= 1, got {getattr(self, name)!r}"
                 )
-        if self.ridge is not None and not self.ridge > 0.0:
-            raise ValueError(f"RidgeSweeps needs a positive ridge, got {self.ridge!r}")
+        if self.ridge != "auto" and not (isinstance(self.ridge, (int, float)) and self.ridge > 0):
+            raise ValueError(f'RidgeSweeps needs a positive ridge or "auto", got {self.ridge!r}')
         if not self.growth > 1.0:
             raise ValueError(f"RidgeSweeps needs growth > 1, got {self.growth!r}")
 
@@ -96,29 +102,41 @@ class RidgeSweeps:
         """Correct theta."""
         assert isinstance(ball, (TraceNormBall, WeightedTraceNormBall))
         self._due = self.growth * objective.n_observations
+        theta = objective._low_rank
+        if theta.n_atoms == 0:
+            return
         with one_blas_thread():
-            before, old = objective.value(), objective._low_rank.copy()
-            if old.n_atoms == 0:
-                return
-            objective.place(self._swept(objective, ball))
-            if objective.value() > before:
-                objective.place(old)
+            start = _top(theta, self.rank)
+            if self.ridge == "auto":
+                self._validated(objective, ball, start)
+            else:
+                before, old = objective.value(), theta.copy()
+                problem = _Regressions(objective, ball, everything=True)
+                objective.place(problem.sweep(start, float(self.ridge), self.sweeps))
+                if objective.value() > before:
+                    objective.place(old)
 
-    def _swept(self, objective: ObservedEntries, ball: Any) -> LowRank:
-        problem = _Regressions(objective, ball)
-        u, s, v = objective._low_rank.svd()
-        k = min(self.rank, s.size)
-        left, right = (x[:, :k] * np.sqrt(s[:k]).astype(x.dtype) for x in (u, v))
-        ridge = self.ridge or self._found or objective.total_weight * s[0] / ball.radius
-        for _ in range(self.sweeps):
-            right = problem.solve_columns(left, ridge)
-            left = problem.solve_rows(right, ridge)
-            norm = ball.norm(LowRank.from_factors(left, np.ones(k), right))
-            if self.ridge is None:
-                change = (norm / ball.radius) ** 2
-                ridge *= float(np.clip(change, 1.0 / LARGEST_CHANGE, LARGEST_CHANGE))
+    def _validated(self, objective: ObservedEntries, ball: Any, start: Factors) -> None:
+        """Let the newest entries choose the ridge, and whether to leave theta at all."""
+        score = objective.newest_loss
+        if len(objective._tail) == 0 or objective.n_entries == len(objective._tail):
+            return  # nothing to decide with, or to learn from, yet
+        ridge = self._found or _multiplier(objective, ball)
+        problem = _Regressions(objective, ball, everything=False)
+        best = problem.sweep(start, ridge, self.sweeps)
+        best_score = score(best)
+        for factor in (0.5, 2.0):
+            for _ in range(HALVINGS):
+                other = problem.sweep((best.left, best.right), factor * ridge, 1)
+                other_score = score(other)
+                if other_score >= best_score:
+                    break
+                best, best_score, ridge = other, other_score, factor * ridge
+            else:
+                break
         self._found = ridge
-        return LowRank.from_factors(left, np.full(k, min(1.0, ball.radius / norm)), right)
+        if best_score < score(objective._low_rank):
+            objective.place(best)
 
     def state_dict(self) -> State:
         """Return parameters and progress."""
@@ -130,17 +148,42 @@ class RidgeSweeps:
         return cls(**state)
 
 
+def _multiplier(objective: ObservedEntries, ball: Any) -> float:
+    """Return the penalty for which theta would be optimal, if it were the best of its norm."""
+    gradient = objective.gradient()
+    atom = ball.lmo(gradient)
+    return -gradient.score(atom) / ball.radius * objective.total_weight
+
+
+def _top(theta: LowRank, rank: int) -> Factors:
+    """Return the leading part of theta as balanced factors."""
+    u, s, v = theta.svd()
+    root = np.sqrt(s[:rank])
+    return u[:, :rank] * root.astype(u.dtype), v[:, :rank] * root.astype(v.dtype)
+
+
 class _Regressions:
     """Every row's and every column's regression on the other side's factors."""
 
-    def __init__(self, objective: ObservedEntries, ball: Any) -> None:
-        self.indptr, self.col, self.weight, self.target, self.position = objective.regressions()
-        self.dtype = objective.dtype
+    def __init__(self, objective: ObservedEntries, ball: Any, everything: bool) -> None:
+        data = objective.regressions(everything)
+        self.indptr, self.col, self.weight, self.target, self.position = data
+        self.ball, self.dtype = ball, objective.dtype
         m2 = self.position.size
         self.blocks = balanced_blocks(self.indptr)
         self.by_column = transpose(self.blocks, self.indptr, self.col, m2, self.weight, self.target)
         a, b = (np.ones(self.indptr.size - 1), np.ones(m2)) if ball.scales is None else ball.scales
         self.row_penalty, self.column_penalty = 1.0 / a**2, 1.0 / b[np.argsort(self.position)] ** 2
+
+    def sweep(self, factors: Factors, ridge: float, times: int) -> LowRank:
+        """Alternate ``times`` between columns and rows, and bring the product into the ball."""
+        left, right = factors
+        for _ in range(times):
+            right = self.solve_columns(left, ridge)
+            left = self.solve_rows(right, ridge)
+        k = left.shape[1]
+        norm = self.ball.norm(LowRank.from_factors(left, np.ones(k), right))
+        return LowRank.from_factors(left, np.full(k, min(1.0, self.ball.radius / norm)), right)
 
     def solve_rows(self, right: Array, ridge: float) -> Array:
         by_rank = np.empty_like(right)

@@ -13,10 +13,10 @@ from .._validation import check_part
 from ..atoms import Atom, as_atom
 from ..iterates import ActiveSet, LowRank
 from ..linalg import PairOperator
+from ..line_search import search
 from ..objectives import Objective
 from ..sets import ConvexSet
 from ..steps import LineSearch, ShortStep
-from .line_search import search
 
 __all__ = ["batch_away_frank_wolfe", "batch_frank_wolfe"]
 

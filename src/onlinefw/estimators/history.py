@@ -25,8 +25,8 @@ class History:
     >>> for t in range(1, 1001):
     ...     history.append(Round(t, 1.0 / t, 0.0, 0.0, 0.1, "fw", t))
     >>> columns = history.as_dict()
-    >>> len(columns["t"]) <= 100, columns["t"][0], columns["t"][-1]
-    (True, 1, 1000)
+    >>> len(columns["t"]) <= 100, columns["t"][[0, -1]]
+    (True, array([   1, 1000]))
     """
 
     def __init__(self, size: int) -> None:

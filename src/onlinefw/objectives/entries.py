@@ -238,13 +238,15 @@ class ObservedEntries(Objective):
         self._due = True
 
     def _merge_if_due(self) -> None:
-        """Sort a tail that has become long into the recent entries, and those into the bulk.
+        """Sort what is too long of the tail into the recent entries, and those into the bulk.
 
-        Called where no move is pending: a merge that had to carry one out would cost a read.
+        The newest entries stay in the tail. Called where no move is pending: a merge that had to
+        carry one out would cost a read.
         """
-        if len(self._tail) <= min(TAIL_SIZE, max(1024, RECENT_SHARE * self._bulk.size)):
+        longest = int(min(TAIL_SIZE, max(1024, RECENT_SHARE * self._bulk.size)))
+        if len(self._tail) <= longest:
             return
-        self._sort_tail()
+        self._sort_tail(len(self._tail) - longest // 2)
         if self._recent.size > RECENT_SHARE * self._bulk.size:
             self._merge_recent()
         self._due = True
@@ -252,13 +254,13 @@ class ObservedEntries(Objective):
     def _merge_all(self) -> None:
         """Bring every entry into the bulk."""
         self._flush()
-        self._sort_tail()
+        self._sort_tail(len(self._tail))
         self._merge_recent()
         self._due = True
 
-    def _sort_tail(self) -> None:
-        self._recent = self._recent.merged_with(self._tail.sort(self._matrix_shape), self._combine)
-        self._tail = Tail(self.dtype)
+    def _sort_tail(self, n: int) -> None:
+        oldest = self._tail.take_oldest(n, self._matrix_shape)
+        self._recent = self._recent.merged_with(oldest, self._combine)
 
     def _merge_recent(self) -> None:
         self._bulk = self._bulk.merged_with(self._recent, self._combine)
@@ -274,6 +276,7 @@ class ObservedEntries(Objective):
         renumber[np.argsort(-counts, kind="stable")] = np.arange(m2)
         self._rank = renumber[self._rank]
         self._bulk.renumber_columns(renumber)
+        self._tail.col[:] = renumber[self._tail.col]
         self._ranked_at = max(1, self._bulk.size)
 
     def _blocks(self) -> Array:
@@ -530,8 +533,23 @@ class ObservedEntries(Objective):
         self.reads += 1
         return row_sums, col_sums[self._rank]
 
-    def regressions(self) -> tuple[Array, Array, Array, Array, Array]:
+    def newest_loss(self, theta: LowRank) -> float:
+        """Return the mean loss of another theta on the newest entries, those of the tail."""
+        tail = self._tail
+        cols = np.argsort(self._rank)[tail.col]
+        at = theta.entries(tail.row, cols) + (self._row_offset[tail.row] + self._col_offset[cols])
+        at, c, s = (x.astype(float) for x in (at, tail.c, tail.s))
+        if self._combine:
+            return float(c @ self.loss.value(at, 0.0) - s @ at) / float(c.sum())
+        return float(c @ self.loss.value(at, s)) / float(c.sum())
+
+    def regressions(self, everything: bool) -> tuple[Array, Array, Array, Array, Array]:
         """Return the store as regressions of what the offsets leave over (square loss).
+
+        Parameters
+        ----------
+        everything : bool
+            With the newest entries, those of the tail.
 
         Returns
         -------
@@ -539,7 +557,12 @@ class ObservedEntries(Objective):
             Compressed rows, with all columns numbered by ``position``; ``weight`` is empty if
             all are 1, ``target`` is weighted.
         """
-        self._merge_all()
+        if everything:
+            self._merge_all()
+        else:
+            self._flush()
+            self._merge_recent()
+            self._due = True
         store = self._bulk
         weight = store.c if (store.c != 1.0).any() else store.c[:0]
         _, m2 = self._matrix_shape

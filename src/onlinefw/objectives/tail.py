@@ -69,14 +69,16 @@ class Tail:
         """W += G' (row_scale Y), for blocks of columns."""
         kernels.tail_backward(self.row, self.col, self.g, row_scale, y, w)
 
-    def sort(self, shape: tuple[int, int]) -> SortedStore:
-        """Return the entries by row and column."""
+    def take_oldest(self, n: int, shape: tuple[int, int]) -> SortedStore:
+        """Remove the n oldest entries and return them by row and column."""
         m1, m2 = shape
-        order = np.argsort(self.row.astype(np.int64) * m2 + self.col, kind="stable")
-        return SortedStore(
-            np.concatenate(([0], np.cumsum(np.bincount(self.row, minlength=m1)))),
-            *(getattr(self, name)[order] for name in _FIELDS[1:]),
-        )
+        row = self.row[:n]
+        order = np.argsort(row.astype(np.int64) * m2 + self.col[:n], kind="stable")
+        indptr = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=m1))))
+        store = SortedStore(indptr, *(getattr(self, name)[:n][order] for name in _FIELDS[1:]))
+        for column in self._columns.values():
+            column.drop_first(n)
+        return store
 
     def state_dict(self) -> State:
         """Return the columns."""

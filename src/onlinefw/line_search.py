@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from ..objectives.base import Line
+from .objectives.base import Line
 
 __all__ = ["search"]
 
