@@ -1,5 +1,6 @@
 """Observed entries along a line, at a given point, and their curvature."""
 
+import numba
 import numpy as np
 import pytest
 
@@ -287,12 +288,39 @@ def test_smoothness_is_exact_where_everything_is_sorted(rng):
 
 def test_the_certificate_counts_every_repeat_of_an_entry(rng):
     """Repeats that are kept apart curve F together."""
-    objective = ObservedEntries(SHAPE, losses.Logistic(), dtype=float, max_atoms=4)
-    learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(30.0))
-    X = np.tile([[0, 0], [3, 4]], (200, 1))
-    for _ in range(12):
-        learner.observe(np.vstack((X, observations(rng, 40, [1.0])[0])), np.ones(440))
-    assert objective.smoothness() >= 0.25 * 200 / 440
+    loss, radius, dropped = losses.Logistic(), 3.0, 5.0
+    objective = ObservedEntries(SHAPE, loss, dtype=float)
+    learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(radius))
+    batches = []
+    for _ in range(4):
+        X = np.vstack((np.tile([[3, 4]], (200, 1)), observations(rng, 40, [1.0])[0]))
+        batches.append((X, rng.choice([-1.0, 1.0], 240), np.ones(240)))
+        learner.observe(*batches[-1])
+    learner.theta.truncated = dropped  # as if recompression had left so much out
+    theta = learner.theta.dense()
+    gradient = dense_gradient(loss, batches, theta)
+    norm, share = np.linalg.norm(gradient, 2), 800 / 960  # of the entry seen most often
+    bound = np.sum(gradient * theta) + (radius + dropped) * norm + 0.125 * share * dropped**2
+    assert learner.certificate() >= bound * (1 - 1e-9)
+
+
+def test_threads_change_rounding_only(rng, monkeypatch):
+    keep_three_parts(monkeypatch)
+    batches, atom = random_batches(rng, [1.0, -1.0], rounds=74), random_atom(rng)
+    point, block = rng.standard_normal(SHAPE), rng.standard_normal((12, 4))
+    monkeypatch.setattr(numba, "get_num_threads", lambda: 3)  # three blocks of rows
+    for loss in (losses.Square(), losses.Logistic()):
+        objective = ObservedEntries(SHAPE, loss, dtype=float)
+        play(objective, batches)
+        objective.place(point)
+        assert len(objective._blocks()) == 4
+        line, there = objective.line(atom), 0.7 * point + 0.3 * atom.dense()
+        assert objective.value() == pytest.approx(mean_loss(loss, batches, point))
+        assert line.value(0.3) == pytest.approx(mean_loss(loss, batches, there))
+        slope = np.sum(dense_gradient(loss, batches, there) * (atom.dense() - point))
+        assert line.slope(0.3) == pytest.approx(slope)
+        gradient = dense_gradient(loss, batches, point)
+        np.testing.assert_allclose(objective.gradient().T @ block, gradient.T @ block, atol=1e-12)
 
 
 def test_the_gradients_block_products_find_its_top_pair(rng):

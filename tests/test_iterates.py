@@ -182,3 +182,22 @@ def test_the_active_set_comes_back_from_its_state(rng):
     active.toward(SignedCoordinate(2, 1.0, (3,)), 0.5)
     copy.toward(SignedCoordinate(2, 1.0, (3,)), 0.5)
     np.testing.assert_array_equal(copy.weights, active.weights)
+
+
+def test_low_rank_blocks_and_placing_equal_dense_algebra(rng):
+    left, right = rng.standard_normal((6, 3)), rng.standard_normal((5, 3))
+    weights = np.array([2.0, -1.0, 0.5])
+    dense = (left * weights) @ right.T
+    theta = LowRank((6, 5))
+    theta.place(left, weights, right)
+    np.testing.assert_allclose(theta.dense(), dense)
+    operator, v, u = theta.as_operator(), rng.standard_normal((5, 2)), rng.standard_normal((6, 2))
+    np.testing.assert_allclose(operator @ v, dense @ v)
+    np.testing.assert_allclose(operator.T @ u, dense.T @ u)
+    theta.place(theta.left, theta.weights, theta.right)  # where it is already
+    np.testing.assert_allclose(theta.dense(), dense)
+    small = LowRank((6, 5), 2, max_rank=1)
+    small.place(left, weights, right)
+    top = np.linalg.svd(dense)
+    np.testing.assert_allclose(small.dense(), top[1][0] * np.outer(top[0][:, 0], top[2][0]))
+    assert small.truncated == 0.0
