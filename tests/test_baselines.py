@@ -4,6 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
 
 import onlinefw as ofw
 from onlinefw.baselines import (
@@ -12,12 +13,19 @@ from onlinefw.baselines import (
     batch_away_frank_wolfe,
     batch_frank_wolfe,
 )
+from onlinefw.baselines.block_svd import block_svd
 from onlinefw.losses import Logistic, Poisson, Sigmoid, Square
-from onlinefw.objectives import GradientOracle, LinearObjective, RunningLeastSquares
+from onlinefw.objectives import (
+    GradientOracle,
+    LinearObjective,
+    ObservedEntries,
+    RunningLeastSquares,
+)
 from onlinefw.sets import Birkhoff, L1Ball, L2Ball, Polytope, Product, Simplex, TraceNormBall
 from onlinefw.steps import Harmonic, LineSearch, ShortStep
 
 from .test_online_fw import stream
+from .test_state import assert_same_run
 
 
 def test_online_projected_gradient_follows_the_aggregated_gradient(rng):
@@ -103,6 +111,36 @@ def test_projected_gradient_on_matrices(rng):
             "needs a projection",
         ),
         (
+            lambda: OnlineProjectedGradient(ObservedEntries((3, 4), Poisson()), TraceNormBall(1.0)),
+            "not smooth",
+        ),
+        (
+            lambda: StochasticProjectedGradient(ObservedEntries((3, 4)), TraceNormBall(1.0)),
+            "sorts every batch.*OnlineProjectedGradient",
+        ),
+        (
+            lambda: OnlineProjectedGradient(RunningLeastSquares(4), L1Ball(1.0), max_rank=2),
+            r"L1Ball\(radius=1.0\) is none",
+        ),
+        (
+            lambda: OnlineProjectedGradient(
+                LinearObjective(Square(), shape=(3, 4)), TraceNormBall(1.0), max_rank=2
+            ),
+            "ObservedEntries.*keeps a dense one",
+        ),
+        (
+            lambda: OnlineProjectedGradient(
+                ObservedEntries((3, 4)), TraceNormBall(1.0), max_rank=0
+            ),
+            "at least 1 or None, got 0",
+        ),
+        (
+            lambda: OnlineProjectedGradient(
+                ObservedEntries((3, 4)), TraceNormBall(1.0), max_rank=1.5
+            ),
+            "got 1.5",
+        ),
+        (
             lambda: OnlineProjectedGradient(
                 GradientOracle(lambda th, t: th, (3, 3), low_rank=True),
                 TraceNormBall(1.0),
@@ -115,6 +153,144 @@ def test_projected_gradient_on_matrices(rng):
 def test_projected_gradient_refuses_what_it_cannot_use(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+# Projected gradient on observed entries -----------------------------------------------------------
+
+
+def rank_three(rng, rounds, size, shape):
+    truth = rng.standard_normal((shape[0], 3)) @ rng.standard_normal((3, shape[1]))
+    for _ in range(rounds):
+        X = np.column_stack([rng.integers(side, size=size) for side in shape])
+        yield X, truth[X[:, 0], X[:, 1]] + 0.3 * rng.standard_normal(size)
+
+
+def dense_projected_gradient(batches, shape, radius, eta, rank=None):
+    """O-PG for the square loss, in plain numpy; of each SVD the leading ``rank`` part."""
+    theta, count, total, n = np.zeros(shape), np.zeros(shape), np.zeros(shape), 0
+    for X, y in batches:
+        np.add.at(count, (X[:, 0], X[:, 1]), 1.0)
+        np.add.at(total, (X[:, 0], X[:, 1]), y)
+        n += len(y)
+        u, s, vt = np.linalg.svd(theta - eta(n) * (count * theta - total) / n, full_matrices=False)
+        s = s[:rank]
+        if s.sum() > radius:  # the threshold by bisection
+            low, high = 0.0, s[0]
+            for _ in range(200):
+                middle = 0.5 * (low + high)
+                is_low = np.maximum(s - middle, 0.0).sum() > radius
+                low, high = (middle, high) if is_low else (low, middle)
+            s = np.maximum(s - high, 0.0)
+        theta = (u[:, : s.size] * s) @ vt[: s.size]
+        yield theta
+
+
+def eta_of(n):
+    return n / 8.0
+
+
+def entries_learner(shape, radius, batch_size, **kwargs):
+    objective = ObservedEntries(shape, dtype=kwargs.pop("dtype", float))
+    return OnlineProjectedGradient(
+        objective, TraceNormBall(radius), step=lambda t: eta_of(t * batch_size), **kwargs
+    )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rank", "tol"),
+    [
+        (np.float64, None, 1e-9),
+        (np.float64, 12, 1e-7),  # all of them
+        (np.float64, 100, 1e-7),
+        (np.float64, 2, 1e-5),
+        (np.float32, None, 1e-3),
+        (np.float32, 12, 1e-3),
+    ],
+)
+def test_projected_gradient_on_entries_is_the_plain_dense_one(dtype, rank, tol, rng):
+    shape, radius = (12, 17), 25.0
+    batches = list(rank_three(rng, 15, 80, shape))
+    learner = entries_learner(shape, radius, 80, max_rank=rank, dtype=dtype)
+    thetas = dense_projected_gradient(batches, shape, radius, eta_of, rank)
+    for (X, y), theta in zip(batches, thetas, strict=True):
+        round_ = learner.observe(X, y)
+        np.testing.assert_allclose(learner.theta.dense(), theta, atol=tol * np.abs(theta).max())
+        assert round_.kind == "pg"
+        assert TraceNormBall(radius).contains(learner.theta, tol=1e-5)
+    rows, cols = X[:5].T
+    np.testing.assert_allclose(learner.theta.entries(rows, cols), theta[rows, cols], rtol=10 * tol)
+
+
+def test_all_singular_values_by_blocks_are_those_of_the_full_step(rng):
+    shape = (17, 12)
+    full, blocks = (entries_learner(shape, 25.0, 80, max_rank=rank) for rank in (None, 12))
+    for X, y in rank_three(rng, 30, 80, shape):
+        full.observe(X, y)
+        blocks.observe(X, y)
+        np.testing.assert_allclose(blocks.theta.dense(), full.theta.dense(), atol=1e-7)
+
+
+def test_a_rank_that_the_projection_does_not_reach_costs_no_accuracy(rng):
+    shape, radius = (60, 70), 25.0  # few of its singular values survive the projection
+    batches = list(rank_three(rng, 15, 3000, shape))
+    learner = entries_learner(shape, radius, 3000, max_rank=20)
+    thetas = dense_projected_gradient(batches, shape, radius, eta_of)
+    for (X, y), theta in zip(batches, thetas, strict=True):
+        learner.observe(X, y)
+        assert np.linalg.matrix_rank(theta) < 20
+        np.testing.assert_allclose(learner.theta.dense(), theta, atol=1e-5)
+
+
+@pytest.mark.parametrize("max_rank", [None, 8])
+def test_the_default_step_on_entries_comes_from_the_entry_seen_most_often(max_rank, rng):
+    shape = (12, 17)
+    batches = list(rank_three(rng, 10, 500, shape))
+    objective = ObservedEntries(shape, dtype=float)
+    learner = OnlineProjectedGradient(objective, TraceNormBall(25.0), max_rank=max_rank)
+    counts = np.zeros(shape)
+    for X, y in batches:
+        step = learner.observe(X, y).step_size
+        np.add.at(counts, (X[:, 0], X[:, 1]), 1.0)
+        assert step <= counts.sum() / counts.max() <= 3.0 * step
+    learner.inner_steps = 300
+    learner.observe(*batches[0])
+    assert learner.certificate() < 1e-3
+
+
+@pytest.mark.parametrize("max_rank", [None, 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("cut", [0, 7])
+def test_projected_gradient_on_entries_resumes_bit_for_bit(max_rank, dtype, cut, rng, tmp_path):
+    assert_same_run(
+        lambda: OnlineProjectedGradient(
+            ObservedEntries((12, 17), dtype=dtype), TraceNormBall(9.0), max_rank=max_rank
+        ),
+        list(rank_three(rng, 20, 120, (12, 17))),
+        cut,
+        tmp_path,
+    )
+
+
+@pytest.mark.parametrize("shape", [(40, 300), (300, 40)])
+def test_block_svd_finds_the_leading_triples(shape, rng):
+    A = rng.standard_normal((shape[0], 6)) @ rng.standard_normal((6, shape[1]))
+    A += 0.1 * rng.standard_normal(shape)
+    s = np.linalg.svd(A, compute_uv=False)
+    start = rng.standard_normal((shape[1], 8))
+    u, found, v = block_svd(aslinearoperator(A), 6, start, lambda s: 0.0)
+    np.testing.assert_allclose(found, s[:6], rtol=1e-9)
+    np.testing.assert_allclose(A @ v, u * found, atol=1e-9 * s[0])
+    np.testing.assert_allclose(A.T @ u, v * found, atol=1e-6 * s[0])
+    np.testing.assert_allclose(u.T @ u, np.eye(6), atol=1e-12)
+    np.testing.assert_allclose(v.T @ v, np.eye(6), atol=1e-12)
+
+
+def test_block_svd_of_nothing_and_of_less_than_was_asked_for(rng):
+    start = rng.standard_normal((9, 5))
+    assert not block_svd(aslinearoperator(np.zeros((7, 9))), 5, start, lambda s: 0.0)[1].any()
+    A = np.outer(rng.standard_normal(7), rng.standard_normal(9))
+    u, s, v = block_svd(aslinearoperator(A), 5, start, lambda s: 0.0)
+    np.testing.assert_allclose((u * s) @ v.T, A, atol=1e-12)
 
 
 # Batch solvers -----------------------------------------------------------------------------------

@@ -11,11 +11,15 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
+from .._state import check_state
+from .._threads import one_blas_thread
 from .._typing import Array, State
 from ..algorithms.learner import Learner
 from ..atoms import as_atom
-from ..objectives import GradientOracle, Objective
-from ..sets import ConvexSet
+from ..iterates import LowRank
+from ..objectives import GradientOracle, Objective, ObservedEntries
+from ..sets import ConvexSet, TraceNormBall
+from .low_rank_step import full_step, truncated_step
 
 __all__ = ["OnlineProjectedGradient", "StochasticProjectedGradient"]
 
@@ -105,15 +109,25 @@ class _ProjectedGradient(Learner):
 class OnlineProjectedGradient(_ProjectedGradient):
     """theta <- P(theta - eta grad F_t(theta)): the aggregated gradient, projected.
 
+    On :class:`~onlinefw.objectives.ObservedEntries` every step takes the singular values of the
+    m1 x m2 matrix theta - eta grad F_t(theta): all of them, of the dense matrix, or the leading
+    ``max_rank`` of an operator that is never dense. theta is then put there as factors, of which
+    the objective holds up to its own ``max_atoms``.
+
     Parameters
     ----------
     objective, constraint
         As for :class:`onlinefw.OnlineFrankWolfe`; the set must have a projection.
     step : float or callable, optional
         eta, or a function of the step counter; default 1 / L, with L looked at again each time
-        the number of rounds has doubled.
+        the number of rounds has doubled (in every step on ``ObservedEntries``, where it falls as
+        long as new entries are seen).
     inner_steps : int
         Steps per batch.
+    max_rank : int, optional
+        For ``ObservedEntries``: how many singular values a step looks at. The others are taken
+        for 0 before the rest is projected, so unless the exact projection has no larger rank the
+        step is inexact: theta stays in the set, but need not come near the optimum.
 
     Examples
     --------
@@ -124,7 +138,46 @@ class OnlineProjectedGradient(_ProjectedGradient):
     ...     _ = learner.observe(np.eye(2), np.array([0.25, -0.5]))
     >>> learner.theta.round(6)
     array([ 0.25, -0.5 ])
+
+    >>> objective = ofw.objectives.ObservedEntries((3, 4), dtype=float)
+    >>> ball = ofw.sets.TraceNormBall(2.0)
+    >>> learner = ofw.baselines.OnlineProjectedGradient(objective, ball, max_rank=1)
+    >>> _ = learner.observe([[0, 1], [2, 3]], [3.0, -1.0])
+    >>> learner.theta.dense().round(6) + 0.0
+    array([[0., 2., 0., 0.],
+           [0., 0., 0., 0.],
+           [0., 0., 0., 0.]])
     """
+
+    def __init__(
+        self,
+        objective: Objective,
+        constraint: ConvexSet,
+        step: float | Callable[[int], float] | None = None,
+        inner_steps: int = 1,
+        *,
+        max_rank: int | None = None,
+    ) -> None:
+        self.max_rank = max_rank
+        super().__init__(objective, constraint, step, inner_steps)
+
+    def _check_parts(self) -> None:
+        super()._check_parts()
+        if self.max_rank is None:
+            return
+        if not isinstance(self.constraint, TraceNormBall):
+            raise ValueError(
+                f"max_rank is for a TraceNormBall, and {self.constraint} is none: leave it out"
+            )
+        if not isinstance(self.objective, ObservedEntries):
+            raise ValueError(
+                "max_rank needs a theta that is kept as low-rank factors, as by ObservedEntries, "
+                f"and {self.objective} keeps a dense one: leave it out"
+            )
+        if int(self.max_rank) != self.max_rank or self.max_rank < 1:
+            raise ValueError(
+                f"max_rank must be a whole number of at least 1 or None, got {self.max_rank!r}"
+            )
 
     def _direction(self) -> Array:
         gradient = self.objective.gradient()
@@ -134,6 +187,47 @@ class OnlineProjectedGradient(_ProjectedGradient):
 
     def _smoothness(self) -> float:
         return self.objective.smoothness()
+
+    def _step_size(self) -> float:
+        if self.step is None and isinstance(self.objective, ObservedEntries):
+            return 1.0 / self.objective.smoothness()
+        return super()._step_size()
+
+    def _update(self) -> tuple[float, float, float, str]:
+        if not isinstance(self.objective, ObservedEntries):
+            return super()._update()
+        with one_blas_thread():
+            return self._update_entries(self.objective)
+
+    def _update_entries(self, objective: ObservedEntries) -> tuple[float, float, float, str]:
+        theta, ball = objective.iterate, self.constraint
+        assert isinstance(theta, LowRank) and isinstance(ball, TraceNormBall)
+        gradient = objective.gradient()
+        direction = gradient.toarray() if self.max_rank is None else gradient
+        atom = ball.lmo(direction)
+        gap = objective.gap(direction, atom)
+        self.n_steps += 1
+        eta = self._step_size()
+        if self.max_rank is None:
+            point = full_step(theta, direction, eta, ball.radius)
+        else:
+            point = truncated_step(
+                theta, gradient, eta, ball.radius, self.max_rank, near=atom.v, seed=self.n_steps
+            )
+        objective.place(point, start=atom.v)
+        return gap, gap, eta, "pg"
+
+    def state_dict(self) -> State:
+        """Return everything needed to go on: plain arrays and JSON-able values."""
+        return {**super().state_dict(), "max_rank": self.max_rank}
+
+    @classmethod
+    def from_state(cls, state: State, **parts: Any) -> Self:
+        """Make the learner that ``state_dict`` described; see :class:`~.Learner`."""
+        check_state(state, "max_rank")
+        learner = super().from_state(state, **parts)
+        learner.max_rank = state["max_rank"]
+        return learner
 
 
 class StochasticProjectedGradient(_ProjectedGradient):
@@ -168,6 +262,12 @@ class StochasticProjectedGradient(_ProjectedGradient):
             raise ValueError(
                 "StochasticProjectedGradient needs batches, and a GradientOracle has none; use "
                 "OnlineProjectedGradient with step=, whose gradient is what the oracle returns"
+            )
+        if isinstance(self.objective, ObservedEntries):
+            raise ValueError(
+                "StochasticProjectedGradient follows the last batch, and ObservedEntries sorts "
+                "every batch into the past: use OnlineProjectedGradient, or LinearObjective with "
+                "shape= and sparse rows"
             )
         super()._check_parts()
 
