@@ -50,11 +50,13 @@ def predict_entries(objective: ObservedEntries) -> None:
 
 def heaviest_entry(objective: ObservedEntries) -> float:
     """Bound the largest total weight of one entry, which may stand in both stores and the tail."""
-    blocks = objective._blocks()
-    total = sum(
-        float(kernels.heaviest(blocks, store.indptr, store.col, store.c))
-        for store in (objective._bulk, objective._recent)
-    )
+    total = 0.0
+    for store in (objective._bulk, objective._recent):
+        if objective._combine:  # an entry stands there once
+            total += float(store.c.max(initial=0.0))
+        else:
+            blocks = objective._blocks()
+            total += float(kernels.heaviest(blocks, store.indptr, store.col, store.c))
     tail = objective._tail
     keys = tail.row.astype(np.int64) * objective._matrix_shape[1] + tail.col
     repeats = np.unique(keys, return_inverse=True)[1]
