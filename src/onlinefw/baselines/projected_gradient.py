@@ -214,7 +214,7 @@ class OnlineProjectedGradient(_ProjectedGradient):
             point = truncated_step(
                 theta, gradient, eta, ball.radius, self.max_rank, near=atom.v, seed=self.n_steps
             )
-        objective.place(point, start=atom.v)
+        objective.place(point)
         return gap, gap, eta, "pg"
 
     def state_dict(self) -> State:
