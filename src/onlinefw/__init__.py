@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         atoms,
         baselines,
         datasets,
+        estimators,
         iterates,
         losses,
         objectives,
@@ -35,8 +36,10 @@ if TYPE_CHECKING:
         theory,
     )
     from .algorithms import OnlineAwayFrankWolfe, OnlineFrankWolfe, RidgeSweeps, Round
+    from .estimators import FrankWolfeMatrixCompletion
 
 __all__ = [
+    "FrankWolfeMatrixCompletion",
     "OnlineAwayFrankWolfe",
     "OnlineFrankWolfe",
     "RidgeSweeps",
@@ -46,6 +49,7 @@ __all__ = [
     "atoms",
     "baselines",
     "datasets",
+    "estimators",
     "iterates",
     "losses",
     "objectives",
@@ -56,6 +60,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "FrankWolfeMatrixCompletion": "estimators",
     "OnlineAwayFrankWolfe": "algorithms",
     "OnlineFrankWolfe": "algorithms",
     "RidgeSweeps": "algorithms",

@@ -1,6 +1,7 @@
 """Objectives: what is kept of the past, how its predictions move, and the gradient of the mean."""
 
 from .base import Objective
+from .biases import RunningBiases
 from .entries import ObservedEntries
 from .least_squares import RunningLeastSquares
 from .linear import LinearObjective
@@ -11,5 +12,6 @@ __all__ = [
     "LinearObjective",
     "Objective",
     "ObservedEntries",
+    "RunningBiases",
     "RunningLeastSquares",
 ]

@@ -28,6 +28,7 @@ from ..losses import (
 )
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
 from .base import Line, Objective
+from .biases import RunningBiases
 from .entries_gradient import EntriesGradient
 from .entries_line import entries_line, mean_loss
 from .entries_place import as_factors, heaviest_entry, predict_entries
@@ -80,6 +81,10 @@ class ObservedEntries(Objective):
         float32 (about 20 bytes per entry) or float64.
     growing : bool
         Accept indices beyond the shape: new rows and columns are zero until they are learned.
+    offsets : RunningBiases, optional
+        What is predicted besides theta: running row and column means, learned from the same
+        stream. Gaps and certificates hold F_t to be a function of theta alone, with the offsets
+        that it has now.
     max_atoms : int, optional
         How many rank-one terms theta holds before it is recompressed to half of them; by default
         what fits into 128 MB. Recompression loses nothing while twice the smaller side fits.
@@ -111,6 +116,7 @@ class ObservedEntries(Objective):
         *,
         dtype: DTypeLike = np.float32,
         growing: bool = False,
+        offsets: RunningBiases | None = None,
         max_atoms: int | None = None,
         lmo_steps: int = 5,
         lmo_tol: float = 0.1,
@@ -123,6 +129,12 @@ class ObservedEntries(Objective):
             raise ValueError(f"dtype must be float32 or float64, got {dtype}")
         self.loss, self.growing, self.max_atoms = loss, bool(growing), max_atoms
         self.lmo_steps, self.lmo_tol = int(lmo_steps), float(lmo_tol)
+        if offsets is not None and not isinstance(loss, (Square, Gaussian, Correntropy)):
+            raise ValueError(
+                f"means make sense as offsets of a regression loss, not of {loss}; use Square() or "
+                "Correntropy(sigma), or leave offsets out"
+            )
+        self.offsets = offsets
         self.total_weight, self.reads, self.certificate_reads = 0.0, 0, 0
         kind, parameter, self._combine = _KINDS.get(type(loss), (-1, None, False))
         self._kind = kind
@@ -197,7 +209,7 @@ class ObservedEntries(Objective):
             return self._add(rows, cols, y, w)
 
     def _add(self, rows: Array, cols: Array, y: Array, w: Array) -> float:
-        self._grow_to(int(rows.max()) + 1, int(cols.max()) + 1)
+        self.grow(int(rows.max()) + 1, int(cols.max()) + 1)
         z = self._low_rank.entries(rows, cols)
         self._tail.append(rows, self._rank[cols], z, w, w * y if self._combine else y)
         self._yy += float(w @ y**2)
@@ -207,9 +219,20 @@ class ObservedEntries(Objective):
         if self._pending is None:
             self._merge_if_due()
         at = z.astype(float) + self._row_offset[rows] + self._col_offset[cols]
+        if self.offsets is not None:
+            self.offsets.update(rows, cols, y, w)
+            self.offsets.refresh_if_due(self)
+            self.set_offsets(*self.offsets.offsets(self._matrix_shape))
         return float(w @ self.loss.value(at, y) / w.sum())
 
-    def _grow_to(self, m1: int, m2: int) -> None:
+    def predict(self, rows: Array, cols: Array) -> Array:
+        """Return theta plus offsets at entries of the matrix."""
+        return self._low_rank.entries(rows, cols) + (
+            self._row_offset[rows] + self._col_offset[cols]
+        )
+
+    def grow(self, m1: int, m2: int) -> None:
+        """Make room for m1 rows and m2 columns, if there are fewer."""
         old1, old2 = self._matrix_shape
         if m1 <= old1 and m2 <= old2:
             return
@@ -613,7 +636,8 @@ class ObservedEntries(Objective):
             "pending": None if pending is None else [pending[0], pending[1], pending[2]],
             "due": self._due,
             "block": None if self._block is None else self._block.copy(),
-            "offsets": [self._row_offset.copy(), self._col_offset.copy()],
+            "offset": [self._row_offset.copy(), self._col_offset.copy()],
+            "offsets": None if self.offsets is None else self.offsets.state_dict(),
             "yy": self._yy,
             "total_weight": self.total_weight,
             "reads": [self.reads, self.certificate_reads],
@@ -639,7 +663,9 @@ class ObservedEntries(Objective):
             objective._pending = (float(keep), np.array(u), np.array(right))
         objective._due = bool(state["due"])
         objective._block = None if state["block"] is None else np.array(state["block"])
-        objective._row_offset, objective._col_offset = (np.array(x) for x in state["offsets"])
+        objective._row_offset, objective._col_offset = (np.array(x) for x in state["offset"])
+        if state["offsets"] is not None:
+            objective.offsets = RunningBiases.from_state(state["offsets"])
         objective._yy, objective.total_weight = float(state["yy"]), float(state["total_weight"])
         objective.reads, objective.certificate_reads = (int(n) for n in state["reads"])
         return objective

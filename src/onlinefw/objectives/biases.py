@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from .._typing import Array
-from ..objectives import ObservedEntries
+from .._typing import Array, State
+
+if TYPE_CHECKING:
+    from .entries import ObservedEntries
 
 __all__ = ["RunningBiases"]
 
@@ -30,7 +34,7 @@ class RunningBiases:
     Examples
     --------
     >>> import numpy as np
-    >>> from onlinefw.estimators.biases import RunningBiases
+    >>> from onlinefw.objectives import RunningBiases
     >>> biases = RunningBiases(shrinkage=0.0)
     >>> biases.update(np.array([0, 0]), np.array([0, 1]), np.array([1.0, 3.0]), np.ones(2))
     >>> biases.mean, biases.columns
@@ -64,6 +68,7 @@ class RunningBiases:
         if self.weight < self._due:
             return
         self._due = REFRESH_GROWTH * self.weight
+        self._grow(*(objective.shape or ()))
         for _ in range(REFRESH_SWEEPS):
             self._row_sums[2], self._col_sums[2] = objective.weighted_sums(self.rows, self.columns)
             self._solve()
@@ -82,15 +87,35 @@ class RunningBiases:
         self._col_sums = _grown(self._col_sums, m2)
         self.rows, self.columns = _grown(self.rows, m1), _grown(self.columns, m2)
 
-    def predict(self, rows: Array, cols: Array) -> Array:
-        """Return mean + row bias + column bias; rows and columns never seen have none."""
-        return self.mean + _take(self.rows, rows) + _take(self.columns, cols)
+    def offsets(self, shape: tuple[int, int]) -> tuple[Array, Array]:
+        """Return what to add in every row (with the mean) and in every column."""
+        self._grow(*shape)
+        return self.rows + self.mean, self.columns
 
-    def apply(self, objective: ObservedEntries) -> None:
-        """Make the objective predict theta plus these biases."""
-        m1, m2 = objective.shape or (0, 0)
-        self._grow(m1, m2)
-        objective.set_offsets(self.rows + self.mean, self.columns)
+    def state_dict(self) -> State:
+        """Return everything as plain arrays and numbers."""
+        return {
+            "shrinkage": self.shrinkage,
+            "weight": self.weight,
+            "total": self.total,
+            "due": self._due,
+            "row_sums": self._row_sums.copy(),
+            "col_sums": self._col_sums.copy(),
+            "rows": self.rows.copy(),
+            "columns": self.columns.copy(),
+        }
+
+    @classmethod
+    def from_state(cls, state: State) -> RunningBiases:
+        """Make the biases that ``state_dict`` described."""
+        biases = cls(state["shrinkage"])
+        biases.weight, biases.total = float(state["weight"]), float(state["total"])
+        biases._due = float(state["due"])
+        biases._row_sums, biases._col_sums = (
+            np.array(state[name]) for name in ("row_sums", "col_sums")
+        )
+        biases.rows, biases.columns = np.array(state["rows"]), np.array(state["columns"])
+        return biases
 
 
 def _add(sums: Array, at: Array, *values: Array) -> None:
@@ -101,8 +126,3 @@ def _add(sums: Array, at: Array, *values: Array) -> None:
 def _grown(array: Array, size: int) -> Array:
     missing = size - array.shape[-1]
     return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, missing)]) if missing > 0 else array
-
-
-def _take(values: Array, at: Array) -> Array:
-    known = at < values.size
-    return np.where(known, np.append(values, 0.0)[np.where(known, at, -1)], 0.0)

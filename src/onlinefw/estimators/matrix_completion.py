@@ -1,0 +1,487 @@
+"""Online matrix completion as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import dataclasses
+from math import ceil, sqrt
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from .._typing import Array
+from .._validation import check_indices, check_targets, check_weights
+from ..algorithms import OnlineFrankWolfe, RidgeSweeps, Round
+from ..losses import Bernoulli, Exponential, Gaussian, Logistic, Loss, Poisson, Sigmoid, Square
+from ..objectives import ObservedEntries, RunningBiases
+from ..sets import TraceNormBall, WeightedTraceNormBall
+from ..steps import Harmonic, LineSearch
+from .history import History
+from .progress import progress
+from .race import Race
+
+__all__ = ["FrankWolfeMatrixCompletion"]
+
+LOSSES: dict[str, type[Loss]] = {
+    "square": Square,
+    "logistic": Logistic,
+    "sigmoid": Sigmoid,
+    "gaussian": Gaussian,
+    "bernoulli": Bernoulli,
+    "poisson": Poisson,
+    "exponential": Exponential,
+}
+#: ``batch_size="auto"``: so many rounds in one pass.
+ROUNDS_PER_PASS = 1000
+#: ``radius="auto"``: these times sqrt(rows * columns) * standard deviation race each other ...
+RADII = (0.25, 0.5, 1.0, 2.0, 4.0)
+#: ... over this part of a fit, and over this many rounds of ``partial_fit``.
+RACE_SHARE, RACE_ROUNDS = 0.2, 100
+#: A race keeps a store per candidate, so it ends after this many observations.
+RACE_SIZE = 1_000_000
+#: Weights of rows and columns follow the data when these have grown by this factor.
+REWEIGH_GROWTH = 1.1
+
+
+class FrankWolfeMatrixCompletion(BaseEstimator):
+    """A low-rank matrix from a stream of its entries, by online Frank-Wolfe on a trace-norm ball.
+
+    Each batch costs one round: the model is right *now*, rows and columns may appear at any time,
+    and ``gap_`` says how far from optimal it is.
+
+    Parameters
+    ----------
+    radius : float or "auto"
+        Of the trace-norm ball. "auto" lets five radii race on the first part of the stream and
+        keeps the one that predicts new batches best (give ``shape`` if you stream with
+        ``partial_fit``, since the radii are multiples of sqrt(rows * columns)).
+    shape : (int, int), optional
+        Rows and columns at the start; more are added as they are seen.
+    loss : str or Loss
+        "square", "logistic", "sigmoid", "gaussian", "bernoulli", "poisson", "exponential", or an
+        object of :mod:`onlinefw.losses`.
+    offsets : None or "biases"
+        Predict mean + row bias + column bias + low rank, with running shrunken means
+        (:class:`~onlinefw.objectives.RunningBiases`; pass one for another shrinkage).
+    weighting : None or "smoothed"
+        Weigh the trace norm by the square roots of half empirical, half uniform frequencies of
+        rows and columns. They follow the data; theta is scaled back into the ball if a change of
+        weights leaves it outside.
+    clip : bool
+        Clip predictions to the range of the values seen.
+    step : None, "line-search" or step rule
+        None is the paper's 2 / (t + 1); see :class:`~onlinefw.OnlineFrankWolfe`.
+    batch_size : int or "auto"
+        Observations a round in ``fit``; "auto" makes 1000 rounds of a pass.
+    epochs : int
+        Passes of ``fit``. From the second on nothing is stored again: rounds go on with what is
+        held.
+    inner_steps : int
+        Frank-Wolfe steps per round.
+    corrective : None, "ridge" or RidgeSweeps
+        Re-optimise the factors when the data have doubled, and at the end of ``fit``.
+    max_atoms : int, optional
+        How many rank-one terms theta holds before it is recompressed.
+    certify_every : int, optional
+        Fill ``history_["gap_upper"]`` every so many rounds.
+    dtype : "float32" or "float64"
+        Of the store: about 20 or 36 bytes per distinct entry.
+    shuffle : bool
+        Let ``fit`` take the observations in random order.
+    random_state : int or Generator, optional
+        Of the shuffling.
+    history_size : int
+        Rounds kept in ``history_``, thinned evenly in log t.
+    verbose : int
+        1 shows a progress bar in terminals and notebooks (with ``rich`` installed).
+
+    Attributes
+    ----------
+    gap_ : float
+        An upper bound on how far the objective is above its minimum over the ball, with offsets
+        and weights as they are now (with probability 1 - 1e-6). Computed when asked for.
+    factors_ : (U, s, V)
+        Singular value decomposition of the low-rank part.
+    rank_ : int
+        Its rank.
+    radius_ : float
+        The radius in use.
+    n_rounds_ : int
+        Rounds played.
+    history_ : dict of arrays
+        t, loss (paid before learning), gap, gap_upper, step_size, kind, reads, seconds.
+    objective_ : ObservedEntries
+        What is kept of the past.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinefw as ofw
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.standard_normal((50, 2)) @ rng.standard_normal((2, 40))
+    >>> X = np.column_stack((rng.integers(50, size=5000), rng.integers(40, size=5000)))
+    >>> model = ofw.FrankWolfeMatrixCompletion(radius=120.0).fit(X, truth[X[:, 0], X[:, 1]])
+    >>> error = model.predict([[3, 5], [7, 1]]) - truth[[3, 7], [5, 1]]
+    >>> bool(np.abs(error).max() < 0.5)
+    True
+    >>> items, scores = model.recommend(3, n=2, exclude_seen=False)
+    """
+
+    def __init__(
+        self,
+        radius: float | str = "auto",
+        *,
+        shape: tuple[int, int] | None = None,
+        loss: str | Loss = "square",
+        offsets: str | RunningBiases | None = None,
+        weighting: str | None = None,
+        clip: bool = False,
+        step: Any = None,
+        batch_size: int | str = "auto",
+        epochs: int = 1,
+        inner_steps: int = 1,
+        corrective: str | RidgeSweeps | None = None,
+        max_atoms: int | None = None,
+        certify_every: int | None = None,
+        dtype: str = "float32",
+        shuffle: bool = False,
+        random_state: Any = None,
+        history_size: int = 10_000,
+        verbose: int = 0,
+    ) -> None:
+        self.radius = radius
+        self.shape = shape
+        self.loss = loss
+        self.offsets = offsets
+        self.weighting = weighting
+        self.clip = clip
+        self.step = step
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.inner_steps = inner_steps
+        self.corrective = corrective
+        self.max_atoms = max_atoms
+        self.certify_every = certify_every
+        self.dtype = dtype
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.history_size = history_size
+        self.verbose = verbose
+
+    # Learning -------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything and stream the observations in batches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, 2)
+            Row and column of each observation, whole numbers from 0.
+        y : array-like of shape (n,)
+            The observed values.
+        sample_weight : array-like, optional
+            How much each counts.
+        """
+        X, y, w = self._checked(X, y, sample_weight)
+        size = self._batch_length(len(y))
+        rounds = ceil(len(y) / size)
+        order = np.arange(len(y))
+        if self.shuffle:
+            order = np.random.default_rng(self.random_state).permutation(len(y))
+        race = max(10, min(ceil(RACE_SHARE * rounds), ceil(RACE_SIZE / size)))
+        self._start(X, y, min(race, rounds))
+        with progress(self.verbose, rounds * self.epochs) as advance:
+            for k in range(rounds):
+                part = order[k * size : (k + 1) * size]
+                self._learn(X[part], y[part], None if w is None else w[part])
+                advance()
+            self._end_race()
+            for _ in range(rounds * (self.epochs - 1)):
+                self._record(self._learner.refine())
+                advance()
+        if self._learner.corrective is not None:
+            self._learner.correct()
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Play one round with these observations; parameters as for :meth:`fit`."""
+        X, y, w = self._checked(X, y, sample_weight)
+        if not hasattr(self, "_learner"):
+            self._start(X, y, RACE_ROUNDS)
+        self._learn(X, y, w)
+        if self._race is not None and self._race.over:
+            self._end_race()
+        return self
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array | None]:
+        """Refuse bad observations before anything changes."""
+        rows, cols = check_indices(X, (0, 0), growing=True)
+        y = check_targets(y, rows.size, self._loss())
+        w = None if sample_weight is None else check_weights(sample_weight, rows.size)
+        return np.column_stack((rows, cols)), y, w
+
+    def _loss(self) -> Loss:
+        if isinstance(self.loss, str) and self.loss in LOSSES:
+            return LOSSES[self.loss]()
+        if not isinstance(self.loss, Loss):
+            raise ValueError(
+                f"loss must be one of {', '.join(LOSSES)} or a Loss, got {self.loss!r}"
+            )
+        return self.loss
+
+    def _batch_length(self, n: int) -> int:
+        if self.batch_size == "auto":
+            return ceil(n / ROUNDS_PER_PASS)
+        return _whole("batch_size", self.batch_size)
+
+    def _start(self, X: Array, y: Array, race_rounds: int) -> None:
+        """Make the learners; parameters are checked here, as scikit-learn wants it."""
+        _whole("epochs", self.epochs)
+        history_size = _whole("history_size", self.history_size)
+        _choice("weighting", self.weighting, (None, "smoothed"))
+        seen = tuple(int(n) + 1 for n in X.max(axis=0))
+        shape = seen if self.shape is None else tuple(np.maximum(seen, self.shape).tolist())
+        if self.radius == "auto":
+            scale = sqrt(shape[0] * shape[1]) * (float(np.std(y)) or 1.0)
+            radii = [factor * scale for factor in RADII]
+        elif isinstance(self.radius, Real):
+            radii = [float(self.radius)]
+        else:
+            raise ValueError(f'radius must be a positive number or "auto", got {self.radius!r}')
+        learners = [self._new_learner(shape, radius) for radius in radii]
+        self._race = Race(learners, race_rounds) if len(learners) > 1 else None
+        self._learner = learners[0]
+        self._history = History(history_size)
+        self._low, self._high = np.inf, -np.inf
+        self._reweigh_at = 0.0
+        self.n_features_in_ = 2
+
+    def _new_learner(self, shape: tuple[int, ...], radius: float) -> OnlineFrankWolfe:
+        objective = ObservedEntries(
+            shape,
+            self._loss(),
+            dtype=self.dtype,
+            growing=True,
+            offsets=self._new_biases(),
+            max_atoms=self.max_atoms,
+        )
+        return OnlineFrankWolfe(
+            objective,
+            TraceNormBall(radius),
+            step=self._step_rule(),
+            inner_steps=self.inner_steps,
+            certify_every=self.certify_every,
+            corrective=self._new_corrective(),
+        )
+
+    def _new_biases(self) -> RunningBiases | None:
+        if isinstance(self.offsets, RunningBiases):
+            return RunningBiases(self.offsets.shrinkage)
+        _choice("offsets", self.offsets, (None, "biases"))
+        return None if self.offsets is None else RunningBiases()
+
+    def _step_rule(self) -> Any:
+        if self.step is None:
+            return Harmonic(2)
+        return LineSearch() if self.step == "line-search" else self.step
+
+    def _new_corrective(self) -> RidgeSweeps | None:
+        if isinstance(self.corrective, RidgeSweeps):
+            return dataclasses.replace(self.corrective, _due=0.0, _found=None)
+        _choice("corrective", self.corrective, (None, "ridge"))
+        return None if self.corrective is None else RidgeSweeps()
+
+    def _learn(self, X: Array, y: Array, w: Array | None) -> None:
+        self._history.start()
+        if self.weighting is not None:
+            self._make_room(X)
+        player = self._learner if self._race is None else self._race
+        round_ = player.observe(X, y, w)
+        if self._race is not None:
+            self._learner = self._race.leader
+        self._low, self._high = min(self._low, float(y.min())), max(self._high, float(y.max()))
+        self._reweigh_if_due()
+        self._record(round_)
+
+    @property
+    def _learners(self) -> list[OnlineFrankWolfe]:
+        return [self._learner] if self._race is None else self._race.learners
+
+    def _make_room(self, X: Array) -> None:
+        """Add new rows and columns, with the weight of what has never been seen."""
+        m1, m2 = (int(n) + 1 for n in X.max(axis=0))
+        for learner in self._learners:
+            objective, ball = learner.objective, learner.constraint
+            assert isinstance(objective, ObservedEntries)
+            objective.grow(m1, m2)
+            if isinstance(ball, WeightedTraceNormBall):
+                sizes = zip((ball.rows, ball.columns), objective.shape or (), strict=True)
+                grown = [np.append(w, np.full(n - w.size, sqrt(0.5))) for w, n in sizes]
+                _constrain(learner, WeightedTraceNormBall(ball.radius, *grown))
+
+    def _record(self, round_: Round) -> None:
+        self._history.append(round_)
+
+    def _end_race(self) -> None:
+        if self._race is not None:
+            self._learner, self._race = self._race.leader, None
+
+    def _reweigh_if_due(self) -> None:
+        """Let the weights of the trace norm follow the data, now and then."""
+        total = self._learner.objective.n_observations
+        if self.weighting is None or total < self._reweigh_at:
+            return
+        self._reweigh_at = REWEIGH_GROWTH * total
+        for learner in self._learners:
+            _reweigh(learner)
+
+    # Asking ---------------------------------------------------------------------------------------
+
+    def predict(self, X: Any, *, unknown: str = "raise") -> Array:
+        """Return the expected value of entries.
+
+        For the square loss that is the model itself; for exponential families their mean; for
+        labels (logistic, sigmoid) -1 or +1.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, 2)
+            Rows and columns.
+        unknown : "raise" or "fallback"
+            What to do with rows or columns that were never seen: refuse, or predict what the
+            offsets know about them (0 without offsets).
+        """
+        z = self.decision_function(X, unknown=unknown)
+        loss = self._learner.objective.loss  # type: ignore[attr-defined]
+        if isinstance(loss, (Logistic, Sigmoid)):
+            return np.where(z >= 0.0, 1.0, -1.0).astype(z.dtype)
+        if isinstance(loss, (Bernoulli, Poisson, Exponential)):
+            return loss.derivative(z, 0.0)  # the mean of G(z) - y z is G'(z)
+        return np.clip(z, self._low, self._high) if self.clip else z
+
+    def decision_function(self, X: Any, *, unknown: str = "raise") -> Array:
+        """Return the model's entries, low-rank part plus offsets; parameters as for predict."""
+        check_is_fitted(self, "_learner")
+        _choice("unknown", unknown, ("raise", "fallback"))
+        rows, cols = check_indices(X, (0, 0), growing=True)
+        objective = self.objective_
+        m1, m2 = objective.shape or (0, 0)
+        known = (rows < m1) & (cols < m2)
+        if unknown == "raise" and not known.all():
+            k = int(np.argmin(known))
+            raise ValueError(
+                f"X has the entry ({rows[k]}, {cols[k]}), but the model has seen {m1} rows and "
+                f'{m2} columns; pass unknown="fallback" to predict what is known without it'
+            )
+        return objective.predict(rows, cols)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the coefficient of determination R^2 of the predictions (1 is best)."""
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(y, self.predict(X, unknown="fallback")))
+
+    def recommend(self, row: int, n: int = 10, *, exclude_seen: bool = True) -> tuple[Array, Array]:
+        """Return the n columns with the largest predictions in a row, and these.
+
+        Parameters
+        ----------
+        row : int
+            The row.
+        n : int
+            How many columns, at most.
+        exclude_seen : bool
+            Leave out columns in which the row has been observed.
+        """
+        check_is_fitted(self, "_learner")
+        objective = self.objective_
+        m1, m2 = objective.shape or (0, 0)
+        if not isinstance(row, Integral) or not 0 <= row < m1:
+            raise ValueError(f"row must be one of the {m1} rows seen, 0 to {m1 - 1}, got {row!r}")
+        n = _whole("n", n)
+        scores = objective.predict(np.full(m2, int(row)), np.arange(m2)).astype(float)
+        if exclude_seen:
+            scores[objective.columns_of(int(row))] = -np.inf
+        best = np.argsort(-scores, kind="stable")[:n]
+        best = best[scores[best] > -np.inf]
+        return best, self.predict(np.column_stack((np.full(best.size, int(row)), best)))
+
+    @property
+    def objective_(self) -> ObservedEntries:
+        """What is kept of the past."""
+        check_is_fitted(self, "_learner")
+        objective = self._learner.objective
+        assert isinstance(objective, ObservedEntries)
+        return objective
+
+    @property
+    def gap_(self) -> float:
+        """The certificate of the current model."""
+        check_is_fitted(self, "_learner")
+        return self._learner.certificate()
+
+    @property
+    def factors_(self) -> tuple[Array, Array, Array]:
+        """(U, s, V) with low-rank part = U diag(s) V'."""
+        u, s, v = self.objective_._low_rank.svd()
+        k = int(np.count_nonzero(s > s[0] * 10 * np.finfo(self.objective_.dtype).eps))
+        return u[:, :k], s[:k], v[:, :k]
+
+    @property
+    def rank_(self) -> int:
+        """The rank of the low-rank part."""
+        return self.factors_[1].size
+
+    @property
+    def radius_(self) -> float:
+        """The radius in use."""
+        check_is_fitted(self, "_learner")
+        return float(self._learner.constraint.radius)  # type: ignore[attr-defined]
+
+    @property
+    def n_rounds_(self) -> int:
+        """Rounds played."""
+        check_is_fitted(self, "_learner")
+        return self._learner.t
+
+    @property
+    def history_(self) -> dict[str, Array]:
+        """What happened, as columns ready for pandas."""
+        check_is_fitted(self, "_learner")
+        return self._history.as_dict()
+
+
+def _reweigh(learner: OnlineFrankWolfe) -> None:
+    """Set the ball's weights to sqrt(half empirical + half uniform frequency, relative to it)."""
+    objective, radius = learner.objective, learner.constraint.radius  # type: ignore[attr-defined]
+    assert isinstance(objective, ObservedEntries)
+    m1, m2 = objective.shape or (0, 0)
+    rows, columns = objective.weighted_sums(np.ones(m1), np.ones(m2))
+    ball = WeightedTraceNormBall(
+        radius,
+        np.sqrt(0.5 * m1 * rows / rows.sum() + 0.5),
+        np.sqrt(0.5 * m2 * columns / columns.sum() + 0.5),
+    )
+    norm = ball.norm(objective._low_rank)
+    if norm > radius:
+        objective.shrink(radius / norm)
+    _constrain(learner, ball)
+
+
+def _constrain(learner: OnlineFrankWolfe, ball: WeightedTraceNormBall) -> None:
+    assert isinstance(learner.objective, ObservedEntries)
+    learner.objective.constrain(ball)
+    learner.constraint = ball
+
+
+def _whole(name: str, value: Any) -> int:
+    if not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+    return int(value)
+
+
+def _choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    if not any(value is option or value == option for option in allowed):
+        options = ", ".join(repr(option) for option in allowed)
+        raise ValueError(f"{name} must be one of {options}, got {value!r}")

@@ -1,0 +1,52 @@
+"""Choosing the radius of a set while learning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..algorithms import OnlineFrankWolfe, Round
+
+__all__ = ["Race"]
+
+
+class Race:
+    """Learners with different radii on the same stream, until one is clearly worth keeping.
+
+    Each is scored by what it pays for every batch before it learns from it (progressive
+    validation), over the second half of the race. No observation is replayed: the winner has
+    learned from all of them.
+
+    Parameters
+    ----------
+    learners : list of OnlineFrankWolfe
+        The candidates.
+    rounds : int
+        How long the race lasts.
+    """
+
+    def __init__(self, learners: list[OnlineFrankWolfe], rounds: int) -> None:
+        self.learners, self.rounds = learners, rounds
+        self._paid = [0.0] * len(learners)
+        self._t = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether the race has had all its rounds."""
+        return self._t >= self.rounds
+
+    @property
+    def leader(self) -> OnlineFrankWolfe:
+        """The learner that has paid least."""
+        return self.learners[min(range(len(self._paid)), key=self._paid.__getitem__)]
+
+    def observe(self, X: Any, y: Any, sample_weight: Any) -> Round:
+        """Let all learn from a batch; return the leader's round."""
+        leader = self.leader
+        self._t += 1
+        for k, learner in enumerate(self.learners):
+            round_ = learner.observe(X, y, sample_weight)
+            if 2 * self._t > self.rounds:
+                self._paid[k] += round_.loss
+            if learner is leader:
+                reported = round_
+        return reported
