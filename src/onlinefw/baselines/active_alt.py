@@ -24,10 +24,13 @@ from ..sets import TraceNormBall
 
 __all__ = ["active_alt"]
 
-#: The penalty changes when the distance to its own solution is this share of the missing radius.
-SETTLED = 0.1
+HISTORY = ("objective", "gap", "penalty", "trace_norm", "rank")
+#: The penalty changes when the distance to some solution is this share of the missing radius.
+SETTLED = 0.3
 #: One change of the penalty is at most by this factor.
-LONGEST = 2.0
+LONGEST = 4.0
+#: The least penalty that is tried, as a share of the least one whose solution is zero.
+LEAST = 1e-10
 
 
 def active_alt(
@@ -102,13 +105,13 @@ def active_alt(
             raise ValueError(f"active_alt needs {name} of at least 1, got {number}")
     if extra < 1:
         raise ValueError(f"active_alt needs at least 1 extra column to find new ones, got {extra}")
-    solver = _ActiveAlt(_Entries(objective), (extra, power_steps, sweeps), random_state)
     with one_blas_thread():
+        solver = _ActiveAlt(_Entries(objective), (extra, power_steps, sweeps), random_state)
         if constraint is None:
             assert penalty is not None
-            target: _Penalty | _Radius = _Penalty(solver.entries, float(penalty))
+            target: _Penalty | _Radius = _Penalty(float(penalty))
         else:
-            target = _Radius(solver.entries, constraint.radius)
+            target = _Radius(constraint.radius, solver.state.sigma)
         return solver.run(target, max_iter, tol, callback)
 
 
@@ -144,7 +147,8 @@ class _Factors:
         """Balance left @ right.T, by two QR decompositions and a small SVD."""
         (q_left, r_left), (q_right, r_right) = np.linalg.qr(left), np.linalg.qr(right)
         u, s, vt = np.linalg.svd(r_left @ r_right.T)
-        return cls(q_left @ u, s, q_right @ vt.T)
+        kept = s > 1e-12 * s.max(initial=0.0)
+        return cls(q_left @ u[:, kept], s[kept], q_right @ vt[kept].T)
 
     @property
     def norm(self) -> float:
@@ -209,21 +213,34 @@ class _Entries:
 class _State:
     """A point with what is known there; G = -gradient of the sum, sigma its top singular value."""
 
-    def __init__(self, entries: _Entries, x: _Factors, start: Array | None) -> None:
+    def __init__(self, entries: _Entries, x: _Factors) -> None:
         self.x, self.entries = x, entries
-        residuals = entries.residuals(x)
-        slopes = entries.c * residuals
+        self.residuals = entries.residuals(x)
+        slopes = entries.c * self.residuals
         self.slopes = entries.matrix(slopes)
-        _, self.sigma, self.start = top_singular_pair(self.slopes, start=start, tol=1e-3)
-        self.halved_squares = 0.5 * float(slopes @ residuals)
+        # From a random start: from the last singular vector there would be no way up to another.
+        _, sigma, _ = top_singular_pair(self.slopes, tol=1e-4)
+        self.halved_squares = 0.5 * float(slopes @ self.residuals)
         self.slopes_dot_y = float(slopes @ entries.y)
         # <G, x> = <G, y> - <G, y - x>
         self.slopes_dot_x = self.slopes_dot_y - 2.0 * self.halved_squares
+        # Where x is nearly optimal this bound from below is as good as the Krylov steps' own.
+        self.slope = self.slopes_dot_x / x.norm if x.norm > 0.0 else 0.0
+        self.sigma = max(sigma, self.slope)
 
     @property
     def value(self) -> float:
         """F, the mean loss."""
         return (self.halved_squares + self.entries.constant) / self.entries.total_weight
+
+    def best_scale(self) -> float:
+        """The multiple of x with the least squares."""
+        x = self.entries.y - self.residuals
+        square = float(self.entries.c @ x**2)
+        return max(float(self.entries.s @ x) / square, 0.0) if square > 0.0 else 1.0
+
+    def scaled(self, factor: float) -> _State:
+        return self if factor == 1.0 else _State(self.entries, self.x.scaled(factor))
 
     def ball_gap(self, radius: float) -> float:
         """The Frank-Wolfe gap over a ball that contains x."""
@@ -236,7 +253,7 @@ class _State:
             return primal / self.entries.total_weight
         multiple = self.slopes_dot_y / (2.0 * self.halved_squares)
         if self.sigma > 0.0:
-            multiple = min(multiple, penalty / self.sigma)
+            multiple = float(np.clip(multiple, -penalty / self.sigma, penalty / self.sigma))
         dual = multiple * self.slopes_dot_y - multiple**2 * self.halved_squares
         return max(primal - dual, 0.0) / self.entries.total_weight
 
@@ -244,57 +261,75 @@ class _State:
 class _Penalty:
     """The problem with a given penalty."""
 
-    def __init__(self, entries: _Entries, penalty: float) -> None:
+    def __init__(self, penalty: float) -> None:
         self.penalty = penalty
 
-    def feasible(self, state: _State) -> _State:
+    def point(self, state: _State) -> _State:
         return state
 
-    def gap(self, state: _State) -> float:
-        return state.penalised_gap(self.penalty)
+    def gap(self, point: _State) -> float:
+        return point.penalised_gap(self.penalty)
 
     def adjust(self, state: _State) -> None:
         """Nothing to find."""
 
 
 class _Radius:
-    """The problem with a given radius: finds the penalty whose solution has that trace norm."""
+    """The problem with a given radius: finds the penalty whose solution has that trace norm.
 
-    def __init__(self, entries: _Entries, radius: float) -> None:
-        self.radius, self.entries = radius, entries
-        # From here on the solution is zero.
-        self.ceiling = top_singular_pair(entries.matrix(entries.s), tol=1e-3)[1]
-        self.penalty = 0.5 * self.ceiling
+    The trace norm falls as the penalty grows. Where the iteration has come close to *some*
+    solution, <G, x> / ||x||_* says to which penalty it belongs, more exactly than the penalty that
+    was asked for. Secant steps on its logarithm, kept between the two nearest such points.
+    """
+
+    def __init__(self, radius: float, largest: float) -> None:
+        # From the largest singular value of the data on, the solution is zero.
+        self.radius, self.penalty, self._least = radius, 0.5 * largest, LEAST * largest
         self._last: tuple[float, float] | None = None
+        self._above, self._below = np.log(largest) if largest > 0.0 else np.inf, -np.inf
 
-    def feasible(self, state: _State) -> _State:
-        """Pull a point outside back along the ray."""
-        if state.x.norm <= self.radius:
-            return state
-        x = state.x.scaled(self.radius / state.x.norm)
-        return _State(state.entries, x, state.start)
+    def point(self, state: _State) -> _State:
+        """The best point of the ray within the ball."""
+        return state.scaled(min(state.best_scale(), self.radius / max(state.x.norm, 1e-300)))
 
-    def gap(self, state: _State) -> float:
-        return state.ball_gap(self.radius)
+    def gap(self, point: _State) -> float:
+        return point.ball_gap(self.radius)
 
     def adjust(self, state: _State) -> None:
-        """Change the penalty once its own solution is near enough to judge its trace norm."""
-        missing = self.penalty * abs(self.radius - state.x.norm) / self.entries.total_weight
-        if state.penalised_gap(self.penalty) > SETTLED * missing:
+        """Change the penalty once x is near enough to a solution to judge its trace norm."""
+        norm, own = state.x.norm, state.slope
+        if norm == 0.0:  # can only be if the penalty has come too near the largest
+            self.penalty /= LONGEST
             return
-        here = (np.log(self.penalty), state.x.norm)
-        step = self._secant(here)
-        self._last = here
-        self.penalty = float(min(np.exp(here[0] + step), self.ceiling))
+        missing = own * abs(self.radius - norm) / state.entries.total_weight
+        if own <= 0.0 or state.ball_gap(norm) > SETTLED * missing:
+            return
+        here = (float(np.log(own)), float(np.log(norm)))
+        self._narrow(here)
+        wanted = here[0] + self._secant(here)
+        if not self._below < wanted < self._above:
+            wanted = 0.5 * (here[0] + (self._below if norm < self.radius else self._above))
+        self._last, self.penalty = here, max(float(np.exp(wanted)), self._least)
+
+    def _narrow(self, here: tuple[float, float]) -> None:
+        """Keep the nearest points on either side; forget the older one if they contradict."""
+        if here[1] < np.log(self.radius):
+            self._above = here[0]
+            if self._below >= self._above:
+                self._below = -np.inf
+        else:
+            self._below = here[0]
+            if self._above <= self._below:
+                self._above = np.inf
 
     def _secant(self, here: tuple[float, float]) -> float:
         """The step in log(penalty), at most log(LONGEST), from the last two trace norms."""
-        wanted, longest = self.radius - here[1], np.log(LONGEST)
+        wanted, longest = np.log(self.radius) - here[1], np.log(LONGEST)
         slope = 0.0
         if self._last is not None and self._last[0] != here[0]:
             slope = (here[1] - self._last[1]) / (here[0] - self._last[0])
         if slope >= 0.0:  # not known yet, or lost in rounding: the trace norm falls
-            return -np.sign(wanted) * longest
+            return float(-np.sign(wanted) * longest)
         return float(np.clip(wanted / slope, -longest, longest))
 
 
@@ -309,7 +344,7 @@ class _ActiveAlt:
         m, n = entries.shape
         self.near = np.empty((n, 0))  # right singular vectors that were just below the penalty
         nothing = _Factors(np.empty((m, 0)), np.empty(0), np.empty((n, 0)))
-        self.state = _State(entries, nothing, None)
+        self.state = _State(entries, nothing)
         self.nit = 0
 
     def run(
@@ -319,32 +354,30 @@ class _ActiveAlt:
         tol: float,
         callback: Callable[[OptimizeResult], Any] | None,
     ) -> OptimizeResult:
-        names = ("objective", "gap", "penalty", "trace_norm", "rank")
-        history: dict[str, list[float]] = {name: [] for name in names}
+        history: dict[str, list[float]] = {name: [] for name in HISTORY}
         message = f"the duality gap did not reach tol={tol:g} in max_iter={max_iter} iterations"
-        while self.nit < max_iter:
-            penalty = target.penalty
-            self.state = self.iterate(penalty)
-            self.nit += 1
-            point = target.feasible(self.state)
-            record = (point.value, target.gap(point), penalty, point.x.norm, point.x.s.size)
-            for name, number in zip(names, record, strict=True):
+        while True:
+            penalty, point = target.penalty, target.point(self.state)
+            gap = target.gap(point)
+            record = (point.value, gap, penalty, point.x.norm, point.x.s.size)
+            for name, number in zip(HISTORY, record, strict=True):
                 history[name].append(number)
-            success = record[1] <= tol
-            if success:
-                message = f"the duality gap is at most tol={tol:g}"
-            result = self.result(point, history, success, message if success else "running")
-            if callback is not None:
+            if callback is not None and self.nit > 0:
                 try:
-                    callback(result)
+                    callback(self.result(point, history, False, "running"))
                 except StopIteration:
-                    message = result.message = "stopped by the callback"
+                    message = "stopped by the callback"
                     break
-            if success:
+            if gap <= tol:
+                message = f"the duality gap is at most tol={tol:g}"
                 break
-            target.adjust(self.state)
-        result.message = message
-        return result
+            if self.nit >= max_iter:
+                break
+            if self.nit > 0:
+                target.adjust(self.state)
+            self.state = self.iterate(target.penalty)
+            self.nit += 1
+        return self.result(point, history, gap <= tol, message)
 
     def iterate(self, penalty: float) -> _State:
         """One iteration: active subspaces of a gradient step, then ridge sweeps in them."""
@@ -357,7 +390,7 @@ class _ActiveAlt:
         for _ in range(self.sweeps if root.size else 0):
             right = self.entries.solve(1, left, penalty)
             left = self.entries.solve(0, right, penalty)
-        return _State(self.entries, _Factors.of_product(left, right), self.state.start)
+        return _State(self.entries, _Factors.of_product(left, right))
 
     def gradient_step(self) -> tuple[Array, Array, Array]:
         """Return the leading singular triplets of x + G / L, low rank plus sparse, L = max weight.

@@ -104,7 +104,8 @@ class LowRank:
                 f"LowRank needs factors (m1, k), (k,) and (m2, k), got {left.shape}, "
                 f"{weights.shape} and {right.shape}"
             )
-        iterate = cls((left.shape[0], right.shape[0]), max_atoms, dtype=left.dtype)
+        dtype = np.result_type(left, right, np.float32)
+        iterate = cls((left.shape[0], right.shape[0]), max_atoms, dtype=dtype)
         iterate.max_atoms = max(iterate.max_atoms, k)
         iterate._reserve(k)
         iterate._left[:], iterate._right[:], iterate._weights[:] = left, right, weights
