@@ -25,7 +25,7 @@ from ..sets import TraceNormBall
 __all__ = ["active_alt"]
 
 HISTORY = ("objective", "gap", "penalty", "trace_norm", "rank")
-#: The penalty changes when the distance to some solution is this share of the missing radius.
+#: The penalty changes when the gap within x's own ball is at most this share of the whole.
 SETTLED = 0.3
 #: One change of the penalty is at most by this factor.
 LONGEST = 4.0
@@ -219,7 +219,7 @@ class _State:
         slopes = entries.c * self.residuals
         self.slopes = entries.matrix(slopes)
         # From a random start: from the last singular vector there would be no way up to another.
-        _, sigma, _ = top_singular_pair(self.slopes, tol=1e-4)
+        _, sigma, _ = top_singular_pair(self.slopes, tol=1e-6, steps=100)
         self.halved_squares = 0.5 * float(slopes @ self.residuals)
         self.slopes_dot_y = float(slopes @ entries.y)
         # <G, x> = <G, y> - <G, y - x>
@@ -270,7 +270,7 @@ class _Penalty:
     def gap(self, point: _State) -> float:
         return point.penalised_gap(self.penalty)
 
-    def adjust(self, state: _State) -> None:
+    def adjust(self, state: _State, gap: float) -> None:
         """Nothing to find."""
 
 
@@ -295,14 +295,13 @@ class _Radius:
     def gap(self, point: _State) -> float:
         return point.ball_gap(self.radius)
 
-    def adjust(self, state: _State) -> None:
-        """Change the penalty once x is near enough to a solution to judge its trace norm."""
+    def adjust(self, state: _State, gap: float) -> None:
+        """Change the penalty once most of the gap comes from the trace norm, not from x itself."""
         norm, own = state.x.norm, state.slope
         if norm == 0.0:  # can only be if the penalty has come too near the largest
             self.penalty /= LONGEST
             return
-        missing = own * abs(self.radius - norm) / state.entries.total_weight
-        if own <= 0.0 or state.ball_gap(norm) > SETTLED * missing:
+        if own <= 0.0 or state.ball_gap(norm) > SETTLED * gap:
             return
         here = (float(np.log(own)), float(np.log(norm)))
         self._narrow(here)
@@ -374,7 +373,7 @@ class _ActiveAlt:
             if self.nit >= max_iter:
                 break
             if self.nit > 0:
-                target.adjust(self.state)
+                target.adjust(self.state, gap)
             self.state = self.iterate(target.penalty)
             self.nit += 1
         return self.result(point, history, gap <= tol, message)
