@@ -166,6 +166,7 @@ class _Entries:
         shape = (int(objective.shape[0]), int(objective.shape[1]))
         where = objective._rows_and_columns()
         c, s = (objective._carried(name).astype(float) for name in ("c", "s"))
+        s -= c * (objective._row_offset[where[0]] + objective._col_offset[where[1]])
         weight, target = (sparse.coo_array((x, where), shape).tocsr() for x in (c, s))
         self.shape, self.total_weight = shape, objective.total_weight
         self.indptr = weight.indptr.astype(np.int64)

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from .._threads import one_blas_thread
 from .._typing import Array
 from .._validation import check_indices, check_targets, check_weights
 from ..algorithms import OnlineFrankWolfe, RidgeSweeps, Round
@@ -463,7 +464,8 @@ def _reweigh(learner: OnlineFrankWolfe) -> None:
         np.sqrt(0.5 * m1 * rows / rows.sum() + 0.5),
         np.sqrt(0.5 * m2 * columns / columns.sum() + 0.5),
     )
-    norm = ball.norm(objective._low_rank)
+    with one_blas_thread():
+        norm = ball.norm(objective._low_rank)
     if norm > radius:
         objective.shrink(radius / norm)
     _constrain(learner, ball)

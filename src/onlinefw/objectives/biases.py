@@ -117,6 +117,9 @@ class RunningBiases:
         biases.rows, biases.columns = np.array(state["rows"]), np.array(state["columns"])
         return biases
 
+    def __repr__(self) -> str:
+        return f"RunningBiases(shrinkage={self.shrinkage:g})"
+
 
 def _add(sums: Array, at: Array, *values: Array) -> None:
     for total, value in zip(sums, values, strict=True):
