@@ -44,6 +44,12 @@ class Train:
         """The first n ratings."""
         return Train(self.rows[:n], self.cols[:n], self.values[:n], self.shape)
 
+    def seen(self, rows, cols):
+        """Whether both the row and the column have a rating here, for each pair."""
+        known = [np.zeros(n, dtype=bool) for n in self.shape]
+        known[0][self.rows] = known[1][self.cols] = True
+        return known[0][rows] & known[1][cols]
+
     def frame(self):
         """A pandas frame of user, item, rating."""
         import pandas as pd
@@ -350,8 +356,12 @@ def measure(split, name, settings):
     fit()
     seconds = perf_counter() - started
     peak = peak_mb()
-    guess = np.asarray(predict(split["test_rows"], split["test_cols"]), dtype=float)
-    guess[np.isnan(guess)] = train.mean  # never seen in training
+    rows, cols = split["test_rows"], split["test_cols"]
+    guess = np.array(predict(rows, cols), dtype=float)
+    seen = train.seen(rows, cols)
+    if not np.isfinite(guess[seen]).all():
+        raise ArithmeticError("the fit diverged: predictions are not finite")
+    guess[~seen & np.isnan(guess)] = train.mean
     guess = np.clip(guess, train.values.min(), train.values.max())
     mse = float(np.mean((guess - split["test_values"]) ** 2))
     return {"version": version(chosen.package), "mse": mse, "seconds": seconds, "peak": peak}
