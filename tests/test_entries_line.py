@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import onlinefw as ofw
-from onlinefw import losses
+from onlinefw import _threads, losses
 from onlinefw.atoms import RankOne
 from onlinefw.baselines import batch_frank_wolfe
 from onlinefw.iterates import LowRank
@@ -309,6 +309,7 @@ def test_threads_change_rounding_only(rng, monkeypatch):
     batches, atom = random_batches(rng, [1.0, -1.0], rounds=74), random_atom(rng)
     point, block = rng.standard_normal(SHAPE), rng.standard_normal((12, 4))
     monkeypatch.setattr(numba, "get_num_threads", lambda: 3)  # three blocks of rows
+    monkeypatch.setattr(_threads, "SMALL_LOOP", 0)
     for loss in (losses.Square(), losses.Logistic()):
         objective = ObservedEntries(SHAPE, loss, dtype=float)
         play(objective, batches)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onlinefw as ofw
-from onlinefw import losses
+from onlinefw import _threads, losses
 from onlinefw.linalg import krylov_pair
 from onlinefw.objectives import ObservedEntries, entries, entries_gradient
 from onlinefw.sets import L1Ball, TraceNormBall
@@ -315,7 +315,8 @@ def test_the_store_takes_about_twenty_bytes_an_entry(rng):
     assert sum(part.nbytes for part in objective._bulk.arrays[1:]) / objective.n_entries <= 20
 
 
-def test_threads_change_rounding_only_and_runs_repeat_exactly(rng):
+def test_threads_change_rounding_only_and_runs_repeat_exactly(rng, monkeypatch):
+    monkeypatch.setattr(_threads, "SMALL_LOOP", 0)
     batches = list(noisy_low_rank(rng, 30, 500, (60, 70)))
 
     def run(threads):

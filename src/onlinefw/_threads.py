@@ -1,4 +1,6 @@
-"""One BLAS thread while compiled loops use all cores.
+"""How many threads work.
+
+One BLAS thread while compiled loops use all cores.
 
 BLAS libraries let their threads spin for a while after every call, however small. Next to parallel
 numba loops that takes cores away from them: a pass over 16 million entries took 2 to 3 times as
@@ -7,13 +9,18 @@ long with two BLAS threads as with one.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
+import numba
 from threadpoolctl import ThreadpoolController  # comes with scikit-learn
 
-__all__ = ["one_blas_thread"]
+__all__ = ["one_blas_thread", "threads_for"]
+
+#: Loops over fewer entries than this are over before a second thread has started.
+SMALL_LOOP = 2**17
 
 
 @cache
@@ -24,3 +31,17 @@ def _controller() -> Any:
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Return a context in which BLAS calls use one thread."""
     return _controller().limit(limits=1, user_api="blas")
+
+
+@contextmanager
+def threads_for(n_entries: int) -> Iterator[None]:
+    """Let compiled loops over few entries run on one thread."""
+    if n_entries >= SMALL_LOOP:
+        yield
+        return
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(threads)

@@ -148,96 +148,94 @@ def targets(blocks, indptr, col, c, s, row_offset, col_offset, out):
                 out[k] = s[k] - c[k] * (row_offset[i] + col_offset[col[k]])
 
 
-@njit(inline="always")
-def _row_move(entries, keep, u_i, offset_i, columns, kind, parameter, v, total, start, end):
-    """Move and renew one row; return total plus its part of G V, and its <z, g> and <g, g>."""
-    _, col, z, c, s, g = entries
-    one, move, offset = np.uint64(1), np.uint64(0), np.uint64(1)
-    zg = gg = g.dtype.type(0)
-    k = start
-    if kind == QUADRATIC:
-        while k < end:
-            j = col[k]
-            zk = keep * z[k] + u_i * columns[j, move]
-            gk = c[k] * (zk + (offset_i + columns[j, offset])) - s[k]
-            z[k] = zk
-            g[k] = gk
-            total = add_scaled(total, gk, load(v, j))
-            zg += zk * gk
-            gg += gk * gk
-            k += one
-    else:
-        while k < end:
-            j = col[k]
-            zk = keep * z[k] + u_i * columns[j, move]
-            at = zk + (offset_i + columns[j, offset])
-            gk = g.dtype.type(slope(kind, parameter, at, c[k], s[k]))
-            z[k] = zk
-            g[k] = gk
-            total = add_scaled(total, gk, load(v, j))
-            zg += zk * gk
-            gg += gk * gk
-            k += one
-    return total, zg, gg
+def _fused(quadratic):
+    """Compile the fused kernel for parabolas, or for all other losses.
 
-
-@njit(inline="always")
-def _row_scatter(a, col, g, total, start, end):
-    """A[col_k] += g_k total, eight columns of the block at a time."""
-    k = start
-    while k < end:
-        store(a, col[k], add_scaled(load(a, col[k]), g[k], total))
-        k += np.uint64(1)
-
-
-@njit(cache=True, parallel=True)
-def move_and_normal(
-    blocks, bulk, recent, keep, u, row_offset, columns, kind, parameter, row_scale, v, y, acc, sums
-):
-    """Move every prediction along an atom, renew the slopes, and multiply a block of 8 vectors.
-
-    z <- keep z + u_i columns[j, 0], g <- slope at z + row_offset_i + columns[j, 1], y += G V,
-    acc += G' (row_scale y) by thread; ``sums`` gets <z, g> and, for each of the two stores, <g, g>.
-    ``bulk`` and ``recent`` are (indptr, col, z, c, s, g). One read of everything.
+    The loops over the two stores are written out. As functions, even inlined ones, they would
+    count references to their arrays for every row; and a test of the loss for every entry costs
+    nearly as much. Together they made it half as fast again.
     """
-    indptr, col, g = bulk[0], bulk[1], bulk[5]
-    r_indptr, r_col, r_g = recent[0], recent[1], recent[5]
-    for thread in prange(len(blocks) - 1):
-        a = acc[thread]
-        # Rows are summed in the store's own precision, the long sums in double precision.
-        z_dot_g = 0.0
-        bulk_gg = 0.0
-        recent_gg = 0.0
-        for i in range(blocks[thread], blocks[thread + 1]):
-            start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-            r_start, r_end = np.uint64(r_indptr[i]), np.uint64(r_indptr[i + 1])
-            total = load(y, i)
-            total, zg0, gg0 = _row_move(
-                bulk, keep, u[i], row_offset[i], columns, kind, parameter, v, total, start, end
-            )
-            total, zg1, gg1 = _row_move(
-                recent,
-                keep,
-                u[i],
-                row_offset[i],
-                columns,
-                kind,
-                parameter,
-                v,
-                total,
-                r_start,
-                r_end,
-            )
-            store(y, i, total)
-            z_dot_g += zg0 + zg1
-            bulk_gg += gg0
-            recent_gg += gg1
-            total = add_scaled(zero(row_scale[i]), row_scale[i], total)
-            _row_scatter(a, col, g, total, start, end)
-            _row_scatter(a, r_col, r_g, total, r_start, r_end)
-        sums[thread, 0] = z_dot_g
-        sums[thread, 1] = bulk_gg
-        sums[thread, 2] = recent_gg
+
+    @njit(cache=True, parallel=True, fastmath={"contract"})
+    def move_and_normal(
+        blocks,
+        bulk,
+        recent,
+        keep,
+        u,
+        row_offset,
+        columns,
+        kind,
+        parameter,
+        row_scale,
+        v,
+        y,
+        acc,
+        sums,
+    ):
+        """Move every prediction along an atom, renew the slopes, and multiply a block of 8 vectors.
+
+        z <- keep z + u_i columns[j, 0], g <- slope at z + row_offset_i + columns[j, 1], y += G V,
+        acc += G' (row_scale y) and sums = <z, g> by thread.
+        ``bulk`` and ``recent`` are (indptr, col, z, c, s, g). One read of everything.
+        """
+        indptr, col, z, c, s, g = bulk
+        r_indptr, r_col, r_z, r_c, r_s, r_g = recent
+        one, move, offset = np.uint64(1), np.uint64(0), np.uint64(1)
+        for thread in prange(len(blocks) - 1):
+            a = acc[thread]
+            z_dot_g = 0.0  # rows are summed in the store's own precision, this in double precision
+            for i in range(blocks[thread], blocks[thread + 1]):
+                start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+                r_start, r_end = np.uint64(r_indptr[i]), np.uint64(r_indptr[i + 1])
+                u_i, offset_i, total = u[i], row_offset[i], load(y, i)
+                zg = g.dtype.type(0)
+                k = start
+                while k < end:
+                    j = col[k]
+                    zk = keep * z[k] + u_i * columns[j, move]
+                    at = zk + (offset_i + columns[j, offset])
+                    if quadratic:
+                        gk = c[k] * at - s[k]
+                    else:
+                        gk = g.dtype.type(slope(kind, parameter, at, c[k], s[k]))
+                    z[k] = zk
+                    g[k] = gk
+                    total = add_scaled(total, gk, load(v, j))
+                    zg += zk * gk
+                    k += one
+                k = r_start
+                while k < r_end:
+                    j = r_col[k]
+                    zk = keep * r_z[k] + u_i * columns[j, move]
+                    at = zk + (offset_i + columns[j, offset])
+                    if quadratic:
+                        gk = r_c[k] * at - r_s[k]
+                    else:
+                        gk = g.dtype.type(slope(kind, parameter, at, r_c[k], r_s[k]))
+                    r_z[k] = zk
+                    r_g[k] = gk
+                    total = add_scaled(total, gk, load(v, j))
+                    zg += zk * gk
+                    k += one
+                z_dot_g += zg
+                store(y, i, total)
+                total = add_scaled(zero(u_i), row_scale[i], total)
+                k = start
+                while k < end:
+                    store(a, col[k], add_scaled(load(a, col[k]), g[k], total))
+                    k += one
+                k = r_start
+                while k < r_end:
+                    store(a, r_col[k], add_scaled(load(a, r_col[k]), r_g[k], total))
+                    k += one
+            sums[thread] = z_dot_g
+
+    return move_and_normal
+
+
+move_and_normal_quadratic = _fused(True)
+move_and_normal_general = _fused(False)
 
 
 @njit(cache=True)
@@ -270,6 +268,21 @@ def tail_backward(row, col, g, row_scale, y, w):
         scaled = g[k] * row_scale[row[k]]
         for q in range(y.shape[1]):
             w[col[k], q] += scaled * y[row[k], q]
+
+
+@njit(cache=True)
+def tail_forward_block(row, col, g, v, y):
+    """Y += G V over the tail, for blocks of 8 vectors."""
+    for k in range(len(row)):
+        store(y, row[k], add_scaled(load(y, row[k]), g[k], load(v, col[k])))
+
+
+@njit(cache=True)
+def tail_backward_block(row, col, g, row_scale, y, w):
+    """W += G' (row_scale Y) over the tail, for blocks of 8 vectors."""
+    for k in range(len(row)):
+        scaled = g[k] * row_scale[row[k]]
+        store(w, col[k], add_scaled(load(w, col[k]), scaled, load(y, row[k])))
 
 
 @njit(cache=True, parallel=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .._state import describe, rebuild
-from .._threads import one_blas_thread
+from .._threads import one_blas_thread, threads_for
 from .._typing import Array, Direction, Shape, State
 from .._validation import check_indices, check_part, check_targets, check_weights
 from ..atoms import Atom, RankOne
@@ -205,7 +205,7 @@ class ObservedEntries(Objective):
                 f"a value or weight above {TOO_LARGE_FOR_FLOAT32:g} overflows in single precision; "
                 "rescale the data or use dtype=float"
             )
-        with one_blas_thread():
+        with one_blas_thread(), threads_for(self.n_entries):
             return self._add(rows, cols, y, w)
 
     def _add(self, rows: Array, cols: Array, y: Array, w: Array) -> float:
@@ -344,8 +344,8 @@ class ObservedEntries(Objective):
             m1, m2 = self._matrix_shape
             self._read_all(np.zeros((m2, LANES), self.dtype), np.ones(m1, self.dtype))
 
-    def _read_all(self, v: Array, row_scale: Array) -> tuple[Array, Array, float, float]:
-        """Carry out what is pending; return G V, G' (row_scale G V), <z, g> and a bound on |G|.
+    def _read_all(self, v: Array, row_scale: Array) -> tuple[Array, Array, float]:
+        """Carry out what is pending; return G V, G' (row_scale G V) and <z, g>.
 
         Everything is unscaled, and V a block of eight columns by rank.
         """
@@ -360,26 +360,24 @@ class ObservedEntries(Objective):
         self._tail.multiply(v, y)
         blocks = self._blocks()
         acc = np.zeros((len(blocks) - 1, m2, LANES), self.dtype)
-        sums = np.zeros((len(blocks) - 1, 3))
-        kernels.move_and_normal(
+        sums = np.zeros(len(blocks) - 1)
+        fused = (
+            kernels.move_and_normal_quadratic if self.quadratic else kernels.move_and_normal_general
+        )
+        fused(
             blocks, self._bulk.arrays, self._recent.arrays, self.dtype.type(keep), u,
             self._row_offset, columns, max(self._kind, 0), self._parameter,
             row_scale, v, y, acc, sums,
         )  # fmt: skip
         self.reads += 1
-        z_dot_g, bulk_gg, recent_gg = sums.sum(axis=0).tolist()
+        z_dot_g = float(sums.sum())
         if self._kind < 0:  # a loss of the user's own: its slopes in numpy, then the products
             z_dot_g = self._renew_by_loss()
             y, w = self._block_by_block(v, row_scale)
         else:
             w = acc.sum(axis=0)
             self._tail.multiply_transposed(row_scale, y, w)
-        tail_g = self._tail.g
-        z_dot_g += float(np.dot(self._tail.z.astype(float), tail_g))
-        # An entry may stand in both stores and in the tail, and more than once where repeats are
-        # kept apart, so the squares must not be added up. Each entry of the tail has norm |g|.
-        frobenius = np.sqrt(bulk_gg) + np.sqrt(recent_gg) + np.abs(tail_g).sum(dtype=float)
-        return y, w, z_dot_g, float(frobenius) if self._combine else np.inf
+        return y, w, z_dot_g + float(np.dot(self._tail.z.astype(float), self._tail.g))
 
     def _renew_tail(self, col_offset: Array) -> None:
         tail = self._tail
@@ -423,12 +421,13 @@ class ObservedEntries(Objective):
         m1, m2 = self._matrix_shape
         y = np.zeros((m1, 1), self.dtype)
         self._tail.multiply(v[:, None], y)
-        blocks = self._blocks()
-        acc = np.zeros((len(blocks) - 1, m2), self.dtype)
-        kernels.normal(
-            blocks, self._bulk.products, self._recent.products, row_scale, v, y[:, 0], acc,
-            self._combine,
-        )  # fmt: skip
+        with threads_for(self.n_entries):
+            blocks = self._blocks()
+            acc = np.zeros((len(blocks) - 1, m2), self.dtype)
+            kernels.normal(
+                blocks, self._bulk.products, self._recent.products, row_scale, v, y[:, 0], acc,
+                self._combine,
+            )  # fmt: skip
         w = acc.sum(axis=0)
         self._tail.multiply_transposed(row_scale, y, w[:, None])
         self.reads += 1
@@ -439,7 +438,7 @@ class ObservedEntries(Objective):
     def gradient(self) -> EntriesGradient:
         """Return the gradient as an operator; making it is the first of its products."""
         self._needs_data()
-        with one_blas_thread():
+        with one_blas_thread(), threads_for(self.n_entries):
             return EntriesGradient(self, getattr(self._constraint, "scales", None))
 
     def _start_block(self) -> Array:
@@ -497,6 +496,17 @@ class ObservedEntries(Objective):
     def _carried(self, name: str) -> Array:
         """Return col, z, c, s or g of every stored entry, in the same order."""
         return np.concatenate([getattr(part, name) for part in self._parts])
+
+    def _frobenius_bound(self) -> float:
+        """Bound the Frobenius norm of the slopes, which a gradient has renewed.
+
+        An entry may stand in both stores and in the tail, so the squares must not be added up; and
+        more than once in each where repeats are kept apart. Each entry of the tail has norm |g|.
+        """
+        if not self._combine:
+            return np.inf
+        sorted_ones = sum(np.sqrt(np.sum(p.g.astype(float) ** 2)) for p in self._parts[:2])
+        return float(sorted_ones + np.abs(self._tail.g).sum(dtype=float))
 
     def _dense_slopes(self) -> Array:
         """Return the slopes as a matrix; a gradient has renewed them."""

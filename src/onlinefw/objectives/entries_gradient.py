@@ -40,8 +40,6 @@ class EntriesGradient(PairOperator):
     ----------
     theta_dot : float
         <theta, gradient>, known from the pass that renewed the slopes.
-    frobenius_bound : float
-        A bound on the Frobenius norm (infinite where repeated entries are kept apart).
     """
 
     def __init__(self, objective: ObservedEntries, scales: Scales | None) -> None:
@@ -53,13 +51,17 @@ class EntriesGradient(PairOperator):
         k = self._v.shape[1]
         padded = np.zeros((self.shape[1], LANES), objective.dtype)
         padded[objective._rank, :k] = _column_scaled(self._v, scales)
-        y, w, z_dot_g, frobenius = objective._read_all(padded, self._row_scale(scales))
+        y, w, z_dot_g = objective._read_all(padded, self._row_scale(scales))
         self._y = y[:, :k]
         self._w = _column_scaled(w[objective._rank, :k].astype(float), scales)
         self.theta_dot = z_dot_g * self._mean
-        self.frobenius_bound = frobenius * self._mean
         self._closely = False
         self._found: tuple[Array, float, Array] | None = None
+
+    @property
+    def frobenius_bound(self) -> float:
+        """A bound on the Frobenius norm (infinite where repeated entries are kept apart)."""
+        return self._objective._frobenius_bound() * self._mean
 
     # Products -------------------------------------------------------------------------------------
 

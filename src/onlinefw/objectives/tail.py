@@ -7,6 +7,7 @@ import numpy as np
 from .._growing import GrowingArray
 from .._typing import Array, State
 from ..kernels import entries as kernels
+from ..kernels.lanes import LANES
 from .sorted_store import SortedStore
 
 __all__ = ["Tail"]
@@ -63,11 +64,15 @@ class Tail:
 
     def multiply(self, v: Array, y: Array) -> None:
         """Y += G V, for blocks of columns."""
-        kernels.tail_forward(self.row, self.col, self.g, v, y)
+        eight = _is_block(v, self.g) and _is_block(y, self.g)
+        forward = kernels.tail_forward_block if eight else kernels.tail_forward
+        forward(self.row, self.col, self.g, v, y)
 
     def multiply_transposed(self, row_scale: Array, y: Array, w: Array) -> None:
         """W += G' (row_scale Y), for blocks of columns."""
-        kernels.tail_backward(self.row, self.col, self.g, row_scale, y, w)
+        eight = _is_block(y, self.g) and _is_block(w, self.g)
+        backward = kernels.tail_backward_block if eight else kernels.tail_backward
+        backward(self.row, self.col, self.g, row_scale, y, w)
 
     def take_oldest(self, n: int, shape: tuple[int, int]) -> SortedStore:
         """Remove the n oldest entries and return them by row and column."""
@@ -91,3 +96,8 @@ class Tail:
         for name in _FIELDS:
             tail._columns[name].append(state[name])
         return tail
+
+
+def _is_block(x: Array, g: Array) -> bool:
+    """Whether the rows of x fit the registers that kernels for blocks use."""
+    return x.shape[1] == LANES and x.dtype == g.dtype and x.flags.c_contiguous
