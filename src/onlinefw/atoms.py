@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Atom",
     "DenseAtom",
+    "LowRankAtom",
     "RankOne",
     "SignedCoordinate",
     "SparseAtom",
@@ -218,6 +219,55 @@ class RankOne(Atom):
         return f"RankOne(scale={self.scale:g}, shape={self.shape})"
 
 
+class LowRankAtom(Atom):
+    """``u diag(scales) v'``: several rank-one vertices at once, a point of the trace-norm ball.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.atoms import LowRankAtom
+    >>> LowRankAtom(np.eye(2), np.array([2.0, 1.0]), np.eye(2)).dense()
+    array([[2., 0.],
+           [0., 1.]])
+    """
+
+    __slots__ = ("scales", "shape", "u", "v")
+
+    def __init__(self, u: Array, scales: Array, v: Array) -> None:
+        self.u, self.scales, self.v = u, scales, v
+        self.shape = (u.shape[0], v.shape[0])
+
+    def dot(self, direction: Direction) -> float:
+        """Return the sum of scale * u' direction v."""
+        return float(np.einsum("ik,ik,k->", self.u, direction @ self.v, self.scales))
+
+    def add_to(self, out: Array, scale: float) -> None:
+        """Add the product of the factors."""
+        out += (self.u * (scale * self.scales)) @ self.v.T
+
+    def squared_norm(self) -> float:
+        """Return the squared Frobenius norm, from the factors."""
+        overlap = (self.u.T @ self.u) * (self.v.T @ self.v)
+        return float(self.scales @ overlap @ self.scales)
+
+    def image(self, rows: Rows) -> Array:
+        """A sum of bilinear forms in every matrix-shaped row."""
+        pairs = zip(self.scales, self.u.T, self.v.T, strict=True)
+        return sum((scale * rows.bilinear(u, v) for scale, u, v in pairs), start=np.zeros(1))
+
+    @property
+    def key(self) -> Hashable:
+        """The factors."""
+        return (self.u.tobytes(), self.scales.tobytes(), self.v.tobytes())
+
+    def state_dict(self) -> State:
+        """Return the factors."""
+        return {"kind": "LowRankAtom", "u": self.u, "scales": self.scales, "v": self.v}
+
+    def __repr__(self) -> str:
+        return f"LowRankAtom(scales={self.scales}, shape={self.shape})"
+
+
 class DenseAtom(Atom):
     """A vertex with no structure to use, such as a corner of a box.
 
@@ -290,6 +340,8 @@ def atom_from_state(state: State) -> Atom:
         return SparseAtom(state["indices"], state["values"], tuple(state["shape"]))
     if kind == "RankOne":
         return RankOne(state["u"], state["scale"], state["v"])
+    if kind == "LowRankAtom":
+        return LowRankAtom(state["u"], state["scales"], state["v"])
     if kind == "DenseAtom":
         return DenseAtom(state["array"], state["key"])
     raise ValueError(f"unknown kind of atom {kind!r} in the state")

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-from .._typing import State
+from .._typing import Direction, State
 from ..atoms import Atom, as_atom
+from ..kernels.lanes import LANES
 from ..line_search import search
 from ..objectives import Objective, ObservedEntries
-from ..sets import ConvexSet
+from ..objectives.entries_gradient import EntriesGradient
+from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
 from ..steps import Harmonic, LineSearch
+from .block_atom import block_atom
 from .learner import Learner, check_open_loop
 from .ridge_sweeps import RidgeSweeps
 from .rounds import Round
@@ -35,6 +38,9 @@ class OnlineFrankWolfe(Learner):
         How often lines 4-5 are repeated per batch without new data; each advances the counter.
     certify_every : int, optional
         Where the LMO is inexact: fill ``Round.gap_upper`` every this many rounds.
+    atoms_per_round : int
+        Matrix completion: spread every step over so many singular pairs, up to 8. The gap is
+        still that of the best single atom.
     corrective : RidgeSweeps, optional
         Matrix completion: re-optimise the factors of theta when the data have grown enough.
 
@@ -66,6 +72,7 @@ class OnlineFrankWolfe(Learner):
         inner_steps: int = 1,
         *,
         certify_every: int | None = None,
+        atoms_per_round: int = 1,
         corrective: RidgeSweeps | None = None,
     ) -> None:
         if certify_every is not None and (int(certify_every) != certify_every or certify_every < 1):
@@ -74,6 +81,7 @@ class OnlineFrankWolfe(Learner):
             )
         if corrective is not None:
             corrective.check(objective, constraint)
+        self.atoms_per_round = _checked_block(atoms_per_round, objective, step)
         super().__init__(objective, constraint, step, inner_steps)
         self.certify_every, self.corrective = certify_every, corrective
 
@@ -96,6 +104,8 @@ class OnlineFrankWolfe(Learner):
         # Line 5: theta_{t+1} <- theta_t + gamma_t (a_t - theta_t)
         self.n_steps += 1
         gamma = self._gamma(atom)
+        if self.atoms_per_round > 1:
+            atom = self._block(gradient, gamma)
         self.objective.move(atom, gamma)
         return gap, gap, gamma, "fw"
 
@@ -103,6 +113,13 @@ class OnlineFrankWolfe(Learner):
         if isinstance(self.step, LineSearch):
             return search(self.objective.line(atom), 1.0, 1.0)
         return self._step_length(self.n_steps)
+
+    def _block(self, gradient: Direction, gamma: float) -> Atom:
+        assert isinstance(gradient, EntriesGradient)
+        assert isinstance(self.objective, ObservedEntries)
+        assert isinstance(self.constraint, (TraceNormBall, WeightedTraceNormBall))
+        radius = self.constraint.radius
+        return block_atom(self.objective, gradient, radius, gamma, self.atoms_per_round)
 
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Round:
         """Play theta_t, receive the batch's loss f_t, and update; correct theta if that is due."""
@@ -121,12 +138,27 @@ class OnlineFrankWolfe(Learner):
     def state_dict(self) -> State:
         """Return everything needed to go on: plain arrays and JSON-able values."""
         corrective = None if self.corrective is None else self.corrective.state_dict()
-        return {**super().state_dict(), "corrective": corrective}
+        return {
+            **super().state_dict(),
+            "atoms_per_round": self.atoms_per_round,
+            "corrective": corrective,
+        }
 
     @classmethod
     def from_state(cls, state: State, **parts: Any) -> Self:
         """Make the learner that ``state_dict`` described; it goes on bit for bit."""
         learner = super().from_state(state, **parts)
+        learner.atoms_per_round = int(state.get("atoms_per_round", 1))
         if state.get("corrective") is not None:
             learner.corrective = RidgeSweeps.from_state(state["corrective"])
         return learner
+
+
+def _checked_block(k: Any, objective: Any, step: Any) -> int:
+    if int(k) != k or not 1 <= k <= LANES:
+        raise ValueError(f"atoms_per_round must be a whole number from 1 to {LANES}, got {k!r}")
+    if k > 1 and not isinstance(objective, ObservedEntries):
+        raise ValueError(f"several atoms per round are for ObservedEntries, got {objective}")
+    if k > 1 and isinstance(step, LineSearch):
+        raise ValueError("LineSearch() looks along one atom: use atoms_per_round=1 or Harmonic(2)")
+    return int(k)

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from .._typing import Array, Direction, Shape, State
-from ..atoms import Atom, RankOne
+from ..atoms import Atom, LowRankAtom, RankOne
 
 __all__ = ["LowRank"]
 
@@ -189,8 +189,12 @@ class LowRank:
         return float(np.einsum("ik,ik,k->", self.left, image, self.weights))
 
     def move(self, atom: Atom, step: float) -> None:
-        """Theta <- (1 - step) theta + step * atom, for a :class:`RankOne` atom."""
-        if not isinstance(atom, RankOne):
+        """Theta <- (1 - step) theta + step * atom, for a RankOne or a LowRankAtom."""
+        if isinstance(atom, RankOne):
+            terms = [(atom.u, atom.scale, atom.v)]
+        elif isinstance(atom, LowRankAtom):
+            terms = list(zip(atom.u.T, atom.scales, atom.v.T, strict=True))
+        else:
             raise TypeError(f"a LowRank iterate moves along RankOne atoms, got {atom!r}")
         self._scale *= 1.0 - step
         self.truncated *= abs(1.0 - step)
@@ -199,13 +203,17 @@ class LowRank:
         elif not 1e-100 < abs(self._scale) < 1e100:
             self._weights[: self._k] *= self._scale
             self._scale = 1.0
+        for u, scale, v in terms:
+            self._append(u, step * scale, v)
+
+    def _append(self, u: Array, weight: float, v: Array) -> None:
         if self._k >= self.max_atoms:
             self.recompress()
         if self._k == self._weights.size:
             self._reserve(min(self.max_atoms, max(8, 2 * self._k)))
-        self._left[:, self._k] = atom.u
-        self._right[:, self._k] = atom.v
-        self._weights[self._k] = step * atom.scale / self._scale
+        self._left[:, self._k] = u
+        self._right[:, self._k] = v
+        self._weights[self._k] = weight / self._scale
         self._k += 1
 
     def shrink(self, factor: float) -> None:

@@ -11,8 +11,9 @@ from .._state import describe, rebuild
 from .._threads import one_blas_thread, threads_for
 from .._typing import Array, Direction, Shape, State
 from .._validation import check_indices, check_part, check_targets, check_weights
-from ..atoms import Atom, RankOne
+from ..atoms import Atom, LowRankAtom, RankOne
 from ..iterates import LowRank
+from ..kernels import blocks as block_kernels
 from ..kernels import entries as kernels
 from ..kernels.lanes import LANES
 from ..losses import (
@@ -31,7 +32,7 @@ from .base import Line, Objective
 from .biases import RunningBiases
 from .entries_gradient import EntriesGradient
 from .entries_line import entries_line, mean_loss
-from .entries_place import as_factors, heaviest_entry, predict_entries
+from .entries_place import as_factors, heaviest_entry, move_entries, predict_entries
 from .sorted_store import SortedStore, balanced_blocks
 from .tail import Tail
 
@@ -309,10 +310,15 @@ class ObservedEntries(Objective):
 
     def move(self, atom: Atom, step: float) -> None:
         """Move theta; the sorted predictions follow when the next gradient reads them anyway."""
-        assert isinstance(atom, RankOne)
         if self._pending is not None:
             self._flush()
         self._merge_if_due()
+        if isinstance(atom, LowRankAtom):
+            move_entries(self, 1.0 - step, atom.u * (step * atom.scales), atom.v)
+            self._due = True
+            self.iterate.move(atom, step)
+            return
+        assert isinstance(atom, RankOne)
         u = (step * atom.scale) * atom.u
         right = np.empty_like(atom.v)
         right[self._rank] = atom.v
@@ -539,7 +545,6 @@ class ObservedEntries(Objective):
         factors = as_factors(point, self._matrix_shape)
         self._low_rank.place(*factors)
         self._refresh()
-        self.reads += 1
 
     def smoothness(self) -> float:
         """Return a bound: loss.smoothness times the share of the entry that weighs most."""
@@ -607,6 +612,18 @@ class ObservedEntries(Objective):
             target,
         )  # fmt: skip
         return store.indptr, store.col, weight, target, self._rank
+
+    def curvatures(self, u: Array, v: Array) -> Array:
+        """Return the mean of w (u_ip v_jp)^2 over all observations, for every p. One read."""
+        blocks = self._blocks()
+        by_rank = np.empty(v.shape)
+        by_rank[self._rank] = v**2
+        y = np.zeros(u.shape)
+        for store in (self._bulk, self._recent):
+            block_kernels.forward(blocks, store.indptr, store.col, store.c, by_rank, y)
+        np.add.at(y, self._tail.row, self._tail.c[:, None] * by_rank[self._tail.col])
+        self.reads += 1
+        return np.einsum("ip,ip->p", u**2, y) / self.total_weight
 
     def columns_of(self, row: int) -> Array:
         """Return the columns in which a row has been observed."""

@@ -143,13 +143,10 @@ class EntriesGradient(PairOperator):
             return k >= 2 and radius * gain <= objective.lmo_tol * (self.theta_dot + radius * s)
 
         to_left, values, right, before = ritz_pairs(self._v, self._w, self._precision)
+        self._ritz = to_left, values, right
         if values.size == 0:  # the gradient is zero, and any vertex minimises
             return np.eye(1, self.shape[0])[0], 0.0, np.eye(1, self.shape[1])[0]
-        u = (self._y @ to_left[:, 0].astype(self.dtype)).astype(float)
-        if scales is not None:
-            u *= scales[0]
-        length = float(np.linalg.norm(u))  # 1 to rounding
-        u, s, v = u / length, float(values[0]) * self._mean / length, right[:, 0]
+        u, s, v = self._pair(to_left[:, 0], float(values[0]), right[:, 0])
         more = objective.lmo_steps - 1
         if more and not enough(s, s - before * self._mean):
             products = partial(self.normal, scales=scales)
@@ -157,6 +154,22 @@ class EntriesGradient(PairOperator):
             right = _orthonormal(np.column_stack((v, right[:, 1:])))
         objective._block = right
         return u, s, v
+
+    def _pair(self, to_left: Array, value: float, v: Array) -> tuple[Array, float, Array]:
+        u = (self._y @ to_left.astype(self.dtype)).astype(float)
+        if self._scales is not None:
+            u *= self._scales[0]
+        length = float(np.linalg.norm(u))  # 1 to rounding
+        return u / length, value * self._mean / length, v
+
+    def more_pairs(self, k: int) -> list[tuple[Array, float, Array]]:
+        """Return up to k singular pairs, the best first, from the read that found the top one."""
+        to_left, values, right = self._ritz
+        pairs = [self._pair(to_left[:, p], values[p], right[:, p]) for p in range(len(values))[:k]]
+        if self._scales is None:
+            return pairs
+        a, b = self._scales
+        return [(a * u, s, b * v) for u, s, v in pairs]
 
     def look_closely(self) -> None:
         """Let the next top pair come from a random start, which misses nothing, with many steps.

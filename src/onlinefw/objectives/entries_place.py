@@ -14,7 +14,7 @@ from ..kernels import blocks as kernels
 if TYPE_CHECKING:
     from .entries import ObservedEntries
 
-__all__ = ["as_factors", "heaviest_entry", "predict_entries"]
+__all__ = ["as_factors", "heaviest_entry", "move_entries", "predict_entries"]
 
 
 def as_factors(point: Array | LowRank, shape: tuple[int, int]) -> tuple[Array, Array, Array]:
@@ -38,14 +38,21 @@ def _svd(point: Array) -> tuple[Array, Array, Array]:
 def predict_entries(objective: ObservedEntries) -> None:
     """Recompute z of every stored entry from the factors of theta, row by row."""
     theta = objective._low_rank
-    left = np.ascontiguousarray(theta.left)
-    right = np.empty(theta.right.shape, objective.dtype)
-    right[objective._rank] = theta.right * theta.weights.astype(objective.dtype)
+    move_entries(objective, 0.0, theta.left, theta.right * theta.weights.astype(objective.dtype))
+
+
+def move_entries(objective: ObservedEntries, keep: float, left: Array, right: Array) -> None:
+    """Z <- keep z + left_i right_j at every stored entry."""
+    dtype = objective.dtype
+    by_rank = np.empty(right.shape, dtype)
+    by_rank[objective._rank] = right
+    left, keep = np.ascontiguousarray(left, dtype), dtype.type(keep)
     blocks = objective._blocks()
     for store in (objective._bulk, objective._recent):
-        kernels.factor_rows(blocks, store.indptr, store.col, left, right, store.z)
+        kernels.factor_rows(blocks, store.indptr, store.col, left, by_rank, keep, store.z)
     tail = objective._tail
-    kernels.tail_factor(tail.row, tail.col, left, right, tail.z)
+    kernels.tail_factor(tail.row, tail.col, left, by_rank, keep, tail.z)
+    objective.reads += 1
 
 
 def heaviest_entry(objective: ObservedEntries) -> float:
