@@ -42,6 +42,8 @@ RADII = (0.25, 0.5, 1.0, 2.0, 4.0)
 RACE_SHARE, RACE_ROUNDS = 0.2, 100
 #: A race keeps a store per candidate, so it ends after this many observations.
 RACE_SIZE = 1_000_000
+#: How often a pass without new data brings the biases up to date.
+REFRESHES_PER_PASS = 10
 #: Weights of rows and columns follow the data when these have grown by this factor.
 REWEIGH_GROWTH = 1.1
 
@@ -63,8 +65,9 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
     loss : str or Loss
         "square", "logistic", "sigmoid", "gaussian", "bernoulli", "poisson", "exponential", or an
         object of :mod:`onlinefw.losses`.
-    offsets : None or "biases"
-        Predict mean + row bias + column bias + low rank, with running shrunken means
+    offsets : None, "biases" or "joint"
+        Predict mean + row bias + column bias + low rank. "biases" are running shrunken means of
+        the values, "joint" those of what the low-rank part leaves over
         (:class:`~onlinefw.objectives.RunningBiases`; pass one for another shrinkage).
     weighting : None or "smoothed"
         Weigh the trace norm by the square roots of half empirical, half uniform frequencies of
@@ -81,6 +84,8 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         held.
     inner_steps : int
         Frank-Wolfe steps per round.
+    atoms_per_round : int
+        Spread every step over so many singular pairs.
     corrective : None, "ridge" or RidgeSweeps
         Re-optimise the factors when the data have doubled, and at the end of ``fit``.
     max_atoms : int, optional
@@ -142,6 +147,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         batch_size: int | str = "auto",
         epochs: int = 1,
         inner_steps: int = 1,
+        atoms_per_round: int = 1,
         corrective: str | RidgeSweeps | None = None,
         max_atoms: int | None = None,
         certify_every: int | None = None,
@@ -161,6 +167,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         self.batch_size = batch_size
         self.epochs = epochs
         self.inner_steps = inner_steps
+        self.atoms_per_round = atoms_per_round
         self.corrective = corrective
         self.max_atoms = max_atoms
         self.certify_every = certify_every
@@ -198,7 +205,9 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
                 self._learn(X[part], y[part], None if w is None else w[part])
                 advance()
             self._end_race()
-            for _ in range(rounds * (self.epochs - 1)):
+            for k in range(rounds * (self.epochs - 1)):
+                if k % ceil(rounds / REFRESHES_PER_PASS) == 0:
+                    self.objective_.refresh_offsets()
                 self._record(self._learner.refine())
                 advance()
         if self._learner.corrective is not None:
@@ -273,14 +282,15 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
             step=self._step_rule(),
             inner_steps=self.inner_steps,
             certify_every=self.certify_every,
+            atoms_per_round=self.atoms_per_round,
             corrective=self._new_corrective(),
         )
 
     def _new_biases(self) -> RunningBiases | None:
         if isinstance(self.offsets, RunningBiases):
-            return RunningBiases(self.offsets.shrinkage)
-        _choice("offsets", self.offsets, (None, "biases"))
-        return None if self.offsets is None else RunningBiases()
+            return RunningBiases(self.offsets.shrinkage, joint=self.offsets.joint)
+        _choice("offsets", self.offsets, (None, "biases", "joint"))
+        return None if self.offsets is None else RunningBiases(joint=self.offsets == "joint")
 
     def _step_rule(self) -> Any:
         if self.step is None:

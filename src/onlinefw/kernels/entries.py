@@ -127,15 +127,19 @@ def backward(blocks, indptr, col, g, y, acc):
 
 
 @njit(cache=True, parallel=True)
-def weighted_sums(blocks, indptr, col, c, rows, columns, row_sums, acc):
-    """row_sums_i += sum of c_k columns[col_k]; acc[col_k] += c_k rows_i, by thread."""
+def weighted_sums(blocks, indptr, col, c, z, share, rows, columns, row_sums, acc):
+    """Sum c_k (columns[col_k] + share z_k) in every row, c_k (rows_i + share z_k) in every column.
+
+    The latter by thread.
+    """
     for thread in prange(len(blocks) - 1):
         a = acc[thread]
         for i in range(blocks[thread], blocks[thread + 1]):
             total = 0.0
             for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-                total += c[k] * columns[col[k]]
-                a[col[k]] += c[k] * rows[i]
+                zk = share * z[k]
+                total += c[k] * (columns[col[k]] + zk)
+                a[col[k]] += c[k] * (rows[i] + zk)
             row_sums[i] += total
 
 

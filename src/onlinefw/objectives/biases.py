@@ -30,6 +30,9 @@ class RunningBiases:
     ----------
     shrinkage : float
         As if every row and column had been seen this many times more, with residual 0.
+    joint : bool
+        Take the means of what theta leaves over, so that biases and theta are fitted together,
+        instead of the means of the values themselves.
 
     Examples
     --------
@@ -41,11 +44,11 @@ class RunningBiases:
     (2.0, array([-1.,  1.]))
     """
 
-    def __init__(self, shrinkage: float = 5.0) -> None:
-        self.shrinkage = float(shrinkage)
+    def __init__(self, shrinkage: float = 3.0, *, joint: bool = False) -> None:
+        self.shrinkage, self.joint = float(shrinkage), bool(joint)
         self.weight = self.total = 0.0
         self._due = 0.0
-        # Per row and per column: weight, sum of values, sum of the other side's biases.
+        # Per row and per column: weight, sum of values, sum of what else explains them.
         self._row_sums, self._col_sums = np.zeros((3, 0)), np.zeros((3, 0))
         self.rows, self.columns = np.zeros(0), np.zeros(0)
 
@@ -54,23 +57,31 @@ class RunningBiases:
         """The mean of all values."""
         return self.total / self.weight if self.weight else 0.0
 
-    def update(self, rows: Array, cols: Array, y: Array, w: Array) -> None:
-        """Add observations."""
+    def update(
+        self, rows: Array, cols: Array, y: Array, w: Array, theta: Array | None = None
+    ) -> None:
+        """Add observations, with theta's predictions of them."""
         self._grow(int(rows.max()) + 1, int(cols.max()) + 1)
         self.weight += float(w.sum())
         self.total += float(w @ y)
-        _add(self._col_sums, cols, w, w * y, w * self.rows[rows])
-        _add(self._row_sums, rows, w, w * y, w * self.columns[cols])
+        z = theta if self.joint and theta is not None else 0.0
+        _add(self._col_sums, cols, w, w * y, w * (self.rows[rows] + z))
+        _add(self._row_sums, rows, w, w * y, w * (self.columns[cols] + z))
         self._solve()
 
     def refresh_if_due(self, objective: ObservedEntries) -> None:
         """Solve for the means of everything that the objective holds, if it has grown enough."""
-        if self.weight < self._due:
-            return
-        self._due = REFRESH_GROWTH * self.weight
+        if self.weight >= self._due:
+            self._due = REFRESH_GROWTH * self.weight
+            self.refresh(objective)
+
+    def refresh(self, objective: ObservedEntries) -> None:
+        """Solve for the means of everything that the objective holds."""
         self._grow(*(objective.shape or ()))
         for _ in range(REFRESH_SWEEPS):
-            self._row_sums[2], self._col_sums[2] = objective.weighted_sums(self.rows, self.columns)
+            self._row_sums[2], self._col_sums[2] = objective.weighted_sums(
+                self.rows, self.columns, with_theta=self.joint
+            )
             self._solve()
 
     def _solve(self) -> None:
@@ -96,6 +107,7 @@ class RunningBiases:
         """Return everything as plain arrays and numbers."""
         return {
             "shrinkage": self.shrinkage,
+            "joint": self.joint,
             "weight": self.weight,
             "total": self.total,
             "due": self._due,
@@ -108,7 +120,7 @@ class RunningBiases:
     @classmethod
     def from_state(cls, state: State) -> RunningBiases:
         """Make the biases that ``state_dict`` described."""
-        biases = cls(state["shrinkage"])
+        biases = cls(state["shrinkage"], joint=state["joint"])
         biases.weight, biases.total = float(state["weight"]), float(state["total"])
         biases._due = float(state["due"])
         biases._row_sums, biases._col_sums = (
@@ -118,7 +130,7 @@ class RunningBiases:
         return biases
 
     def __repr__(self) -> str:
-        return f"RunningBiases(shrinkage={self.shrinkage:g})"
+        return f"RunningBiases(shrinkage={self.shrinkage:g}, joint={self.joint})"
 
 
 def _add(sums: Array, at: Array, *values: Array) -> None:

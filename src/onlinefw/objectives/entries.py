@@ -221,7 +221,7 @@ class ObservedEntries(Objective):
             self._merge_if_due()
         at = z.astype(float) + self._row_offset[rows] + self._col_offset[cols]
         if self.offsets is not None:
-            self.offsets.update(rows, cols, y, w)
+            self.offsets.update(rows, cols, y, w, z)
             self.offsets.refresh_if_due(self)
             self.set_offsets(*self.offsets.offsets(self._matrix_shape))
         return float(w @ self.loss.value(at, y) / w.sum())
@@ -248,6 +248,12 @@ class ObservedEntries(Objective):
         self._col_offset = np.pad(self._col_offset, (0, m2 - old2))
         if self._block is not None:
             self._block = np.pad(self._block, ((0, m2 - old2), (0, 0)))
+
+    def refresh_offsets(self) -> None:
+        """Bring running biases up to date with everything held (and with theta, if joint)."""
+        if self.offsets is not None:
+            self.offsets.refresh(self)
+            self.set_offsets(*self.offsets.offsets(self._matrix_shape))
 
     def set_offsets(self, rows: Array, columns: Array) -> None:
         """Predict theta[i, j] + rows[i] + columns[j] from now on (biases, say)."""
@@ -551,23 +557,30 @@ class ObservedEntries(Objective):
         self._needs_data()
         return self.loss.smoothness * heaviest_entry(self) / self.total_weight
 
-    def weighted_sums(self, rows: Array, columns: Array) -> tuple[Array, Array]:
+    def weighted_sums(
+        self, rows: Array, columns: Array, *, with_theta: bool = False
+    ) -> tuple[Array, Array]:
         """Return the sums of w * columns[j] in every row, and of w * rows[i] in every column.
 
-        w is the total weight of what was observed at entry (i, j). One read of the store.
+        w is the total weight of what was observed at entry (i, j). With ``with_theta`` its
+        prediction theta[i, j] is added to both. One read of the store.
         """
+        if with_theta and self._pending is not None:
+            self._flush()
         m1, m2 = self._matrix_shape
         blocks = self._blocks()
         row_sums, acc = np.zeros(m1), np.zeros((len(blocks) - 1, m2))
         by_rank = np.empty(m2)
         by_rank[self._rank] = columns
+        share = float(with_theta)
         for store in (self._bulk, self._recent):
             kernels.weighted_sums(
-                blocks, store.indptr, store.col, store.c, rows, by_rank, row_sums, acc
-            )
+                blocks, store.indptr, store.col, store.c, store.z, share,
+                rows, by_rank, row_sums, acc,
+            )  # fmt: skip
         tail, col_sums = self._tail, acc.sum(axis=0)
-        row_sums += np.bincount(tail.row, tail.c * by_rank[tail.col], m1)
-        col_sums += np.bincount(tail.col, tail.c * rows[tail.row], m2)
+        row_sums += np.bincount(tail.row, tail.c * (by_rank[tail.col] + share * tail.z), m1)
+        col_sums += np.bincount(tail.col, tail.c * (rows[tail.row] + share * tail.z), m2)
         self.reads += 1
         return row_sums, col_sums[self._rank]
 
