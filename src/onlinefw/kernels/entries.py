@@ -289,6 +289,36 @@ def tail_backward_block(row, col, g, row_scale, y, w):
         store(w, col[k], add_scaled(load(w, col[k]), scaled, load(y, row[k])))
 
 
+@njit(cache=True)
+def sort_by_row(row, col, indptr, order):
+    """Fill ``order`` with the positions of entries by row, then column, then age.
+
+    ``indptr`` has zeros, and gets where the rows start. Rows are found by counting; within a row,
+    which is short as a rule, by insertion.
+    """
+    for k in range(len(row)):
+        indptr[row[k] + 1] += 1
+    for i in range(len(indptr) - 1):
+        indptr[i + 1] += indptr[i]
+    following = indptr[:-1].copy()
+    for k in range(len(row)):
+        order[following[row[k]]] = k
+        following[row[k]] += 1
+    for i in range(len(indptr) - 1):
+        start, end = indptr[i], indptr[i + 1]
+        if end - start > 64:
+            part = order[start:end].copy()
+            order[start:end] = part[np.argsort(col[part], kind="mergesort")]
+            continue
+        for p in range(start + 1, end):
+            k = order[p]
+            q = p
+            while q > start and col[order[q - 1]] > col[k]:
+                order[q] = order[q - 1]
+                q -= 1
+            order[q] = k
+
+
 @njit(cache=True, parallel=True)
 def merged_lengths(blocks, indptr, col, tail_ptr, tail_col, combine, lengths):
     """Lengths of the rows after the (sorted) tail has been merged into the bulk."""

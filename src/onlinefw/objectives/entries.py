@@ -289,7 +289,7 @@ class ObservedEntries(Objective):
         self._due = True
 
     def _sort_tail(self, n: int) -> None:
-        oldest = self._tail.take_oldest(n, self._matrix_shape)
+        oldest = self._tail.take_oldest(n, self._matrix_shape[0])
         self._recent = self._recent.merged_with(oldest, self._combine)
 
     def _merge_recent(self) -> None:

@@ -74,12 +74,10 @@ class Tail:
         backward = kernels.tail_backward_block if eight else kernels.tail_backward
         backward(self.row, self.col, self.g, row_scale, y, w)
 
-    def take_oldest(self, n: int, shape: tuple[int, int]) -> SortedStore:
+    def take_oldest(self, n: int, n_rows: int) -> SortedStore:
         """Remove the n oldest entries and return them by row and column."""
-        m1, m2 = shape
-        row = self.row[:n]
-        order = np.argsort(row.astype(np.int64) * m2 + self.col[:n], kind="stable")
-        indptr = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=m1))))
+        indptr, order = np.zeros(n_rows + 1, np.int64), np.empty(n, np.int64)
+        kernels.sort_by_row(self.row[:n], self.col[:n], indptr, order)
         store = SortedStore(indptr, *(getattr(self, name)[:n][order] for name in _FIELDS[1:]))
         for column in self._columns.values():
             column.drop_first(n)
