@@ -15,8 +15,9 @@ __all__ = ["RunningBiases"]
 
 #: The means are brought up to date with the whole past when it has grown by this factor.
 REFRESH_GROWTH = 1.1
-#: Alternations between rows and columns per refresh.
-REFRESH_SWEEPS = 3
+#: Which biases a refresh solves for in turn, with a read of the store each. Never both from the
+#: same read: what rows and columns can both explain would be counted twice.
+REFRESH_TURNS = ("columns", "rows", "columns")
 
 
 class RunningBiases:
@@ -60,8 +61,9 @@ class RunningBiases:
         self.weight += float(w.sum())
         self.total += float(w @ y)
         _add(self._col_sums, cols, w, w * y, w * self.rows[rows])
+        self.columns = self._shrunk(self._col_sums)
         _add(self._row_sums, rows, w, w * y, w * self.columns[cols])
-        self._solve()
+        self.rows = self._shrunk(self._row_sums)
 
     def refresh_if_due(self, objective: ObservedEntries) -> None:
         """Solve for the means of everything that the objective holds, if it has grown enough."""
@@ -69,13 +71,14 @@ class RunningBiases:
             return
         self._due = REFRESH_GROWTH * self.weight
         self._grow(*(objective.shape or ()))
-        for _ in range(REFRESH_SWEEPS):
-            self._row_sums[2], self._col_sums[2] = objective.weighted_sums(self.rows, self.columns)
-            self._solve()
-
-    def _solve(self) -> None:
-        self.columns = self._shrunk(self._col_sums)
-        self.rows = self._shrunk(self._row_sums)
+        for side in REFRESH_TURNS:
+            row_sums, col_sums = objective.weighted_sums(self.rows, self.columns)
+            if side == "rows":
+                self._row_sums[2] = row_sums
+                self.rows = self._shrunk(self._row_sums)
+            else:
+                self._col_sums[2] = col_sums
+                self.columns = self._shrunk(self._col_sums)
 
     def _shrunk(self, sums: Array) -> Array:
         weight, total, others = sums
