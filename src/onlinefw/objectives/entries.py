@@ -245,6 +245,8 @@ class ObservedEntries(Objective):
         self._rank = np.append(self._rank, np.arange(old2, m2))
         self._row_offset = np.pad(self._row_offset, (0, m1 - old1))
         self._col_offset = np.pad(self._col_offset, (0, m2 - old2))
+        if self.offsets is not None:  # of a row never seen the mean is known
+            self.set_offsets(*self.offsets.offsets((m1, m2)))
         if self._block is not None:
             self._block = np.pad(self._block, ((0, m2 - old2), (0, 0)))
 
