@@ -106,7 +106,7 @@ class RidgeSweeps:
         if theta.n_atoms == 0:
             return
         with one_blas_thread():
-            start = _top(theta, self.rank)
+            start = _top(theta, min(self.rank, theta.max_atoms))  # what it can hold as it is
             if self.ridge == "auto":
                 self._validated(objective, ball, start)
             else:
@@ -122,6 +122,8 @@ class RidgeSweeps:
         if len(objective._tail) == 0 or objective.n_entries == len(objective._tail):
             return  # nothing to decide with, or to learn from, yet
         ridge = self._found or _multiplier(objective, ball)
+        if not ridge > 0.0:
+            return  # the gradient is zero: theta is optimal
         problem = _Regressions(objective, ball, everything=False)
         best = problem.sweep(start, ridge, self.sweeps)
         best_score = score(best)
@@ -183,7 +185,8 @@ class _Regressions:
             left = self.solve_rows(right, ridge)
         k = left.shape[1]
         norm = self.ball.norm(LowRank.from_factors(left, np.ones(k), right))
-        return LowRank.from_factors(left, np.full(k, min(1.0, self.ball.radius / norm)), right)
+        scale = min(1.0, self.ball.radius / norm) if norm > 0.0 else 1.0
+        return LowRank.from_factors(left, np.full(k, scale), right)
 
     def solve_rows(self, right: Array, ridge: float) -> Array:
         by_rank = np.empty_like(right)
