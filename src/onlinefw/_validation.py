@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,14 @@ from scipy import sparse
 
 from ._typing import Array, Shape
 
-__all__ = ["check_indices", "check_part", "check_rows", "check_targets", "check_weights"]
+__all__ = [
+    "check_indices",
+    "check_part",
+    "check_rows",
+    "check_targets",
+    "check_weights",
+    "check_whole",
+]
 
 #: Larger values overflow when they are squared.
 TOO_LARGE = 1e150
@@ -23,6 +31,15 @@ def check_part(name: str, part: Any, wanted: type, example: str) -> None:
         )
     if not isinstance(part, wanted):
         raise ValueError(f"{name} must be a {wanted.__name__} such as {example}, got {part!r}")
+
+
+def check_whole(name: str, value: Any, least: int = 1, otherwise: str = "") -> int:
+    """Return a whole number; ``otherwise`` names what else would have been allowed."""
+    is_number = isinstance(value, Real)
+    if not is_number or value // 1 != value or value < least:
+        wanted = f"a whole number of at least {least}{otherwise}"
+        raise ValueError(f"{name} must be {wanted}, got {value!r}")
+    return int(value)
 
 
 def check_rows(X: Any, shape: Shape | None) -> Any:

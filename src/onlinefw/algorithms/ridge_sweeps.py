@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from .._threads import one_blas_thread
 from .._typing import Array, State
+from .._validation import check_whole
 from ..iterates import LowRank
 from ..kernels.ridge import ridge_rows, transpose
 from ..objectives import Objective, ObservedEntries
@@ -76,14 +79,14 @@ class RidgeSweeps:
     _found: float | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("rank", "sweeps"):
-            if int(getattr(self, name)) != getattr(self, name) or getattr(self, name) < 1:
-                raise ValueError(
-                    f"RidgeSweeps needs a whole number {name} >= 1, got {getattr(self, name)!r}"
-                )
-        if self.ridge != "auto" and not (isinstance(self.ridge, (int, float)) and self.ridge > 0):
+        for name, least in (("rank", 1), ("sweeps", 1), ("start", 0)):
+            value = check_whole(f"{name} of RidgeSweeps", getattr(self, name), least)
+            setattr(self, name, value)
+        if isinstance(self.ridge, Real) and 0 < self.ridge < inf:
+            self.ridge = float(self.ridge)
+        elif not (isinstance(self.ridge, str) and self.ridge == "auto"):
             raise ValueError(f'RidgeSweeps needs a positive ridge or "auto", got {self.ridge!r}')
-        if not self.growth > 1.0:
+        if not (isinstance(self.growth, Real) and self.growth > 1.0):
             raise ValueError(f"RidgeSweeps needs growth > 1, got {self.growth!r}")
 
     def check(self, objective: Objective, constraint: ConvexSet) -> None:

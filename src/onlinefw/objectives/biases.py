@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,6 +44,9 @@ class RunningBiases:
     """
 
     def __init__(self, shrinkage: float = 5.0) -> None:
+        is_number = isinstance(shrinkage, Real)
+        if not (is_number and 0.0 <= shrinkage < np.inf):
+            raise ValueError(f"RunningBiases needs a shrinkage of at least 0, got {shrinkage!r}")
         self.shrinkage = float(shrinkage)
         self.weight = self.total = 0.0
         self._due = 0.0

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 from .._state import describe, rebuild
 from .._threads import one_blas_thread
 from .._typing import Array, Direction, Shape, State
-from .._validation import check_indices, check_part, check_targets, check_weights
+from .._validation import check_indices, check_part, check_targets, check_weights, check_whole
 from ..atoms import Atom, RankOne
 from ..iterates import LowRank
 from ..kernels import entries as kernels
@@ -124,11 +124,13 @@ class ObservedEntries(Objective):
         check_part("loss", loss, Loss, "Square()")
         if np.shape(shape) != (2,) or min(shape) < 1:
             raise ValueError(f"shape must be (rows, columns), both positive, got {shape}")
-        self.dtype: Any = np.dtype(dtype)
-        if self.dtype not in (np.float32, np.float64):
-            raise ValueError(f"dtype must be float32 or float64, got {dtype}")
+        self.dtype: Any = _precision(dtype)
+        if max_atoms is not None:
+            max_atoms = check_whole("max_atoms", max_atoms, 2, " or None")
         self.loss, self.growing, self.max_atoms = loss, bool(growing), max_atoms
-        self.lmo_steps, self.lmo_tol = int(lmo_steps), float(lmo_tol)
+        self.lmo_steps, self.lmo_tol = check_whole("lmo_steps", lmo_steps), float(lmo_tol)
+        if offsets is not None:
+            check_part("offsets", offsets, RunningBiases, "RunningBiases()")
         if offsets is not None and not isinstance(loss, (Square, Gaussian, Correntropy)):
             raise ValueError(
                 f"means make sense as offsets of a regression loss, not of {loss}; use Square() or "
@@ -674,3 +676,10 @@ class ObservedEntries(Objective):
 
     def __repr__(self) -> str:
         return f"ObservedEntries({self.shape}, {self.loss}, n_observations={self.n_observations})"
+
+
+def _precision(dtype: DTypeLike) -> np.dtype:
+    for known in (np.dtype(np.float32), np.dtype(np.float64)):
+        if dtype is not None and known == dtype:
+            return known
+    raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
