@@ -202,6 +202,9 @@ class ObservedEntries(Objective):
         rows, cols = check_indices(X, self._matrix_shape, self.growing)
         y = check_targets(y, rows.size, self.loss)
         w = check_weights(sample_weight, rows.size)
+        if self.growing and self._constraint is not None:
+            m1, m2 = self._matrix_shape
+            self._constraint.check_shape((max(m1, rows.max() + 1), max(m2, cols.max() + 1)))
         if self.dtype == np.float32 and max(np.abs(y).max(), w.max()) > TOO_LARGE_FOR_FLOAT32:
             raise ValueError(
                 f"a value or weight above {TOO_LARGE_FOR_FLOAT32:g} overflows in single precision; "
@@ -610,6 +613,7 @@ class ObservedEntries(Objective):
 
     def constrain(self, constraint: ConvexSet) -> None:
         """Go on over another set (other weights of a weighted trace norm)."""
+        constraint.check_shape(self._matrix_shape)
         self._constraint = constraint
 
     def _refresh(self) -> None:
