@@ -569,9 +569,8 @@ class ObservedEntries(Objective):
         cols = np.argsort(self._rank)[tail.col]
         at = theta.entries(tail.row, cols) + (self._row_offset[tail.row] + self._col_offset[cols])
         at, c, s = (x.astype(float) for x in (at, tail.c, tail.s))
-        if self._combine:
-            return float(c @ self.loss.value(at, 0.0) - s @ at) / float(c.sum())
-        return float(c @ self.loss.value(at, s)) / float(c.sum())
+        y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if self._combine else s
+        return float(c @ self.loss.value(at, y)) / float(c.sum())
 
     def regressions(self, everything: bool) -> tuple[Array, Array, Array, Array, Array]:
         """Return the store as regressions of what the offsets leave over (square loss).
