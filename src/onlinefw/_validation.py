@@ -21,6 +21,8 @@ __all__ = [
 
 #: Larger values overflow when they are squared.
 TOO_LARGE = 1e150
+#: Stores keep indices in 32 bits.
+LARGEST_INDEX = 2**32
 
 
 def check_part(name: str, part: Any, wanted: type, example: str) -> None:
@@ -143,13 +145,22 @@ def check_indices(X: Any, shape: Shape, growing: bool) -> tuple[Array, Array]:
         raise ValueError(f"X must have a row and a column index per observation, got {X.shape}")
     if X.shape[0] == 0:
         raise ValueError(f"the batch is empty (X has shape {X.shape}); pass at least one row")
-    if X.dtype.kind not in "iu":
-        if X.dtype.kind != "f" or not (X == np.floor(X)).all():
-            raise ValueError("X must hold whole-number indices (row, column)")
-        X = X.astype(np.int64)
+    if X.dtype.kind not in "iuf":
+        raise ValueError(f"X must hold whole-number indices (row, column), got {X.dtype} values")
+    if X.dtype.kind == "f" and not (X == np.trunc(X)).all():
+        k = int(np.argmin((X == np.trunc(X)).all(axis=1)))
+        raise ValueError(
+            f"X must hold whole-number indices (row, column), got {X[k].tolist()} in row {k}"
+        )
     low, high = X.min(axis=0), X.max(axis=0)
     if low.min() < 0:
-        raise ValueError(f"X has the negative index {int(low.min())}; indices count from 0")
+        raise ValueError(f"X has the negative index {low.min():.0f}; indices count from 0")
+    if high.max() >= LARGEST_INDEX:
+        raise ValueError(
+            f"X has the index {high.max():.0f}, but indices must be below 2**32; number the rows "
+            "and columns from 0 (np.unique(..., return_inverse=True) does)"
+        )
+    X = X.astype(np.int64, copy=False)
     for axis, name in enumerate(("row", "column")):
         if not growing and high[axis] >= shape[axis]:
             raise ValueError(
