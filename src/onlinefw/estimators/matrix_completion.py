@@ -197,7 +197,6 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
                 part = order[k * size : (k + 1) * size]
                 self._learn(X[part], y[part], None if w is None else w[part])
                 advance()
-            self._end_race()
             for _ in range(rounds * (self.epochs - 1)):
                 self._record(self._learner.refine())
                 advance()
@@ -211,8 +210,6 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         if not hasattr(self, "_learner"):
             self._start(X, y, RACE_ROUNDS)
         self._learn(X, y, w)
-        if self._race is not None and self._race.over:
-            self._end_race()
         return self
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array | None]:
@@ -301,6 +298,8 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         round_ = player.observe(X, y, w)
         if self._race is not None:
             self._learner = self._race.leader
+            if self._race.over:
+                self._race = None
         self._low, self._high = min(self._low, float(y.min())), max(self._high, float(y.max()))
         self._reweigh_if_due()
         self._record(round_)
@@ -323,10 +322,6 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
 
     def _record(self, round_: Round) -> None:
         self._history.append(round_)
-
-    def _end_race(self) -> None:
-        if self._race is not None:
-            self._learner, self._race = self._race.leader, None
 
     def _reweigh_if_due(self) -> None:
         """Let the weights of the trace norm follow the data, now and then."""
