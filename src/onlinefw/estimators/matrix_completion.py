@@ -346,7 +346,8 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
             Rows and columns.
         unknown : "raise" or "fallback"
             What to do with rows or columns that were never seen: refuse, or predict what the
-            offsets know about them (0 without offsets).
+            offsets know about them: the mean plus the bias of the row or column that was seen
+            (0 without offsets).
         """
         z = self.decision_function(X, unknown=unknown)
         loss = self._learner.objective.loss  # type: ignore[attr-defined]
@@ -370,7 +371,21 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
                 f"X has the entry ({rows[k]}, {cols[k]}), but the model has seen {m1} rows and "
                 f'{m2} columns; pass unknown="fallback" to predict what is known without it'
             )
-        return objective.predict(rows, cols)
+        if known.all():
+            return objective.predict(rows, cols)
+        z = self._fallback(rows, cols)
+        z[known] = objective.predict(rows[known], cols[known])
+        return z
+
+    def _fallback(self, rows: Array, cols: Array) -> Array:
+        """Mean and biases where they are known; 0 without offsets."""
+        objective = self.objective_
+        biases = objective.offsets or RunningBiases()
+        z = np.full(rows.size, biases.mean)
+        for index, known in ((rows, biases.rows), (cols, biases.columns)):
+            seen = index < known.size
+            z[seen] += known[index[seen]]
+        return z.astype(objective.dtype)
 
     def score(self, X: Any, y: Any) -> float:
         """Return the coefficient of determination R^2 of the predictions (1 is best)."""
@@ -401,6 +416,8 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
             scores[objective.columns_of(int(row))] = -np.inf
         best = np.argsort(-scores, kind="stable")[:n]
         best = best[scores[best] > -np.inf]
+        if best.size == 0:
+            return best, np.empty(0, objective.dtype)
         return best, self.predict(np.column_stack((np.full(best.size, int(row)), best)))
 
     @property
