@@ -6,13 +6,16 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from ._typing import Array, Shape
 
 __all__ = [
     "check_indices",
+    "check_magnitude",
     "check_part",
+    "check_precision",
     "check_rows",
     "check_targets",
     "check_weights",
@@ -21,6 +24,8 @@ __all__ = [
 
 #: Larger values overflow when they are squared.
 TOO_LARGE = 1e150
+#: The same in single precision.
+TOO_LARGE_FOR_FLOAT32 = 1e15
 #: Stores keep indices in 32 bits.
 LARGEST_INDEX = 2**32
 
@@ -191,3 +196,20 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array:
     if weights.sum() == 0.0:
         raise ValueError("sample_weight is zero for every row of the batch; leave such a batch out")
     return weights
+
+
+def check_precision(dtype: DTypeLike) -> np.dtype:
+    """Return single or double precision."""
+    for known in (np.dtype(np.float32), np.dtype(np.float64)):
+        if dtype is not None and known == dtype:
+            return known
+    raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
+
+
+def check_magnitude(y: Array, weights: Array, dtype: np.dtype) -> None:
+    """Refuse what would overflow in single precision."""
+    if dtype == np.float32 and max(np.abs(y).max(), weights.max()) > TOO_LARGE_FOR_FLOAT32:
+        raise ValueError(
+            f"a value or weight above {TOO_LARGE_FOR_FLOAT32:g} overflows in single precision; "
+            "rescale the data or use dtype=float"
+        )

@@ -13,7 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._threads import one_blas_thread
 from .._typing import Array
-from .._validation import check_indices, check_targets, check_weights
+from .._validation import (
+    check_indices,
+    check_magnitude,
+    check_precision,
+    check_targets,
+    check_weights,
+    check_whole,
+)
 from ..algorithms import OnlineFrankWolfe, RidgeSweeps, Round
 from ..losses import Bernoulli, Exponential, Gaussian, Logistic, Loss, Poisson, Sigmoid, Square
 from ..objectives import ObservedEntries, RunningBiases
@@ -189,15 +196,16 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         rounds = ceil(len(y) / size)
         order = np.arange(len(y))
         if self.shuffle:
-            order = np.random.default_rng(self.random_state).permutation(len(y))
+            order = self._generator().permutation(len(y))
         race = max(10, min(ceil(RACE_SHARE * rounds), ceil(RACE_SIZE / size)))
         self._start(X, y, min(race, rounds))
-        with progress(self.verbose, rounds * self.epochs) as advance:
+        epochs = int(self.epochs)
+        with progress(self.verbose, rounds * epochs) as advance:
             for k in range(rounds):
                 part = order[k * size : (k + 1) * size]
                 self._learn(X[part], y[part], None if w is None else w[part])
                 advance()
-            for _ in range(rounds * (self.epochs - 1)):
+            for _ in range(rounds * (epochs - 1)):
                 self._record(self._learner.refine())
                 advance()
         if self._learner.corrective is not None:
@@ -216,8 +224,13 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         """Refuse bad observations before anything changes."""
         rows, cols = check_indices(X, (0, 0), growing=True)
         y = check_targets(y, rows.size, self._loss())
-        w = None if sample_weight is None else check_weights(sample_weight, rows.size)
-        return np.column_stack((rows, cols)), y, w
+        w = check_weights(sample_weight, rows.size)
+        check_magnitude(y, w, check_precision(self.dtype))
+        X = np.column_stack((rows, cols))
+        if sample_weight is None:
+            return X, y, None
+        counts = w > 0.0  # a batch of fit may happen to have no weight at all
+        return X[counts], y[counts], w[counts]
 
     def _loss(self) -> Loss:
         if isinstance(self.loss, str) and self.loss in LOSSES:
@@ -231,16 +244,16 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
     def _batch_length(self, n: int) -> int:
         if self.batch_size == "auto":
             return ceil(n / ROUNDS_PER_PASS)
-        return _whole("batch_size", self.batch_size)
+        return check_whole("batch_size", self.batch_size, otherwise=' or "auto"')
 
     def _start(self, X: Array, y: Array, race_rounds: int) -> None:
         """Make the learners; parameters are checked here, as scikit-learn wants it."""
-        _whole("epochs", self.epochs)
-        history_size = _whole("history_size", self.history_size)
+        check_whole("epochs", self.epochs)
+        history_size = check_whole("history_size", self.history_size, 2)
         _choice("weighting", self.weighting, (None, "smoothed"))
-        seen = tuple(int(n) + 1 for n in X.max(axis=0))
-        shape = seen if self.shape is None else tuple(np.maximum(seen, self.shape).tolist())
-        if self.radius == "auto":
+        seen = (int(n) + 1 for n in X.max(axis=0))
+        shape = tuple(max(sizes) for sizes in zip(seen, self._least_shape(), strict=True))
+        if isinstance(self.radius, str) and self.radius == "auto":
             scale = sqrt(shape[0] * shape[1]) * (float(np.std(y)) or 1.0)
             radii = [factor * scale for factor in RADII]
         elif isinstance(self.radius, Real):
@@ -254,6 +267,23 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         self._low, self._high = np.inf, -np.inf
         self._reweigh_at = 0.0
         self.n_features_in_ = 2
+
+    def _least_shape(self) -> tuple[int, int]:
+        if self.shape is None:
+            return 1, 1
+        if np.ndim(self.shape) != 1 or len(self.shape) != 2:
+            raise ValueError(f"shape must be (rows, columns) or None, got {self.shape!r}")
+        rows, columns = (check_whole("each side of shape", n) for n in self.shape)
+        return rows, columns
+
+    def _generator(self) -> np.random.Generator:
+        try:
+            return np.random.default_rng(self.random_state)
+        except (TypeError, ValueError):
+            raise ValueError(
+                "random_state must be None, a whole number of at least 0 or a Generator, "
+                f"got {self.random_state!r}"
+            ) from None
 
     def _new_learner(self, shape: tuple[int, ...], radius: float) -> OnlineFrankWolfe:
         objective = ObservedEntries(
@@ -282,7 +312,8 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
     def _step_rule(self) -> Any:
         if self.step is None:
             return Harmonic(2)
-        return LineSearch() if self.step == "line-search" else self.step
+        searched = isinstance(self.step, str) and self.step == "line-search"
+        return LineSearch() if searched else self.step
 
     def _new_corrective(self) -> RidgeSweeps | None:
         if isinstance(self.corrective, RidgeSweeps):
@@ -410,7 +441,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         m1, m2 = objective.shape or (0, 0)
         if not isinstance(row, Integral) or not 0 <= row < m1:
             raise ValueError(f"row must be one of the {m1} rows seen, 0 to {m1 - 1}, got {row!r}")
-        n = _whole("n", n)
+        n = check_whole("n", n)
         scores = objective.predict(np.full(m2, int(row)), np.arange(m2)).astype(float)
         if exclude_seen:
             scores[objective.columns_of(int(row))] = -np.inf
@@ -489,13 +520,9 @@ def _constrain(learner: OnlineFrankWolfe, ball: WeightedTraceNormBall) -> None:
     learner.constraint = ball
 
 
-def _whole(name: str, value: Any) -> int:
-    if not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
-    return int(value)
-
-
 def _choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    if not any(value is option or value == option for option in allowed):
+    if not any(
+        value is option or (isinstance(value, str) and value == option) for option in allowed
+    ):
         options = ", ".join(repr(option) for option in allowed)
         raise ValueError(f"{name} must be one of {options}, got {value!r}")

@@ -10,7 +10,15 @@ from numpy.typing import DTypeLike
 from .._state import describe, rebuild
 from .._threads import one_blas_thread
 from .._typing import Array, Direction, Shape, State
-from .._validation import check_indices, check_part, check_targets, check_weights, check_whole
+from .._validation import (
+    check_indices,
+    check_magnitude,
+    check_part,
+    check_precision,
+    check_targets,
+    check_weights,
+    check_whole,
+)
 from ..atoms import Atom, RankOne
 from ..iterates import LowRank
 from ..kernels import entries as kernels
@@ -43,8 +51,6 @@ RECENT_SHARE = 1 / 8
 TAIL_SIZE = 2**16
 #: Columns are ranked by popularity again when the store has grown by this factor.
 RERANK_FACTOR = 16
-#: Larger values overflow when they are squared in single precision.
-TOO_LARGE_FOR_FLOAT32 = 1e15
 #: What the factors of theta may take before they are recompressed.
 FACTOR_BYTES = 2**27
 
@@ -124,7 +130,7 @@ class ObservedEntries(Objective):
         check_part("loss", loss, Loss, "Square()")
         if np.shape(shape) != (2,) or min(shape) < 1:
             raise ValueError(f"shape must be (rows, columns), both positive, got {shape}")
-        self.dtype: Any = _precision(dtype)
+        self.dtype: Any = check_precision(dtype)
         if max_atoms is not None:
             max_atoms = check_whole("max_atoms", max_atoms, 2, " or None")
         self.loss, self.growing, self.max_atoms = loss, bool(growing), max_atoms
@@ -205,11 +211,7 @@ class ObservedEntries(Objective):
         if self.growing and self._constraint is not None:
             m1, m2 = self._matrix_shape
             self._constraint.check_shape((max(m1, rows.max() + 1), max(m2, cols.max() + 1)))
-        if self.dtype == np.float32 and max(np.abs(y).max(), w.max()) > TOO_LARGE_FOR_FLOAT32:
-            raise ValueError(
-                f"a value or weight above {TOO_LARGE_FOR_FLOAT32:g} overflows in single precision; "
-                "rescale the data or use dtype=float"
-            )
+        check_magnitude(y, w, self.dtype)
         with one_blas_thread():
             return self._add(rows, cols, y, w)
 
@@ -679,10 +681,3 @@ class ObservedEntries(Objective):
 
     def __repr__(self) -> str:
         return f"ObservedEntries({self.shape}, {self.loss}, n_observations={self.n_observations})"
-
-
-def _precision(dtype: DTypeLike) -> np.dtype:
-    for known in (np.dtype(np.float32), np.dtype(np.float64)):
-        if dtype is not None and known == dtype:
-            return known
-    raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
