@@ -58,6 +58,11 @@ class EntriesGradient(PairOperator):
         self._w = _column_scaled(w[objective._rank, :k].astype(float), scales)
         self.theta_dot = z_dot_g * self._mean
         self.frobenius_bound = frobenius * self._mean
+        if not (np.isfinite(self.theta_dot) and np.isfinite(self._w).all()):
+            raise OverflowError(
+                f"the gradient of {objective.loss} overflows at theta: the last step went too far; "
+                "use a smaller radius, or LineSearch() as the step"
+            )
         self._closely = False
         self._found: tuple[Array, float, Array] | None = None
 
