@@ -43,7 +43,7 @@ LOSSES: dict[str, type[Loss]] = {
 }
 #: ``batch_size="auto"``: so many rounds in one pass.
 ROUNDS_PER_PASS = 1000
-#: ``radius="auto"``: these times sqrt(rows * columns) * standard deviation race each other ...
+#: ``radius="auto"``: these times sqrt(rows * columns) * the size of the values race each other ...
 RADII = (0.25, 0.5, 1.0, 2.0, 4.0)
 #: ... over this part of a fit, and over this many rounds of ``partial_fit``.
 RACE_SHARE, RACE_ROUNDS = 0.2, 100
@@ -64,7 +64,8 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
     radius : float or "auto"
         Of the trace-norm ball. "auto" lets five radii race on the first part of the stream and
         keeps the one that predicts new batches best (give ``shape`` if you stream with
-        ``partial_fit``, since the radii are multiples of sqrt(rows * columns)).
+        ``partial_fit``, since the radii are multiples of sqrt(rows * columns)). Values far from
+        0 want ``offsets="biases"``: otherwise theta must reach them first.
     shape : (int, int), optional
         Rows and columns at the start; more are added as they are seen.
     loss : str or Loss
@@ -254,7 +255,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         seen = (int(n) + 1 for n in X.max(axis=0))
         shape = tuple(max(sizes) for sizes in zip(seen, self._least_shape(), strict=True))
         if isinstance(self.radius, str) and self.radius == "auto":
-            scale = sqrt(shape[0] * shape[1]) * (float(np.std(y)) or 1.0)
+            scale = sqrt(shape[0] * shape[1]) * self._size(y)
             radii = [factor * scale for factor in RADII]
         elif isinstance(self.radius, Real):
             radii = [float(self.radius)]
@@ -267,6 +268,13 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         self._low, self._high = np.inf, -np.inf
         self._reweigh_at = 0.0
         self.n_features_in_ = 2
+
+    def _size(self, y: Array) -> float:
+        """How large the entries of theta will be, about."""
+        families = (Bernoulli, Poisson, Exponential)  # theta is not in the units of y
+        if self.offsets is not None or isinstance(self._loss(), families):
+            return float(np.std(y)) or 1.0
+        return float(np.sqrt(np.mean(y**2))) or 1.0
 
     def _least_shape(self) -> tuple[int, int]:
         if self.shape is None:
