@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 import onlinefw as ofw
 from onlinefw import _threads, losses
 from onlinefw.linalg import krylov_pair
-from onlinefw.objectives import ObservedEntries, entries, entries_gradient
-from onlinefw.sets import L1Ball, TraceNormBall
+from onlinefw.objectives import ObservedEntries, RunningBiases, entries, entries_gradient
+from onlinefw.sets import L1Ball, TraceNormBall, WeightedTraceNormBall
+from onlinefw.steps import LineSearch
 
 from .test_losses import TARGETS
 from .test_state import assert_same_run
@@ -413,3 +414,203 @@ def test_the_papers_synthetic_problem_in_small(rng):
             h.append(np.sum((learner.theta.dense() - truth) ** 2) / (2 * truth.size))
     slope = np.log(h[-1] / h[0]) / np.log(4.0)
     assert -1.5 < slope < -0.7
+
+
+# Offsets and weighted balls ----------------------------------------------------------------------
+
+
+def uneven_ball(rng, radius, shape=SHAPE):
+    return WeightedTraceNormBall(
+        radius, rng.uniform(0.5, 2.0, shape[0]), rng.uniform(0.5, 2.0, shape[1])
+    )
+
+
+def dense_offsets(rng, objective):
+    """Set random offsets; return them as a matrix."""
+    m1, m2 = objective.shape
+    rows, columns = rng.standard_normal(m1), rng.standard_normal(m2)
+    objective.set_offsets(rows, columns)
+    return (rows[:, None] + columns).astype(objective.dtype).astype(float)
+
+
+@pytest.mark.parametrize("loss", EVERY_LOSS, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_with_offsets_and_weights_all_is_as_in_a_dense_recomputation(
+    loss, dtype, weighted, rng, monkeypatch
+):
+    monkeypatch.setattr(entries, "TAIL_SIZE", 300)
+    monkeypatch.setattr(entries, "RECENT_SHARE", 20.0)
+    loss, targets = (Pseudo(), [-1.0, 2.0]) if loss == "own" else (loss, TARGETS[loss])
+    objective = ObservedEntries((4, 3), loss, dtype=dtype, growing=True)
+    radius = 3.0
+    learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(radius))
+    batches, shapes = [], [(4, 3), (9, 17), *[SHAPE] * 60]
+    for shape in shapes:
+        X, y = observations(rng, 40, targets, shape)
+        X[0] = np.array(shape) - 1
+        batches.append((X, y, rng.uniform(0.5, 2.0, 40)))
+        learner.observe(*batches[-1])
+        offset = dense_offsets(rng, objective)
+    if weighted:
+        learner.constraint = uneven_ball(rng, radius)
+        objective.constrain(learner.constraint)
+    assert objective.shape == SHAPE
+    assert min(objective._bulk.size, objective._recent.size, len(objective._tail)) > 0
+    theta = learner.theta.dense().astype(float)
+    expected = dense_gradient(loss, batches, theta + offset)
+    scale, tol = np.abs(expected).max(), 1e-4 if dtype == np.float32 else 1e-11
+    assert objective.value() == pytest.approx(mean_loss(loss, batches, theta + offset), rel=tol)
+    gradient = objective.gradient()
+    np.testing.assert_allclose(gradient.toarray(), expected, atol=tol * scale)
+    v, u = rng.standard_normal(17), rng.standard_normal(12)
+    np.testing.assert_allclose(gradient @ v, expected @ v, atol=20 * tol * scale)
+    np.testing.assert_allclose(gradient.T @ u, expected.T @ u, atol=20 * tol * scale)
+    a, b = (np.ones(12), np.ones(17)) if not weighted else learner.constraint.scales
+    scaled = a[:, None] * expected * b
+    once, twice = gradient.normal(v, learner.constraint.scales)
+    bound = 50 * tol * np.linalg.norm(scaled)
+    np.testing.assert_allclose(once, scaled @ v, atol=bound)
+    np.testing.assert_allclose(twice, scaled.T @ (scaled @ v), atol=bound * np.linalg.norm(scaled))
+    rows, cols = rng.integers(12, size=50), rng.integers(17, size=50)
+    np.testing.assert_allclose(
+        objective.predict(rows, cols), (theta + offset)[rows, cols], atol=10 * tol
+    )
+    gap = np.sum(theta * expected) + radius * np.linalg.norm(scaled, 2)
+    found = objective.gap(gradient, learner.constraint.lmo(gradient))
+    assert found <= gap + 100 * tol * scale
+    assert learner.certificate() == pytest.approx(gap, rel=100 * tol, abs=100 * tol * scale)
+
+
+@pytest.mark.parametrize("small", [0, 10**9], ids=["random start", "dense norm"])
+@pytest.mark.parametrize("offsets", [False, True])
+def test_over_a_weighted_ball_the_certificate_is_never_below_the_true_gap(
+    small, offsets, rng, monkeypatch
+):
+    monkeypatch.setattr(entries_gradient, "SMALL_MATRIX", small)
+    shape, radius = (30, 40), 60.0
+    ball, biases = uneven_ball(rng, radius, shape), RunningBiases() if offsets else None
+    learner = ofw.OnlineFrankWolfe(ObservedEntries(shape, dtype=float, offsets=biases), ball)
+    batches = []
+    for X, y in noisy_low_rank(rng, 40, 60, shape):
+        batches.append((X, y, np.ones(len(y))))
+        learner.observe(X, y)
+        if len(batches) % 10 == 0:
+            theta = at = np.asarray(learner.theta)
+            if offsets:
+                at = theta + biases.mean + biases.rows[:, None] + biases.columns
+            gradient = dense_gradient(losses.Square(), batches, at)
+            top = np.linalg.norm(gradient / ball.rows[:, None] / ball.columns, 2)
+            gap = np.sum(gradient * theta) + radius * top
+            assert gap - 1e-9 <= learner.certificate() <= 1.5 * gap
+            unattached = ObservedEntries.from_state(learner.objective.state_dict())
+            assert gap - 1e-9 <= unattached.certificate(ball)
+
+
+def exact_weighted_run(batches, ball, steps, offsets=None):
+    """O-FW for the square loss, with an SVD of the scaled gradient, in plain numpy."""
+    shape = ball.rows.size, ball.columns.size
+    theta, count, total, n = np.zeros(shape), np.zeros(shape), np.zeros(shape), 0
+    for t, (X, y) in enumerate(batches, start=1):
+        np.add.at(count, (X[:, 0], X[:, 1]), 1.0)
+        np.add.at(total, (X[:, 0], X[:, 1]), y)
+        n += len(y)
+        gradient = (count * (theta + (0.0 if offsets is None else offsets)) - total) / n
+        u, _, vt = np.linalg.svd(gradient / ball.rows[:, None] / ball.columns)
+        atom = -ball.radius * np.outer(u[:, 0] / ball.rows, vt[0] / ball.columns)
+        if steps == "harmonic":
+            gamma = 2 / (t + 1)
+        else:
+            curvature = np.sum(count * (atom - theta) ** 2) / n
+            gamma = np.clip(np.sum(gradient * (theta - atom)) / curvature, 0.0, 1.0)
+        theta = theta + gamma * (atom - theta)
+    return theta
+
+
+@pytest.mark.parametrize("steps", ["harmonic", "line search"])
+@pytest.mark.parametrize("offsets", [False, True])
+def test_over_a_weighted_ball_it_is_the_exact_algorithm_on_the_scaled_gradient(steps, offsets, rng):
+    batches, ball = list(noisy_low_rank(rng, 50, 30)), uneven_ball(rng, 20.0)
+    objective = ObservedEntries(SHAPE, dtype=float, lmo_steps=60, lmo_tol=0.0)
+    rule = {} if steps == "harmonic" else {"step": LineSearch()}
+    learner = ofw.OnlineFrankWolfe(objective, ball, **rule)
+    offset = dense_offsets(rng, objective) if offsets else None
+    for X, y in batches:
+        learner.observe(X, y)
+    expected = exact_weighted_run(batches, ball, steps, offset)
+    np.testing.assert_allclose(learner.theta.dense(), expected, atol=1e-6)
+    assert ball.norm(learner.theta) <= 20.0 * (1 + 1e-9)
+
+
+def test_a_gradient_belongs_to_the_weights_it_was_made_for(rng):
+    objective = ObservedEntries(SHAPE, dtype=float)
+    ofw.OnlineFrankWolfe(objective, uneven_ball(rng, 2.0)).observe([[0, 0]], [1.0])
+    with pytest.raises(ValueError, match="other weights"):
+        TraceNormBall(2.0).lmo(objective.gradient())
+
+
+def test_rows_without_weights_are_refused_and_nothing_changes(rng):
+    objective = ObservedEntries(SHAPE, growing=True)
+    learner = ofw.OnlineFrankWolfe(objective, uneven_ball(rng, 2.0))
+    learner.observe([[0, 0]], [1.0])
+    before = repr(objective.state_dict())
+    with pytest.raises(ValueError, match=r"\(12, 17\).*\(13, 17\).*weight for each"):
+        learner.observe([[12, 3]], [1.0])
+    with pytest.raises(ValueError, match=r"\(3, 3\).*\(12, 17\)"):
+        objective.constrain(uneven_ball(rng, 2.0, (3, 3)))
+    assert repr(objective.state_dict()) == before
+    objective.grow(13, 17)
+    learner.constraint = uneven_ball(rng, 2.0, (13, 17))
+    objective.constrain(learner.constraint)
+    assert learner.observe([[12, 3]], [1.0]).t == 2
+
+
+@settings(max_examples=30)
+@given(
+    seed=st.integers(0, 10**6),
+    acts=st.lists(
+        st.sampled_from(["observe", "move", "shrink", "grow", "offsets", "place", "merge"]),
+        min_size=1,
+        max_size=14,
+    ),
+    tail=st.sampled_from([0, 300, 10**6]),
+)
+def test_whatever_happens_predictions_are_those_of_theta_plus_offsets(seed, acts, tail):
+    rng = np.random.default_rng(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(entries, "TAIL_SIZE", tail)
+        objective = ObservedEntries((3, 5), dtype=float, growing=True, max_atoms=100)
+        theta, rows, columns, batches = np.zeros((3, 5)), np.zeros(3), np.zeros(5), []
+        for act in ["observe", *acts]:
+            m1, m2 = theta.shape
+            if act == "observe":
+                X, y = observations(rng, int(rng.integers(1, 1300)), [1.0, -2.0], (m1, m2))
+                batches.append((X, y, rng.uniform(0.5, 2.0, len(y))))
+                objective.observe(*batches[-1])
+            elif act == "move":
+                u, v, step = rng.standard_normal(m1), rng.standard_normal(m2), rng.random()
+                objective.move(ofw.atoms.RankOne(u, 1.5, v), step)
+                theta = (1 - step) * theta + step * 1.5 * np.outer(u, v)
+            elif act == "shrink":
+                objective.shrink(0.5)
+                theta = 0.5 * theta
+            elif act == "grow":
+                more = int(rng.integers(0, 3)), int(rng.integers(0, 3))
+                objective.grow(m1 + more[0], m2 + more[1])
+                theta = np.pad(theta, ((0, more[0]), (0, more[1])))
+                rows, columns = np.pad(rows, (0, more[0])), np.pad(columns, (0, more[1]))
+            elif act == "offsets":
+                rows, columns = rng.standard_normal(m1), rng.standard_normal(m2)
+                objective.set_offsets(rows, columns)
+            elif act == "place":
+                theta = rng.standard_normal((m1, m2))
+                objective.place(theta)
+            else:
+                objective._merge_all()
+    offset = rows[:, None] + columns
+    value = mean_loss(losses.Square(), batches, theta + offset)
+    assert objective.value() == pytest.approx(value, rel=1e-9)
+    at = objective._rows_and_columns()
+    np.testing.assert_allclose(objective._carried("z"), theta[at], atol=1e-9)
+    expected = dense_gradient(losses.Square(), batches, theta + offset)
+    np.testing.assert_allclose(objective.gradient().toarray(), expected, atol=1e-9)

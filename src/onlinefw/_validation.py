@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from ._typing import Array, Shape
 
-__all__ = ["check_indices", "check_part", "check_rows", "check_targets", "check_weights"]
+__all__ = [
+    "check_indices",
+    "check_magnitude",
+    "check_part",
+    "check_precision",
+    "check_rows",
+    "check_targets",
+    "check_weights",
+    "check_whole",
+]
 
 #: Larger values overflow when they are squared.
 TOO_LARGE = 1e150
+#: The same in single precision.
+TOO_LARGE_FOR_FLOAT32 = 1e15
+#: Stores keep indices in 32 bits.
+LARGEST_INDEX = 2**32
 
 
 def check_part(name: str, part: Any, wanted: type, example: str) -> None:
@@ -23,6 +38,15 @@ def check_part(name: str, part: Any, wanted: type, example: str) -> None:
         )
     if not isinstance(part, wanted):
         raise ValueError(f"{name} must be a {wanted.__name__} such as {example}, got {part!r}")
+
+
+def check_whole(name: str, value: Any, least: int = 1, otherwise: str = "") -> int:
+    """Return a whole number; ``otherwise`` names what else would have been allowed."""
+    is_number = isinstance(value, Real)
+    if not is_number or value // 1 != value or value < least:
+        wanted = f"a whole number of at least {least}{otherwise}"
+        raise ValueError(f"{name} must be {wanted}, got {value!r}")
+    return int(value)
 
 
 def check_rows(X: Any, shape: Shape | None) -> Any:
@@ -126,13 +150,22 @@ def check_indices(X: Any, shape: Shape, growing: bool) -> tuple[Array, Array]:
         raise ValueError(f"X must have a row and a column index per observation, got {X.shape}")
     if X.shape[0] == 0:
         raise ValueError(f"the batch is empty (X has shape {X.shape}); pass at least one row")
-    if X.dtype.kind not in "iu":
-        if X.dtype.kind != "f" or not (X == np.floor(X)).all():
-            raise ValueError("X must hold whole-number indices (row, column)")
-        X = X.astype(np.int64)
+    if X.dtype.kind not in "iuf":
+        raise ValueError(f"X must hold whole-number indices (row, column), got {X.dtype} values")
+    if X.dtype.kind == "f" and not (X == np.trunc(X)).all():
+        k = int(np.argmin((X == np.trunc(X)).all(axis=1)))
+        raise ValueError(
+            f"X must hold whole-number indices (row, column), got {X[k].tolist()} in row {k}"
+        )
     low, high = X.min(axis=0), X.max(axis=0)
     if low.min() < 0:
-        raise ValueError(f"X has the negative index {int(low.min())}; indices count from 0")
+        raise ValueError(f"X has the negative index {low.min():.0f}; indices count from 0")
+    if high.max() >= LARGEST_INDEX:
+        raise ValueError(
+            f"X has the index {high.max():.0f}, but indices must be below 2**32; number the rows "
+            "and columns from 0 (np.unique(..., return_inverse=True) does)"
+        )
+    X = X.astype(np.int64, copy=False)
     for axis, name in enumerate(("row", "column")):
         if not growing and high[axis] >= shape[axis]:
             raise ValueError(
@@ -163,3 +196,20 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array:
     if weights.sum() == 0.0:
         raise ValueError("sample_weight is zero for every row of the batch; leave such a batch out")
     return weights
+
+
+def check_precision(dtype: DTypeLike) -> np.dtype:
+    """Return single or double precision."""
+    for known in (np.dtype(np.float32), np.dtype(np.float64)):
+        if dtype is not None and known == dtype:
+            return known
+    raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
+
+
+def check_magnitude(y: Array, weights: Array, dtype: np.dtype) -> None:
+    """Refuse what would overflow in single precision."""
+    if dtype == np.float32 and max(np.abs(y).max(), weights.max()) > TOO_LARGE_FOR_FLOAT32:
+        raise ValueError(
+            f"a value or weight above {TOO_LARGE_FOR_FLOAT32:g} overflows in single precision; "
+            "rescale the data or use dtype=float"
+        )

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from .._state import check_state, describe, rebuild
 from .._typing import Array, State
-from .._validation import check_part
+from .._validation import check_part, check_whole
 from ..iterates import LowRank
 from ..objectives import (
     GradientOracle,
@@ -40,14 +40,11 @@ class Learner(ABC):
         step: Any,
         inner_steps: int = 1,
     ) -> None:
-        if int(inner_steps) != inner_steps or inner_steps < 1:
-            raise ValueError(
-                f"inner_steps must be a whole number of at least 1, got {inner_steps!r}"
-            )
+        inner_steps = check_whole("inner_steps", inner_steps)
         check_part("objective", objective, Objective, "LinearObjective(Square())")
         check_part("constraint", constraint, ConvexSet, "L1Ball(1.0)")
         self.objective, self.constraint, self.step = objective, constraint, step
-        self.inner_steps = int(inner_steps)
+        self.inner_steps = inner_steps
         self.t = 0
         self.n_steps = 0
         self._check_parts()

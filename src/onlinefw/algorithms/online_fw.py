@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from .._typing import Direction, State
+from .._validation import check_part, check_whole
 from ..atoms import Atom, as_atom
 from ..kernels.lanes import LANES
 from ..line_search import search
@@ -75,11 +76,10 @@ class OnlineFrankWolfe(Learner):
         atoms_per_round: int = 1,
         corrective: RidgeSweeps | None = None,
     ) -> None:
-        if certify_every is not None and (int(certify_every) != certify_every or certify_every < 1):
-            raise ValueError(
-                f"certify_every must be a whole number of rounds or None, got {certify_every!r}"
-            )
+        if certify_every is not None:
+            certify_every = check_whole("certify_every", certify_every, otherwise=" or None")
         if corrective is not None:
+            check_part("corrective", corrective, RidgeSweeps, "RidgeSweeps(rank=10)")
             corrective.check(objective, constraint)
         self.atoms_per_round = _checked_block(atoms_per_round, objective, step)
         super().__init__(objective, constraint, step, inner_steps)
@@ -129,7 +129,11 @@ class OnlineFrankWolfe(Learner):
         return round_
 
     def correct(self) -> None:
-        """Re-optimise the factors of theta now; the objective does not rise."""
+        """Re-optimise the factors of theta now.
+
+        With a given ridge the objective does not rise; with ``ridge="auto"`` the loss of the newest
+        entries does not.
+        """
         if self.corrective is None:
             raise ValueError("there is nothing to correct with: pass corrective=RidgeSweeps(...)")
         assert isinstance(self.objective, ObservedEntries)

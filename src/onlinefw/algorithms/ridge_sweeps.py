@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from .._threads import one_blas_thread
 from .._typing import Array, State
+from .._validation import check_whole
 from ..iterates import LowRank
 from ..kernels.ridge import ridge_rows, transpose
 from ..objectives import Objective, ObservedEntries
@@ -76,14 +79,14 @@ class RidgeSweeps:
     _found: float | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("rank", "sweeps"):
-            if int(getattr(self, name)) != getattr(self, name) or getattr(self, name) < 1:
-                raise ValueError(
-                    f"RidgeSweeps needs a whole number {name} >= 1, got {getattr(self, name)!r}"
-                )
-        if self.ridge != "auto" and not (isinstance(self.ridge, (int, float)) and self.ridge > 0):
+        for name, least in (("rank", 1), ("sweeps", 1), ("start", 0)):
+            value = check_whole(f"{name} of RidgeSweeps", getattr(self, name), least)
+            setattr(self, name, value)
+        if isinstance(self.ridge, Real) and 0 < self.ridge < inf:
+            self.ridge = float(self.ridge)
+        elif not (isinstance(self.ridge, str) and self.ridge == "auto"):
             raise ValueError(f'RidgeSweeps needs a positive ridge or "auto", got {self.ridge!r}')
-        if not self.growth > 1.0:
+        if not (isinstance(self.growth, Real) and self.growth > 1.0):
             raise ValueError(f"RidgeSweeps needs growth > 1, got {self.growth!r}")
 
     def check(self, objective: Objective, constraint: ConvexSet) -> None:
@@ -106,7 +109,7 @@ class RidgeSweeps:
         if theta.n_atoms == 0:
             return
         with one_blas_thread():
-            start = _top(theta, self.rank)
+            start = _top(theta, min(self.rank, theta.max_atoms))  # what it can hold as it is
             if self.ridge == "auto":
                 self._validated(objective, ball, start)
             else:
@@ -122,6 +125,8 @@ class RidgeSweeps:
         if len(objective._tail) == 0 or objective.n_entries == len(objective._tail):
             return  # nothing to decide with, or to learn from, yet
         ridge = self._found or _multiplier(objective, ball)
+        if not ridge > 0.0:
+            return  # the gradient is zero: theta is optimal
         problem = _Regressions(objective, ball, everything=False)
         best = problem.sweep(start, ridge, self.sweeps)
         best_score = score(best)
@@ -183,7 +188,8 @@ class _Regressions:
             left = self.solve_rows(right, ridge)
         k = left.shape[1]
         norm = self.ball.norm(LowRank.from_factors(left, np.ones(k), right))
-        return LowRank.from_factors(left, np.full(k, min(1.0, self.ball.radius / norm)), right)
+        scale = min(1.0, self.ball.radius / norm) if norm > 0.0 else 1.0
+        return LowRank.from_factors(left, np.full(k, scale), right)
 
     def solve_rows(self, right: Array, ridge: float) -> Array:
         by_rank = np.empty_like(right)

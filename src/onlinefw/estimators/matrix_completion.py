@@ -13,7 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._threads import one_blas_thread
 from .._typing import Array
-from .._validation import check_indices, check_targets, check_weights
+from .._validation import (
+    check_indices,
+    check_magnitude,
+    check_precision,
+    check_targets,
+    check_weights,
+    check_whole,
+)
 from ..algorithms import OnlineFrankWolfe, RidgeSweeps, Round
 from ..losses import Bernoulli, Exponential, Gaussian, Logistic, Loss, Poisson, Sigmoid, Square
 from ..objectives import ObservedEntries, RunningBiases
@@ -36,7 +43,7 @@ LOSSES: dict[str, type[Loss]] = {
 }
 #: ``batch_size="auto"``: so many rounds in one pass.
 ROUNDS_PER_PASS = 1000
-#: ``radius="auto"``: these times sqrt(rows * columns) * standard deviation race each other ...
+#: ``radius="auto"``: these times sqrt(rows * columns) * the size of the values race each other ...
 RADII = (0.25, 0.5, 1.0, 2.0, 4.0)
 #: ... over this part of a fit, and over this many rounds of ``partial_fit``.
 RACE_SHARE, RACE_ROUNDS = 0.2, 100
@@ -59,7 +66,8 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
     radius : float or "auto"
         Of the trace-norm ball. "auto" lets five radii race on the first part of the stream and
         keeps the one that predicts new batches best (give ``shape`` if you stream with
-        ``partial_fit``, since the radii are multiples of sqrt(rows * columns)).
+        ``partial_fit``, since the radii are multiples of sqrt(rows * columns)). Values far from
+        0 want ``offsets="biases"``: otherwise theta must reach them first.
     shape : (int, int), optional
         Rows and columns at the start; more are added as they are seen.
     loss : str or Loss
@@ -196,16 +204,16 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         rounds = ceil(len(y) / size)
         order = np.arange(len(y))
         if self.shuffle:
-            order = np.random.default_rng(self.random_state).permutation(len(y))
+            order = self._generator().permutation(len(y))
         race = max(10, min(ceil(RACE_SHARE * rounds), ceil(RACE_SIZE / size)))
         self._start(X, y, min(race, rounds))
-        with progress(self.verbose, rounds * self.epochs) as advance:
+        epochs = int(self.epochs)
+        with progress(self.verbose, rounds * epochs) as advance:
             for k in range(rounds):
                 part = order[k * size : (k + 1) * size]
                 self._learn(X[part], y[part], None if w is None else w[part])
                 advance()
-            self._end_race()
-            for k in range(rounds * (self.epochs - 1)):
+            for k in range(rounds * (epochs - 1)):
                 if k % ceil(rounds / REFRESHES_PER_PASS) == 0:
                     self.objective_.refresh_offsets()
                 self._record(self._learner.refine())
@@ -220,16 +228,19 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         if not hasattr(self, "_learner"):
             self._start(X, y, RACE_ROUNDS)
         self._learn(X, y, w)
-        if self._race is not None and self._race.over:
-            self._end_race()
         return self
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array | None]:
         """Refuse bad observations before anything changes."""
         rows, cols = check_indices(X, (0, 0), growing=True)
         y = check_targets(y, rows.size, self._loss())
-        w = None if sample_weight is None else check_weights(sample_weight, rows.size)
-        return np.column_stack((rows, cols)), y, w
+        w = check_weights(sample_weight, rows.size)
+        check_magnitude(y, w, check_precision(self.dtype))
+        X = np.column_stack((rows, cols))
+        if sample_weight is None:
+            return X, y, None
+        counts = w > 0.0  # a batch of fit may happen to have no weight at all
+        return X[counts], y[counts], w[counts]
 
     def _loss(self) -> Loss:
         if isinstance(self.loss, str) and self.loss in LOSSES:
@@ -243,17 +254,17 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
     def _batch_length(self, n: int) -> int:
         if self.batch_size == "auto":
             return ceil(n / ROUNDS_PER_PASS)
-        return _whole("batch_size", self.batch_size)
+        return check_whole("batch_size", self.batch_size, otherwise=' or "auto"')
 
     def _start(self, X: Array, y: Array, race_rounds: int) -> None:
         """Make the learners; parameters are checked here, as scikit-learn wants it."""
-        _whole("epochs", self.epochs)
-        history_size = _whole("history_size", self.history_size)
+        check_whole("epochs", self.epochs)
+        history_size = check_whole("history_size", self.history_size, 2)
         _choice("weighting", self.weighting, (None, "smoothed"))
-        seen = tuple(int(n) + 1 for n in X.max(axis=0))
-        shape = seen if self.shape is None else tuple(np.maximum(seen, self.shape).tolist())
-        if self.radius == "auto":
-            scale = sqrt(shape[0] * shape[1]) * (float(np.std(y)) or 1.0)
+        seen = (int(n) + 1 for n in X.max(axis=0))
+        shape = tuple(max(sizes) for sizes in zip(seen, self._least_shape(), strict=True))
+        if isinstance(self.radius, str) and self.radius == "auto":
+            scale = sqrt(shape[0] * shape[1]) * self._size(y)
             radii = [factor * scale for factor in RADII]
         elif isinstance(self.radius, Real):
             radii = [float(self.radius)]
@@ -266,6 +277,30 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         self._low, self._high = np.inf, -np.inf
         self._reweigh_at = 0.0
         self.n_features_in_ = 2
+
+    def _size(self, y: Array) -> float:
+        """How large the entries of theta will be, about."""
+        families = (Bernoulli, Poisson, Exponential)  # theta is not in the units of y
+        if self.offsets is not None or isinstance(self._loss(), families):
+            return float(np.std(y)) or 1.0
+        return float(np.sqrt(np.mean(y**2))) or 1.0
+
+    def _least_shape(self) -> tuple[int, int]:
+        if self.shape is None:
+            return 1, 1
+        if np.ndim(self.shape) != 1 or len(self.shape) != 2:
+            raise ValueError(f"shape must be (rows, columns) or None, got {self.shape!r}")
+        rows, columns = (check_whole("each side of shape", n) for n in self.shape)
+        return rows, columns
+
+    def _generator(self) -> np.random.Generator:
+        try:
+            return np.random.default_rng(self.random_state)
+        except (TypeError, ValueError):
+            raise ValueError(
+                "random_state must be None, a whole number of at least 0 or a Generator, "
+                f"got {self.random_state!r}"
+            ) from None
 
     def _new_learner(self, shape: tuple[int, ...], radius: float) -> OnlineFrankWolfe:
         objective = ObservedEntries(
@@ -295,7 +330,8 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
     def _step_rule(self) -> Any:
         if self.step is None:
             return Harmonic(2)
-        return LineSearch() if self.step == "line-search" else self.step
+        searched = isinstance(self.step, str) and self.step == "line-search"
+        return LineSearch() if searched else self.step
 
     def _new_corrective(self) -> RidgeSweeps | None:
         if isinstance(self.corrective, RidgeSweeps):
@@ -311,6 +347,8 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         round_ = player.observe(X, y, w)
         if self._race is not None:
             self._learner = self._race.leader
+            if self._race.over:
+                self._race = None
         self._low, self._high = min(self._low, float(y.min())), max(self._high, float(y.max()))
         self._reweigh_if_due()
         self._record(round_)
@@ -333,10 +371,6 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
 
     def _record(self, round_: Round) -> None:
         self._history.append(round_)
-
-    def _end_race(self) -> None:
-        if self._race is not None:
-            self._learner, self._race = self._race.leader, None
 
     def _reweigh_if_due(self) -> None:
         """Let the weights of the trace norm follow the data, now and then."""
@@ -361,7 +395,8 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
             Rows and columns.
         unknown : "raise" or "fallback"
             What to do with rows or columns that were never seen: refuse, or predict what the
-            offsets know about them (0 without offsets).
+            offsets know about them: the mean plus the bias of the row or column that was seen
+            (0 without offsets).
         """
         z = self.decision_function(X, unknown=unknown)
         loss = self._learner.objective.loss  # type: ignore[attr-defined]
@@ -385,7 +420,21 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
                 f"X has the entry ({rows[k]}, {cols[k]}), but the model has seen {m1} rows and "
                 f'{m2} columns; pass unknown="fallback" to predict what is known without it'
             )
-        return objective.predict(rows, cols)
+        if known.all():
+            return objective.predict(rows, cols)
+        z = self._fallback(rows, cols)
+        z[known] = objective.predict(rows[known], cols[known])
+        return z
+
+    def _fallback(self, rows: Array, cols: Array) -> Array:
+        """Mean and biases where they are known; 0 without offsets."""
+        objective = self.objective_
+        biases = objective.offsets or RunningBiases()
+        z = np.full(rows.size, biases.mean)
+        for index, known in ((rows, biases.rows), (cols, biases.columns)):
+            seen = index < known.size
+            z[seen] += known[index[seen]]
+        return z.astype(objective.dtype)
 
     def score(self, X: Any, y: Any) -> float:
         """Return the coefficient of determination R^2 of the predictions (1 is best)."""
@@ -410,12 +459,14 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         m1, m2 = objective.shape or (0, 0)
         if not isinstance(row, Integral) or not 0 <= row < m1:
             raise ValueError(f"row must be one of the {m1} rows seen, 0 to {m1 - 1}, got {row!r}")
-        n = _whole("n", n)
+        n = check_whole("n", n)
         scores = objective.predict(np.full(m2, int(row)), np.arange(m2)).astype(float)
         if exclude_seen:
             scores[objective.columns_of(int(row))] = -np.inf
         best = np.argsort(-scores, kind="stable")[:n]
         best = best[scores[best] > -np.inf]
+        if best.size == 0:
+            return best, np.empty(0, objective.dtype)
         return best, self.predict(np.column_stack((np.full(best.size, int(row)), best)))
 
     @property
@@ -487,13 +538,9 @@ def _constrain(learner: OnlineFrankWolfe, ball: WeightedTraceNormBall) -> None:
     learner.constraint = ball
 
 
-def _whole(name: str, value: Any) -> int:
-    if not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
-    return int(value)
-
-
 def _choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    if not any(value is option or value == option for option in allowed):
+    if not any(
+        value is option or (isinstance(value, str) and value == option) for option in allowed
+    ):
         options = ", ".join(repr(option) for option in allowed)
         raise ValueError(f"{name} must be one of {options}, got {value!r}")

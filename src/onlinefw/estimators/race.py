@@ -14,7 +14,7 @@ class Race:
 
     Each is scored by what it pays for every batch before it learns from it (progressive
     validation), over the second half of the race. No observation is replayed: the winner has
-    learned from all of them.
+    learned from all of them. Those whose loss overflows (a large radius under a steep loss) retire.
 
     Parameters
     ----------
@@ -41,12 +41,19 @@ class Race:
 
     def observe(self, X: Any, y: Any, sample_weight: Any) -> Round:
         """Let all learn from a batch; return the leader's round."""
-        leader = self.leader
         self._t += 1
+        rounds: dict[int, Round] = {}
         for k, learner in enumerate(self.learners):
-            round_ = learner.observe(X, y, sample_weight)
-            if 2 * self._t > self.rounds:
+            try:
+                rounds[k] = learner.observe(X, y, sample_weight)
+            except OverflowError as error:
+                overflow = error
+        if not rounds:
+            raise overflow
+        before = min(rounds, key=self._paid.__getitem__)
+        if 2 * self._t > self.rounds:
+            for k, round_ in rounds.items():
                 self._paid[k] += round_.loss
-            if learner is leader:
-                reported = round_
-        return reported
+        self.learners = [self.learners[k] for k in rounds]
+        self._paid = [self._paid[k] for k in rounds]
+        return rounds[before]

@@ -151,6 +151,10 @@ class LowRank:
         from ..kernels.entries import factor_entries
 
         rows, cols = np.atleast_1d(rows), np.atleast_1d(cols)
+        for name, index, size in zip(("row", "column"), (rows, cols), self.shape, strict=True):
+            if index.size and not 0 <= index.min() <= index.max() < size:
+                wrong = index[(index < 0) | (index >= size)][0]
+                raise IndexError(f"theta has {size} {name}s, but {name} {wrong} was asked for")
         out = np.zeros(rows.size, self.dtype)
         if self._k:
             weights = self.weights.astype(self.dtype)

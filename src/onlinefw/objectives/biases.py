@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,8 +16,9 @@ __all__ = ["RunningBiases"]
 
 #: The means are brought up to date with the whole past when it has grown by this factor.
 REFRESH_GROWTH = 1.1
-#: Alternations between rows and columns per refresh.
-REFRESH_SWEEPS = 3
+#: Which biases a refresh solves for in turn, with a read of the store each. Never both from the
+#: same read: what rows and columns can both explain would be counted twice.
+REFRESH_TURNS = ("columns", "rows", "columns")
 
 
 class RunningBiases:
@@ -45,6 +47,9 @@ class RunningBiases:
     """
 
     def __init__(self, shrinkage: float = 3.0, *, joint: bool = False) -> None:
+        is_number = isinstance(shrinkage, Real)
+        if not (is_number and 0.0 <= shrinkage < np.inf):
+            raise ValueError(f"RunningBiases needs a shrinkage of at least 0, got {shrinkage!r}")
         self.shrinkage, self.joint = float(shrinkage), bool(joint)
         self.weight = self.total = 0.0
         self._due = 0.0
@@ -66,8 +71,9 @@ class RunningBiases:
         self.total += float(w @ y)
         z = theta if self.joint and theta is not None else 0.0
         _add(self._col_sums, cols, w, w * y, w * (self.rows[rows] + z))
+        self.columns = self._shrunk(self._col_sums)
         _add(self._row_sums, rows, w, w * y, w * (self.columns[cols] + z))
-        self._solve()
+        self.rows = self._shrunk(self._row_sums)
 
     def refresh_if_due(self, objective: ObservedEntries) -> None:
         """Solve for the means of everything that the objective holds, if it has grown enough."""
@@ -78,15 +84,16 @@ class RunningBiases:
     def refresh(self, objective: ObservedEntries) -> None:
         """Solve for the means of everything that the objective holds."""
         self._grow(*(objective.shape or ()))
-        for _ in range(REFRESH_SWEEPS):
-            self._row_sums[2], self._col_sums[2] = objective.weighted_sums(
+        for side in REFRESH_TURNS:
+            row_sums, col_sums = objective.weighted_sums(
                 self.rows, self.columns, with_theta=self.joint
             )
-            self._solve()
-
-    def _solve(self) -> None:
-        self.columns = self._shrunk(self._col_sums)
-        self.rows = self._shrunk(self._row_sums)
+            if side == "rows":
+                self._row_sums[2] = row_sums
+                self.rows = self._shrunk(self._row_sums)
+            else:
+                self._col_sums[2] = col_sums
+                self.columns = self._shrunk(self._col_sums)
 
     def _shrunk(self, sums: Array) -> Array:
         weight, total, others = sums

@@ -10,7 +10,15 @@ from numpy.typing import DTypeLike
 from .._state import describe, rebuild
 from .._threads import one_blas_thread, threads_for
 from .._typing import Array, Direction, Shape, State
-from .._validation import check_indices, check_part, check_targets, check_weights
+from .._validation import (
+    check_indices,
+    check_magnitude,
+    check_part,
+    check_precision,
+    check_targets,
+    check_weights,
+    check_whole,
+)
 from ..atoms import Atom, LowRankAtom, RankOne
 from ..iterates import LowRank
 from ..kernels import blocks as block_kernels
@@ -44,8 +52,6 @@ RECENT_SHARE = 1 / 8
 TAIL_SIZE = 2**16
 #: Columns are ranked by popularity again when the store has grown by this factor.
 RERANK_FACTOR = 16
-#: Larger values overflow when they are squared in single precision.
-TOO_LARGE_FOR_FLOAT32 = 1e15
 #: What the factors of theta may take before they are recompressed.
 FACTOR_BYTES = 2**27
 
@@ -125,11 +131,13 @@ class ObservedEntries(Objective):
         check_part("loss", loss, Loss, "Square()")
         if np.shape(shape) != (2,) or min(shape) < 1:
             raise ValueError(f"shape must be (rows, columns), both positive, got {shape}")
-        self.dtype: Any = np.dtype(dtype)
-        if self.dtype not in (np.float32, np.float64):
-            raise ValueError(f"dtype must be float32 or float64, got {dtype}")
+        self.dtype: Any = check_precision(dtype)
+        if max_atoms is not None:
+            max_atoms = check_whole("max_atoms", max_atoms, 2, " or None")
         self.loss, self.growing, self.max_atoms = loss, bool(growing), max_atoms
-        self.lmo_steps, self.lmo_tol = int(lmo_steps), float(lmo_tol)
+        self.lmo_steps, self.lmo_tol = check_whole("lmo_steps", lmo_steps), float(lmo_tol)
+        if offsets is not None:
+            check_part("offsets", offsets, RunningBiases, "RunningBiases()")
         if offsets is not None and not isinstance(loss, (Square, Gaussian, Correntropy)):
             raise ValueError(
                 f"means make sense as offsets of a regression loss, not of {loss}; use Square() or "
@@ -201,11 +209,10 @@ class ObservedEntries(Objective):
         rows, cols = check_indices(X, self._matrix_shape, self.growing)
         y = check_targets(y, rows.size, self.loss)
         w = check_weights(sample_weight, rows.size)
-        if self.dtype == np.float32 and max(np.abs(y).max(), w.max()) > TOO_LARGE_FOR_FLOAT32:
-            raise ValueError(
-                f"a value or weight above {TOO_LARGE_FOR_FLOAT32:g} overflows in single precision; "
-                "rescale the data or use dtype=float"
-            )
+        if self.growing and self._constraint is not None:
+            m1, m2 = self._matrix_shape
+            self._constraint.check_shape((max(m1, rows.max() + 1), max(m2, cols.max() + 1)))
+        check_magnitude(y, w, self.dtype)
         with one_blas_thread(), threads_for(self.n_entries):
             return self._add(rows, cols, y, w)
 
@@ -246,6 +253,8 @@ class ObservedEntries(Objective):
         self._rank = np.append(self._rank, np.arange(old2, m2))
         self._row_offset = np.pad(self._row_offset, (0, m1 - old1))
         self._col_offset = np.pad(self._col_offset, (0, m2 - old2))
+        if self.offsets is not None:  # of a row never seen the mean is known
+            self.set_offsets(*self.offsets.offsets((m1, m2)))
         if self._block is not None:
             self._block = np.pad(self._block, ((0, m2 - old2), (0, 0)))
 
@@ -590,9 +599,8 @@ class ObservedEntries(Objective):
         cols = np.argsort(self._rank)[tail.col]
         at = theta.entries(tail.row, cols) + (self._row_offset[tail.row] + self._col_offset[cols])
         at, c, s = (x.astype(float) for x in (at, tail.c, tail.s))
-        if self._combine:
-            return float(c @ self.loss.value(at, 0.0) - s @ at) / float(c.sum())
-        return float(c @ self.loss.value(at, s)) / float(c.sum())
+        y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if self._combine else s
+        return float(c @ self.loss.value(at, y)) / float(c.sum())
 
     def regressions(self, everything: bool) -> tuple[Array, Array, Array, Array, Array]:
         """Return the store as regressions of what the offsets leave over (square loss).
@@ -646,6 +654,7 @@ class ObservedEntries(Objective):
 
     def constrain(self, constraint: ConvexSet) -> None:
         """Go on over another set (other weights of a weighted trace norm)."""
+        constraint.check_shape(self._matrix_shape)
         self._constraint = constraint
 
     def _refresh(self) -> None:

@@ -55,6 +55,11 @@ class EntriesGradient(PairOperator):
         self._y = y[:, :k]
         self._w = _column_scaled(w[objective._rank, :k].astype(float), scales)
         self.theta_dot = z_dot_g * self._mean
+        if not (np.isfinite(self.theta_dot) and np.isfinite(self._w).all()):
+            raise OverflowError(
+                f"the gradient of {objective.loss} overflows at theta: the last step went too far; "
+                "use a smaller radius, or LineSearch() as the step"
+            )
         self._closely = False
         self._found: tuple[Array, float, Array] | None = None
 
@@ -129,7 +134,7 @@ class EntriesGradient(PairOperator):
         if scales is not self._scales:
             raise ValueError("this gradient was made for a ball with other weights; make a new one")
         with one_blas_thread():
-            pair = self._from_random() if self._closely else self._from_block(radius)
+            pair = self._from_random(scales) if self._closely else self._from_block(radius)
         u, s, v = pair
         self._found = pair if scales is None else (scales[0] * u, s, scales[1] * v)
         return self._found
@@ -180,12 +185,14 @@ class EntriesGradient(PairOperator):
         self._closely = True
 
     def _from_random(
-        self, enough: Callable[[float, float, int], bool] = lambda s, gain, k: False
+        self,
+        scales: Scales | None,
+        enough: Callable[[float, float, int], bool] = lambda s, gain, k: False,
     ) -> tuple[Array, float, Array]:
         rng = np.random.default_rng([self._objective.n_observations, 1])
         start = rng.standard_normal(self.shape[1])
         start /= np.linalg.norm(start)
-        products = partial(self.normal, scales=self._scales)
+        products = partial(self.normal, scales=scales)
         with one_blas_thread():
             return krylov_pair(
                 products, start, steps=CLOSE_STEPS, enough=enough, precision=self._precision
@@ -220,7 +227,7 @@ class EntriesGradient(PairOperator):
                 best[0] = min(best[0], s / np.sqrt(1.0 - slack))
             return radius * (best[0] - s) <= 0.1 * (self.theta_dot + radius * s)
 
-        return max(self._from_random(enough)[1], best[0])
+        return max(self._from_random(scales, enough)[1], best[0])
 
 
 def _column_scaled(block: Array, scales: Scales | None) -> Array:

@@ -96,7 +96,7 @@ class SortedStore:
             new,
         )
         col, z, c, s = new
-        return SortedStore(indptr, col, z, c, s, np.empty(n, self.z.dtype))
+        return SortedStore(indptr, col, z, c, s, np.zeros(n, self.z.dtype))
 
     def renumber_columns(self, renumber: Array) -> None:
         """Give every column another number and sort the rows again."""

@@ -117,7 +117,10 @@ class WeightedTraceNormBall(ConvexSet):
         """Refuse matrices that do not have one weight per row and column."""
         super().check_shape(shape)
         if tuple(shape) != (self.rows.size, self.columns.size):
-            raise ValueError(f"{self} does not fit matrices of shape {tuple(shape)}")
+            raise ValueError(
+                f"{self} does not fit matrices of shape {tuple(int(n) for n in shape)}; make a "
+                "ball with a weight for each of their rows and columns"
+            )
 
     def lmo(self, direction: Direction) -> RankOne:
         """Return -radius u v' for the top singular pair of the weighted direction."""
