@@ -82,15 +82,14 @@ def test_the_first_batch_is_three_turns_of_shrunken_means(shrinkage, rng):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_after_a_refresh_columns_explain_what_mean_and_rows_leave_over(dtype, rng, monkeypatch):
-    monkeypatch.setattr(entries, "TAIL_SIZE", 100)
-    monkeypatch.setattr(entries, "RECENT_SHARE", 20.0)
+    monkeypatch.setattr(entries, "SHORTEST_TAIL", 100)
     objective = ObservedEntries(SHAPE, dtype=dtype, offsets=RunningBiases(2.0))
     dense = Dense(2.0)
     for _ in range(9):
         batch = observations(rng, 30)
         objective.observe(*batch)
         dense.add(*batch)
-    assert min(objective._bulk.size, objective._recent.size, len(objective._tail)) > 0
+    assert min(objective._bulk.size, len(objective._tail)) > 0
     biases = refreshed(objective)
     tol = 1e-5 if dtype == np.float32 else 1e-12
     assert biases.mean == pytest.approx(dense.mean)

@@ -43,12 +43,11 @@ def random_atom(rng, scale=-3.0):
 
 def keep_three_parts(monkeypatch):
     """Merge early, and nothing but the first time into the bulk."""
-    monkeypatch.setattr(entries, "TAIL_SIZE", 500)
-    monkeypatch.setattr(entries, "RECENT_SHARE", 20.0)
+    monkeypatch.setattr(entries, "SHORTEST_TAIL", 500)
 
 
 def all_three_parts(objective):
-    return min(objective._bulk.size, objective._recent.size, len(objective._tail)) > 0
+    return min(objective._bulk.size, len(objective._tail)) > 0
 
 
 # Lines -------------------------------------------------------------------------------------------

@@ -116,8 +116,8 @@ def test_any_order_of_batches_moves_and_merges_carries_the_right_predictions(
         (losses.Square(), [1.0, -2.0]) if combine else (losses.Sigmoid(2.0), [-1.0, 1.0])
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entries, "RECENT_SHARE", share)
-        patch.setattr(entries, "TAIL_SIZE", tail)
+        patch.setattr(entries, "TAIL_SHARE", share)
+        patch.setattr(entries, "SHORTEST_TAIL", tail)
         objective = ObservedEntries(SHAPE, loss, dtype=float)
         learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(2.0))
         for _ in range(12):
@@ -439,8 +439,7 @@ def dense_offsets(rng, objective):
 def test_with_offsets_and_weights_all_is_as_in_a_dense_recomputation(
     loss, dtype, weighted, rng, monkeypatch
 ):
-    monkeypatch.setattr(entries, "TAIL_SIZE", 300)
-    monkeypatch.setattr(entries, "RECENT_SHARE", 20.0)
+    monkeypatch.setattr(entries, "SHORTEST_TAIL", 300)
     loss, targets = (Pseudo(), [-1.0, 2.0]) if loss == "own" else (loss, TARGETS[loss])
     objective = ObservedEntries((4, 3), loss, dtype=dtype, growing=True)
     radius = 3.0
@@ -456,7 +455,7 @@ def test_with_offsets_and_weights_all_is_as_in_a_dense_recomputation(
         learner.constraint = uneven_ball(rng, radius)
         objective.constrain(learner.constraint)
     assert objective.shape == SHAPE
-    assert min(objective._bulk.size, objective._recent.size, len(objective._tail)) > 0
+    assert min(objective._bulk.size, len(objective._tail)) > 0
     theta = learner.theta.dense().astype(float)
     expected = dense_gradient(loss, batches, theta + offset)
     scale, tol = np.abs(expected).max(), 1e-4 if dtype == np.float32 else 1e-11
@@ -578,7 +577,7 @@ def test_rows_without_weights_are_refused_and_nothing_changes(rng):
 def test_whatever_happens_predictions_are_those_of_theta_plus_offsets(seed, acts, tail):
     rng = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entries, "TAIL_SIZE", tail)
+        patch.setattr(entries, "SHORTEST_TAIL", tail)
         objective = ObservedEntries((3, 5), dtype=float, growing=True, max_atoms=100)
         theta, rows, columns, batches = np.zeros((3, 5)), np.zeros(3), np.zeros(5), []
         for act in ["observe", *acts]:

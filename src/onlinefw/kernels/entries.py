@@ -1,6 +1,6 @@
 """Loops over the observed entries of a matrix.
 
-Two sorted stores in compressed rows (the bulk, and recent entries) and a short unsorted tail.
+A store in compressed rows, and a short unsorted tail of the newest entries.
 
 Per entry: its column, the carried prediction z, the total weight c and target s of what was
 observed there, and the unscaled slope g of the loss. ``acc`` has one row per thread, so that
@@ -96,24 +96,15 @@ def _row_dot(col, g, v, start, end):
 
 
 @njit(cache=True, parallel=True)
-def normal(blocks, bulk, recent, row_scale, v, y, acc, distinct):
-    """Y += G v, then acc += G' (row_scale y) by thread: one read of both stores for both products.
-
-    ``bulk`` and ``recent`` are (indptr, col, g) tuples.
-    """
-    indptr, col, g = bulk
-    r_indptr, r_col, r_g = recent
+def normal(blocks, indptr, col, g, row_scale, v, y, acc, distinct):
+    """Y += G v, then acc += G' (row_scale y) by thread: one read of the store for both products."""
     for thread in prange(len(blocks) - 1):
         a = acc[thread]
         for i in range(blocks[thread], blocks[thread + 1]):
             start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-            r_start, r_end = np.uint64(r_indptr[i]), np.uint64(r_indptr[i + 1])
             total = y[i] + _row_dot(col, g, v, start, end)
-            total += _row_dot(r_col, r_g, v, r_start, r_end)
             y[i] = total
-            total *= row_scale[i]
-            _scatter(a, col, g, total, start, end, distinct)
-            _scatter(a, r_col, r_g, total, r_start, r_end, distinct)
+            _scatter(a, col, g, total * row_scale[i], start, end, distinct)
 
 
 @njit(cache=True, parallel=True)
@@ -155,43 +146,26 @@ def targets(blocks, indptr, col, c, s, row_offset, col_offset, out):
 def _fused(quadratic):
     """Compile the fused kernel for parabolas, or for all other losses.
 
-    The loops over the two stores are written out. As functions, even inlined ones, they would
-    count references to their arrays for every row; and a test of the loss for every entry costs
-    nearly as much. Together they made it half as fast again.
+    Testing the loss for every entry costs a third of the time. So does a loop in a function of its
+    own, even an inlined one: references to its arrays are counted for every row.
     """
 
     @njit(cache=True, parallel=True, fastmath={"contract"})
     def move_and_normal(
-        blocks,
-        bulk,
-        recent,
-        keep,
-        u,
-        row_offset,
-        columns,
-        kind,
-        parameter,
-        row_scale,
-        v,
-        y,
-        acc,
-        sums,
-    ):
-        """Move every prediction along an atom, renew the slopes, and multiply a block of 8 vectors.
+        blocks, indptr, col, z, c, s, g, keep, u, row_offset, columns, kind, parameter,
+        row_scale, v, y, acc, sums,
+    ):  # fmt: skip
+        """Move every prediction along an atom, renew the slopes, and multiply 8 vectors.
 
-        z <- keep z + u_i columns[j, 0], g <- slope at z + row_offset_i + columns[j, 1], y += G V,
-        acc += G' (row_scale y) and sums = <z, g> by thread.
-        ``bulk`` and ``recent`` are (indptr, col, z, c, s, g). One read of everything.
+        z <- keep z + u_i columns[j, 0], g <- slope at z + row_offset_i + columns[j, 1],
+        y += G V, acc += G' (row_scale y) and sums = <z, g> by thread. One read of everything.
         """
-        indptr, col, z, c, s, g = bulk
-        r_indptr, r_col, r_z, r_c, r_s, r_g = recent
         one, move, offset = np.uint64(1), np.uint64(0), np.uint64(1)
         for thread in prange(len(blocks) - 1):
             a = acc[thread]
             z_dot_g = 0.0  # rows are summed in the store's own precision, this in double precision
             for i in range(blocks[thread], blocks[thread + 1]):
                 start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-                r_start, r_end = np.uint64(r_indptr[i]), np.uint64(r_indptr[i + 1])
                 u_i, offset_i, total = u[i], row_offset[i], load(y, i)
                 zg = g.dtype.type(0)
                 k = start
@@ -208,30 +182,12 @@ def _fused(quadratic):
                     total = add_scaled(total, gk, load(v, j))
                     zg += zk * gk
                     k += one
-                k = r_start
-                while k < r_end:
-                    j = r_col[k]
-                    zk = keep * r_z[k] + u_i * columns[j, move]
-                    at = zk + (offset_i + columns[j, offset])
-                    if quadratic:
-                        gk = r_c[k] * at - r_s[k]
-                    else:
-                        gk = g.dtype.type(slope(kind, parameter, at, r_c[k], r_s[k]))
-                    r_z[k] = zk
-                    r_g[k] = gk
-                    total = add_scaled(total, gk, load(v, j))
-                    zg += zk * gk
-                    k += one
                 z_dot_g += zg
                 store(y, i, total)
                 total = add_scaled(zero(u_i), row_scale[i], total)
                 k = start
                 while k < end:
                     store(a, col[k], add_scaled(load(a, col[k]), g[k], total))
-                    k += one
-                k = r_start
-                while k < r_end:
-                    store(a, r_col[k], add_scaled(load(a, r_col[k]), r_g[k], total))
                     k += one
             sums[thread] = z_dot_g
 

@@ -46,10 +46,12 @@ from .tail import Tail
 
 __all__ = ["ObservedEntries"]
 
-#: Recent entries are merged into the bulk when they are this share of it, and the unsorted tail
-#: into the recent ones when it has this many entries: each is moved a bounded number of times.
-RECENT_SHARE = 1 / 8
-TAIL_SIZE = 2**16
+#: The tail is sorted into the bulk when it is this share of it (but not before it has so many
+#: entries). Long tails make rounds slow, short ones merges frequent; here both cost about the same.
+TAIL_SHARE = 1 / 16
+SHORTEST_TAIL = 1024
+#: So many of the newest entries stay in the tail, where nothing but Frank-Wolfe steps sees them.
+NEWEST = 2**15
 #: Columns are ranked by popularity again when the store has grown by this factor.
 RERANK_FACTOR = 16
 #: What the factors of theta may take before they are recompressed.
@@ -152,11 +154,12 @@ class ObservedEntries(Objective):
         self._block: Array | None = None  # where the next linear minimisation starts
         self._pending: tuple[float, Array, Array] | None = None  # a move yet to be carried out
         self._due = True  # whether slopes have to be renewed
+        self._renewals = 0
+        self._buffers: dict[str, Array] = {}
         super().__init__(tuple(shape))
         m1, m2 = self._matrix_shape
         self._row_offset, self._col_offset = np.zeros(m1, self.dtype), np.zeros(m2, self.dtype)
         self._bulk = SortedStore.empty(m1, self.dtype)
-        self._recent = SortedStore.empty(m1, self.dtype)
         self._tail = Tail(self.dtype)
         self._rank = np.arange(m2)  # column -> position in popularity
         self._ranked_at = 0
@@ -180,7 +183,7 @@ class ObservedEntries(Objective):
     @property
     def n_entries(self) -> int:
         """How many entries are stored (repeated ones count until they are merged)."""
-        return self._bulk.size + self._recent.size + len(self._tail)
+        return self._bulk.size + len(self._tail)
 
     def _new_iterate(self, shape: Shape) -> LowRank:
         max_atoms, max_rank = self._atom_limits(shape)
@@ -249,7 +252,6 @@ class ObservedEntries(Objective):
         self.shape = (m1, m2)
         self._low_rank.grow((m1, m2), *self._atom_limits((m1, m2)))
         self._bulk.grow(m1)
-        self._recent.grow(m1)
         self._rank = np.append(self._rank, np.arange(old2, m2))
         self._row_offset = np.pad(self._row_offset, (0, m1 - old1))
         self._col_offset = np.pad(self._col_offset, (0, m2 - old2))
@@ -277,35 +279,26 @@ class ObservedEntries(Objective):
         self._due = True
 
     def _merge_if_due(self) -> None:
-        """Sort what is too long of the tail into the recent entries, and those into the bulk.
+        """Sort a tail that has become long into the bulk, all but the newest entries.
 
-        The newest entries stay in the tail. Called where no move is pending: a merge that had to
-        carry one out would cost a read.
+        Called where no move is pending: a merge that had to carry one out would cost a read.
         """
-        longest = int(min(TAIL_SIZE, max(1024, RECENT_SHARE * self._bulk.size)))
-        if len(self._tail) <= longest:
-            return
-        self._sort_tail(len(self._tail) - longest // 2)
-        if self._recent.size > RECENT_SHARE * self._bulk.size:
-            self._merge_recent()
-        self._due = True
+        longest = int(max(SHORTEST_TAIL, TAIL_SHARE * self._bulk.size))
+        if len(self._tail) > longest:
+            self._merge(len(self._tail) - min(longest // 2, NEWEST))
 
     def _merge_all(self) -> None:
         """Bring every entry into the bulk."""
         self._flush()
-        self._sort_tail(len(self._tail))
-        self._merge_recent()
-        self._due = True
+        self._merge(len(self._tail))
 
-    def _sort_tail(self, n: int) -> None:
+    def _merge(self, n: int) -> None:
+        """Bring the n oldest entries of the tail into the bulk; their slopes are due."""
         oldest = self._tail.take_oldest(n, self._matrix_shape[0])
-        self._recent = self._recent.merged_with(oldest, self._combine)
-
-    def _merge_recent(self) -> None:
-        self._bulk = self._bulk.merged_with(self._recent, self._combine)
-        self._recent = SortedStore.empty(self._matrix_shape[0], self.dtype)
+        self._bulk = self._bulk.merged_with(oldest, self._combine)
         if self._bulk.size >= RERANK_FACTOR * self._ranked_at:
             self._rerank()
+        self._due = True
 
     def _rerank(self) -> None:
         """Number the columns by popularity, so that the popular ones share cache lines."""
@@ -319,7 +312,7 @@ class ObservedEntries(Objective):
         self._ranked_at = max(1, self._bulk.size)
 
     def _blocks(self) -> Array:
-        return balanced_blocks(self._bulk.indptr + self._recent.indptr)
+        return balanced_blocks(self._bulk.indptr)
 
     # Moving ---------------------------------------------------------------------------------------
 
@@ -372,21 +365,22 @@ class ObservedEntries(Objective):
         """
         keep, u, right = self._pending or self._no_move()
         self._pending, self._due = None, False
+        self._renewals += 1
         m1, m2 = self._matrix_shape
         columns = np.empty((m2, 2), self.dtype)
         columns[:, 0] = right
         columns[self._rank, 1] = self._col_offset
         self._renew_tail(columns[:, 1])
-        y = np.zeros((m1, LANES), self.dtype)
-        self._tail.multiply(v, y)
         blocks = self._blocks()
-        acc = np.zeros((len(blocks) - 1, m2, LANES), self.dtype)
+        y = self._zeros("y", (m1, LANES))
+        acc = self._zeros("acc", (len(blocks) - 1, m2, LANES))
+        self._tail.multiply(v, y)
         sums = np.zeros(len(blocks) - 1)
         fused = (
             kernels.move_and_normal_quadratic if self.quadratic else kernels.move_and_normal_general
         )
         fused(
-            blocks, self._bulk.arrays, self._recent.arrays, self.dtype.type(keep), u,
+            blocks, *self._bulk.arrays, self.dtype.type(keep), u,
             self._row_offset, columns, max(self._kind, 0), self._parameter,
             row_scale, v, y, acc, sums,
         )  # fmt: skip
@@ -400,6 +394,14 @@ class ObservedEntries(Objective):
             self._tail.multiply_transposed(row_scale, y, w)
         return y, w, z_dot_g + float(np.dot(self._tail.z.astype(float), self._tail.g))
 
+    def _zeros(self, name: str, shape: tuple[int, ...]) -> Array:
+        """Return zeros in memory that is used again: fresh pages cost more than the products."""
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.shape != shape:
+            buffer = self._buffers[name] = np.empty(shape, self.dtype)
+        buffer.fill(0)
+        return buffer
+
     def _renew_tail(self, col_offset: Array) -> None:
         tail = self._tail
         if self._kind >= 0:
@@ -411,11 +413,9 @@ class ObservedEntries(Objective):
             tail.g[:] = self._slopes(self._predictions(tail), tail.c, tail.s)
 
     def _renew_by_loss(self) -> float:
-        z_dot_g = 0.0
-        for store in (self._bulk, self._recent):
-            store.g[:] = self._slopes(self._predictions(store), store.c, store.s)
-            z_dot_g += float(store.z @ store.g)
-        return z_dot_g
+        store = self._bulk
+        store.g[:] = self._slopes(self._predictions(store), store.c, store.s)
+        return float(store.z @ store.g)
 
     def _predictions(self, part: SortedStore | Tail) -> Array:
         """Return theta plus offsets at the entries of a part of the store."""
@@ -446,8 +446,7 @@ class ObservedEntries(Objective):
             blocks = self._blocks()
             acc = np.zeros((len(blocks) - 1, m2), self.dtype)
             kernels.normal(
-                blocks, self._bulk.products, self._recent.products, row_scale, v, y[:, 0], acc,
-                self._combine,
+                blocks, *self._bulk.products, row_scale, v, y[:, 0], acc, self._combine
             )  # fmt: skip
         w = acc.sum(axis=0)
         self._tail.multiply_transposed(row_scale, y, w[:, None])
@@ -505,13 +504,13 @@ class ObservedEntries(Objective):
         return bound
 
     @property
-    def _parts(self) -> tuple[SortedStore, SortedStore, Tail]:
-        return self._bulk, self._recent, self._tail
+    def _parts(self) -> tuple[SortedStore, Tail]:
+        return self._bulk, self._tail
 
     def _rows_and_columns(self) -> tuple[Array, Array]:
-        """Row and column of every stored entry: bulk, recent, tail."""
+        """Row and column of every stored entry: bulk, then tail."""
         column = np.argsort(self._rank)  # position -> column
-        rows = (self._bulk.rows(), self._recent.rows(), self._tail.row)
+        rows = (self._bulk.rows(), self._tail.row)
         return np.concatenate(rows), column[self._carried("col")]
 
     def _carried(self, name: str) -> Array:
@@ -521,13 +520,16 @@ class ObservedEntries(Objective):
     def _frobenius_bound(self) -> float:
         """Bound the Frobenius norm of the slopes, which a gradient has renewed.
 
-        An entry may stand in both stores and in the tail, so the squares must not be added up; and
-        more than once in each where repeats are kept apart. Each entry of the tail has norm |g|.
+        An entry may stand in the bulk and in the tail, so the squares must not be added up; and
+        more than once in the bulk where repeats are kept apart.
         """
         if not self._combine:
             return np.inf
-        sorted_ones = sum(np.sqrt(np.sum(p.g.astype(float) ** 2)) for p in self._parts[:2])
-        return float(sorted_ones + np.abs(self._tail.g).sum(dtype=float))
+        tail = self._tail
+        keys = tail.row.astype(np.int64) * self._matrix_shape[1] + tail.col
+        newest = np.bincount(np.unique(keys, return_inverse=True)[1], tail.g)
+        sorted_ones = np.sqrt(np.sum(np.square(self._bulk.g, dtype=float)))
+        return float(sorted_ones + np.linalg.norm(newest))
 
     def _dense_slopes(self) -> Array:
         """Return the slopes as a matrix; a gradient has renewed them."""
@@ -582,11 +584,10 @@ class ObservedEntries(Objective):
         by_rank = np.empty(m2)
         by_rank[self._rank] = columns
         share = float(with_theta)
-        for store in (self._bulk, self._recent):
-            kernels.weighted_sums(
-                blocks, store.indptr, store.col, store.c, store.z, share,
-                rows, by_rank, row_sums, acc,
-            )  # fmt: skip
+        store = self._bulk
+        kernels.weighted_sums(
+            blocks, store.indptr, store.col, store.c, store.z, share, rows, by_rank, row_sums, acc
+        )
         tail, col_sums = self._tail, acc.sum(axis=0)
         row_sums += np.bincount(tail.row, tail.c * (by_rank[tail.col] + share * tail.z), m1)
         col_sums += np.bincount(tail.col, tail.c * (rows[tail.row] + share * tail.z), m2)
@@ -620,8 +621,6 @@ class ObservedEntries(Objective):
             self._merge_all()
         else:
             self._flush()
-            self._merge_recent()
-            self._due = True
         store = self._bulk
         weight = store.c if (store.c != 1.0).any() else store.c[:0]
         _, m2 = self._matrix_shape
@@ -640,16 +639,16 @@ class ObservedEntries(Objective):
         by_rank = np.empty(v.shape)
         by_rank[self._rank] = v**2
         y = np.zeros(u.shape)
-        for store in (self._bulk, self._recent):
-            block_kernels.forward(blocks, store.indptr, store.col, store.c, by_rank, y)
+        store = self._bulk
+        block_kernels.forward(blocks, store.indptr, store.col, store.c, by_rank, y)
         np.add.at(y, self._tail.row, self._tail.c[:, None] * by_rank[self._tail.col])
         self.reads += 1
         return np.einsum("ip,ip->p", u**2, y) / self.total_weight
 
     def columns_of(self, row: int) -> Array:
         """Return the columns in which a row has been observed."""
-        found = [store.col[store.indptr[row] : store.indptr[row + 1]] for store in self._parts[:2]]
-        found.append(self._tail.col[self._tail.row == row])
+        bulk, tail = self._bulk, self._tail
+        found = bulk.col[bulk.indptr[row] : bulk.indptr[row + 1]], tail.col[tail.row == row]
         return np.unique(np.argsort(self._rank)[np.concatenate(found)])
 
     def constrain(self, constraint: ConvexSet) -> None:
@@ -680,7 +679,6 @@ class ObservedEntries(Objective):
             "rank": self._rank.copy(),
             "ranked_at": self._ranked_at,
             "bulk": self._bulk.state_dict(),
-            "recent": self._recent.state_dict(),
             "tail": self._tail.state_dict(),
             "pending": None if pending is None else [pending[0], pending[1], pending[2]],
             "due": self._due,
@@ -705,7 +703,6 @@ class ObservedEntries(Objective):
         objective._rank = np.array(state["rank"])
         objective._ranked_at = int(state["ranked_at"])
         objective._bulk = SortedStore.from_state(state["bulk"])
-        objective._recent = SortedStore.from_state(state["recent"])
         objective._tail = Tail.from_state(state["tail"], objective.dtype)
         if state["pending"] is not None:
             keep, u, right = state["pending"]

@@ -52,7 +52,7 @@ class EntriesGradient(PairOperator):
         padded = np.zeros((self.shape[1], LANES), objective.dtype)
         padded[objective._rank, :k] = _column_scaled(self._v, scales)
         y, w, z_dot_g = objective._read_all(padded, self._row_scale(scales))
-        self._y = y[:, :k]
+        self._y, self._renewal = y[:, :k], objective._renewals
         self._w = _column_scaled(w[objective._rank, :k].astype(float), scales)
         self.theta_dot = z_dot_g * self._mean
         if not (np.isfinite(self.theta_dot) and np.isfinite(self._w).all()):
@@ -92,8 +92,7 @@ class EntriesGradient(PairOperator):
         blocks = objective._blocks()
         y = np.asarray(u, self.dtype).reshape(-1)
         acc = np.zeros((len(blocks) - 1, self.shape[1]), self.dtype)
-        for store in (objective._bulk, objective._recent):
-            kernels.backward(blocks, *store.products, y, acc)
+        kernels.backward(blocks, *objective._bulk.products, y, acc)
         w = acc.sum(axis=0)
         objective._tail.multiply_transposed(self._row_scale(None), y[:, None], w[:, None])
         objective.reads += 1
@@ -105,8 +104,7 @@ class EntriesGradient(PairOperator):
         by_rank = np.empty(v.shape)
         by_rank[objective._rank] = v
         y = np.zeros((self.shape[0], v.shape[1]))
-        for store in (objective._bulk, objective._recent):
-            block_kernels.forward(blocks, *store.products, by_rank, y)
+        block_kernels.forward(blocks, *objective._bulk.products, by_rank, y)
         objective._tail.multiply(by_rank, y)
         objective.reads += 1
         return y * self._mean
@@ -116,8 +114,7 @@ class EntriesGradient(PairOperator):
         objective, blocks = self._objective, self._objective._blocks()
         y = np.ascontiguousarray(u, dtype=float)
         acc = np.zeros((len(blocks) - 1, self.shape[1], u.shape[1]))
-        for store in (objective._bulk, objective._recent):
-            block_kernels.backward(blocks, *store.products, y, acc)
+        block_kernels.backward(blocks, *objective._bulk.products, y, acc)
         w = acc.sum(axis=0)
         objective._tail.multiply_transposed(self._row_scale(None), y, w)
         objective.reads += 1

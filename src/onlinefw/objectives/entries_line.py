@@ -53,9 +53,8 @@ class _QuadraticLine:
 
     def __init__(self, objective: ObservedEntries, u: Array, right: Array) -> None:
         blocks, sums = objective._blocks(), np.zeros(3)
-        for store in (objective._bulk, objective._recent):
-            indptr, col, z, c, s, g = store.arrays
-            sums += kernels.quadratic_line(blocks, indptr, col, z, c, s, g, u, right).sum(axis=0)
+        indptr, col, z, c, s, g = objective._bulk.arrays
+        sums += kernels.quadratic_line(blocks, indptr, col, z, c, s, g, u, right).sum(axis=0)
         tail = objective._tail
         sums += kernels.tail_quadratic_line(
             tail.row, tail.col, tail.z, tail.c, tail.s, tail.g, u, right
@@ -79,13 +78,10 @@ class _GeneralLine:
     def __init__(self, objective: ObservedEntries, u: Array, right: Array) -> None:
         self._objective = objective
         blocks = objective._blocks()
-        self._directions = []
-        for store in (objective._bulk, objective._recent):
-            out = np.empty_like(store.z)
-            kernels.directions(blocks, store.indptr, store.col, store.z, u, right, out)
-            self._directions.append(out)
-        tail = objective._tail
-        self._directions.append(u[tail.row] * right[tail.col] - tail.z)
+        bulk, tail = objective._parts
+        out = np.empty_like(bulk.z)
+        kernels.directions(blocks, bulk.indptr, bulk.col, bulk.z, u, right, out)
+        self._directions = [out, u[tail.row] * right[tail.col] - tail.z]
         objective.reads += 1
 
     def value(self, c: float) -> float:
@@ -118,7 +114,7 @@ class _GeneralLine:
 
 
 def _parts(objective: ObservedEntries) -> Iterator[tuple[Array, Array, Array]]:
-    """Predictions, c and s of the bulk, the recent entries and the tail."""
+    """Predictions, c and s of the bulk and the tail."""
     for part in objective._parts:
         yield objective._predictions(part), part.c, part.s
 

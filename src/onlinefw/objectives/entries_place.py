@@ -48,22 +48,19 @@ def move_entries(objective: ObservedEntries, keep: float, left: Array, right: Ar
     by_rank[objective._rank] = right
     left, keep = np.ascontiguousarray(left, dtype), dtype.type(keep)
     blocks = objective._blocks()
-    for store in (objective._bulk, objective._recent):
-        kernels.factor_rows(blocks, store.indptr, store.col, left, by_rank, keep, store.z)
-    tail = objective._tail
+    bulk, tail = objective._parts
+    kernels.factor_rows(blocks, bulk.indptr, bulk.col, left, by_rank, keep, bulk.z)
     kernels.tail_factor(tail.row, tail.col, left, by_rank, keep, tail.z)
     objective.reads += 1
 
 
 def heaviest_entry(objective: ObservedEntries) -> float:
-    """Bound the largest total weight of one entry, which may stand in both stores and the tail."""
-    total = 0.0
-    for store in (objective._bulk, objective._recent):
-        if objective._combine:  # an entry stands there once
-            total += float(store.c.max(initial=0.0))
-        else:
-            blocks = objective._blocks()
-            total += float(kernels.heaviest(blocks, store.indptr, store.col, store.c))
+    """Bound the largest total weight of one entry, which may stand in the bulk and in the tail."""
+    bulk = objective._bulk
+    if objective._combine:  # an entry stands there once
+        total = float(bulk.c.max(initial=0.0))
+    else:
+        total = float(kernels.heaviest(objective._blocks(), bulk.indptr, bulk.col, bulk.c))
     tail = objective._tail
     keys = tail.row.astype(np.int64) * objective._matrix_shape[1] + tail.col
     repeats = np.unique(keys, return_inverse=True)[1]
