@@ -82,6 +82,33 @@ def test_a_line_equals_a_dense_recomputation(loss, dtype, rng, monkeypatch):
         assert line.curvature is None
 
 
+@pytest.mark.parametrize(
+    "loss", [losses.Square(), losses.Gaussian(), losses.Correntropy(0.5), "own"], ids=str
+)
+@DTYPES
+def test_with_offsets_the_line_and_its_value_equal_a_dense_recomputation(
+    loss, dtype, rng, monkeypatch
+):
+    keep_three_parts(monkeypatch)
+    loss, targets = loss_and_targets(loss)
+    batches = random_batches(rng, targets, rounds=74)
+    objective = ObservedEntries(SHAPE, loss, dtype=dtype)
+    learner = play(objective, batches)
+    rows, columns = rng.standard_normal(SHAPE[0]), rng.standard_normal(SHAPE[1])
+    objective.set_offsets(rows, columns)
+    assert all_three_parts(objective)
+    theta, atom, offset = learner.theta.dense().astype(float), random_atom(rng), rows[:, None]
+    offset = offset + columns
+    line = objective.line(atom)
+    tol = 1e-4 if dtype == np.float32 else 1e-10
+    assert objective.value() == pytest.approx(mean_loss(loss, batches, theta + offset), rel=tol)
+    for c in (0.0, 0.3, 1.0, -0.2):
+        point = theta + c * (atom.dense() - theta)  # theta moves, the offsets do not
+        slope = np.sum(dense_gradient(loss, batches, point + offset) * (atom.dense() - theta))
+        assert line.value(c) == pytest.approx(mean_loss(loss, batches, point + offset), rel=tol)
+        assert line.slope(c) == pytest.approx(slope, rel=tol, abs=tol)
+
+
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=str)
 def test_the_line_leads_where_the_move_goes(loss, rng):
     loss, targets = loss_and_targets(loss)
@@ -240,6 +267,9 @@ def test_a_point_that_does_not_fit_is_refused_and_nothing_changes(rng):
     objective = ObservedEntries(SHAPE)
     objective.observe(*observations(rng, 50, [1.0]))
     before = repr(objective.state_dict())
+    for rows, columns in ((np.zeros(3), np.zeros(17)), (np.zeros(12), 0.0)):
+        with pytest.raises(ValueError, match="12 and 17, got shapes"):
+            objective.set_offsets(rows, columns)
     for point, words in (
         (np.zeros((3, 3)), r"\(3, 3\).*\(12, 17\)"),
         (LowRank((3, 3)), r"\(3, 3\).*\(12, 17\)"),

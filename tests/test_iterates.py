@@ -201,3 +201,15 @@ def test_low_rank_blocks_and_placing_equal_dense_algebra(rng):
     top = np.linalg.svd(dense)
     np.testing.assert_allclose(small.dense(), top[1][0] * np.outer(top[0][:, 0], top[2][0]))
     assert small.truncated == 0.0
+
+
+def test_entries_outside_the_matrix_are_refused(rng):
+    theta = LowRank.from_factors(rng.standard_normal((6, 2)), np.ones(2), np.ones((4, 2)))
+    for rows, cols, words in (
+        ([0, 6], [0, 0], "6 rows, but row 6"),
+        ([0], [4], "4 columns, but column 4"),
+        ([-1], [0], "row -1"),
+    ):
+        with pytest.raises(IndexError, match=words):
+            theta.entries(rows, cols)
+    assert theta.entries(np.empty(0, int), np.empty(0, int)).size == 0

@@ -12,7 +12,7 @@ from onlinefw.baselines import batch_frank_wolfe
 from onlinefw.losses import Logistic, Sigmoid, Square
 from onlinefw.objectives import GradientOracle, LinearObjective, RunningLeastSquares
 from onlinefw.sets import Birkhoff, ConvexSet, L1Ball, Simplex, TraceNormBall
-from onlinefw.steps import Harmonic, LogHarmonic, Power
+from onlinefw.steps import Harmonic, LineSearch, LogHarmonic, Power
 
 from . import reference
 from .catalogue import SETS, feasible_points, name
@@ -250,3 +250,41 @@ def test_a_failed_round_leaves_the_learner_as_it_was(rng):
     with pytest.raises(ValueError, match="nan"):
         learner.observe(np.full((1, 9), np.nan), [0.0])
     assert repr(learner.state_dict()) == before
+
+
+# Rounds without data -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [Harmonic(2), LineSearch()], ids=str)
+def test_a_round_without_data_is_another_step_on_what_was_seen(step, rng):
+    X, y = rng.standard_normal((30, 6)), rng.standard_normal(30)
+    one, two = (
+        ofw.OnlineFrankWolfe(LinearObjective(Square()), L1Ball(1.0), step=step, inner_steps=n)
+        for n in (1, 2)
+    )
+    one.observe(X, y)
+    again, both = one.refine(), two.observe(X, y)
+    np.testing.assert_array_equal(one.theta, two.theta)
+    assert (again.gap, again.step_size, again.n_steps) == (both.gap, both.step_size, both.n_steps)
+    assert (again.t, both.t) == (2, 1)
+    assert np.isnan(again.loss)
+    assert one.objective.n_observations == 30
+
+
+def test_without_any_data_there_is_no_round():
+    learner = ofw.OnlineFrankWolfe(RunningLeastSquares(3), L1Ball(1.0))
+    with pytest.raises(ValueError, match="nothing has been observed"):
+        learner.refine()
+    assert learner.t == 0
+
+
+@pytest.mark.parametrize("loss", [Square(), Logistic()], ids=str)
+def test_a_line_search_never_makes_the_objective_worse(loss, rng):
+    objective = LinearObjective(loss)
+    learner = ofw.OnlineFrankWolfe(objective, L1Ball(2.0), step=LineSearch())
+    for _ in range(20):
+        learner.observe(rng.standard_normal((10, 6)), rng.choice([-1.0, 1.0], 10))
+        before = objective.value()
+        round_ = learner.refine()
+        assert objective.value() <= before + 1e-12
+        assert 0.0 <= round_.step_size <= 1.0

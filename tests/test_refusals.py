@@ -5,7 +5,12 @@ import pytest
 
 import onlinefw as ofw
 from onlinefw.losses import Square
-from onlinefw.objectives import GradientOracle, LinearObjective, RunningLeastSquares
+from onlinefw.objectives import (
+    GradientOracle,
+    LinearObjective,
+    ObservedEntries,
+    RunningLeastSquares,
+)
 from onlinefw.sets import (
     Birkhoff,
     Box,
@@ -16,6 +21,7 @@ from onlinefw.sets import (
     Simplex,
     Spectrahedron,
     TraceNormBall,
+    WeightedTraceNormBall,
 )
 from onlinefw.steps import Harmonic, LineSearch, LogHarmonic, Power, ShortStep
 
@@ -119,6 +125,34 @@ REFUSED = {
     "no inner steps": (
         lambda: ofw.OnlineFrankWolfe(vector(), L1Ball(1.0), inner_steps=0),
         ["inner_steps", "0"],
+    ),
+    "no steps of the singular pair": (
+        lambda: ObservedEntries((3, 4), lmo_steps=0),
+        ["lmo_steps", "0"],
+    ),
+    "a theta of one atom": (lambda: ObservedEntries((3, 4), max_atoms=1), ["max_atoms", "1"]),
+    "half precision": (lambda: ObservedEntries((3, 4), dtype="float16"), ["dtype", "float16"]),
+    "a weighted ball of another shape": (
+        lambda: ofw.OnlineFrankWolfe(
+            ObservedEntries((3, 4)), WeightedTraceNormBall(1.0, np.ones(4), np.ones(3))
+        ),
+        ["WeightedTraceNormBall", "(4, 3)", "(3, 4)"],
+    ),
+    "weights that are not positive": (
+        lambda: WeightedTraceNormBall(1.0, [1.0, 0.0], [1.0]),
+        ["WeightedTraceNormBall", "positive weights for rows"],
+    ),
+    "a certificate every half round": (
+        lambda: ofw.OnlineFrankWolfe(vector(), L1Ball(1.0), certify_every="often"),
+        ["certify_every", "often"],
+    ),
+    "sweeps on rows": (
+        lambda: ofw.OnlineFrankWolfe(vector(), L1Ball(1.0), corrective=ofw.RidgeSweeps()),
+        ["RidgeSweeps", "RunningLeastSquares", "corrective="],
+    ),
+    "an inner step in words": (
+        lambda: ofw.OnlineFrankWolfe(vector(), L1Ball(1.0), inner_steps="auto"),
+        ["inner_steps", "auto"],
     ),
     "half an inner step": (
         lambda: ofw.OnlineFrankWolfe(vector(), L1Ball(1.0), inner_steps=1.5),

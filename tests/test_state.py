@@ -11,9 +11,23 @@ from hypothesis import strategies as st
 import onlinefw as ofw
 from onlinefw.baselines import OnlineProjectedGradient, StochasticProjectedGradient
 from onlinefw.losses import Logistic, Loss, Sigmoid, Square
-from onlinefw.objectives import GradientOracle, LinearObjective, RunningLeastSquares
-from onlinefw.sets import Box, ConvexSet, L1Ball, Product, Simplex, TraceNormBall
-from onlinefw.steps import Harmonic, Power
+from onlinefw.objectives import (
+    GradientOracle,
+    LinearObjective,
+    ObservedEntries,
+    RunningBiases,
+    RunningLeastSquares,
+)
+from onlinefw.sets import (
+    Box,
+    ConvexSet,
+    L1Ball,
+    Product,
+    Simplex,
+    TraceNormBall,
+    WeightedTraceNormBall,
+)
+from onlinefw.steps import Harmonic, LineSearch, Power
 
 from .catalogue import POLYTOPES, SETS, name
 from .test_online_fw import stream
@@ -152,6 +166,56 @@ def test_matrices_and_low_rank_factors(rng, tmp_path):
         tmp_path,
         fn=fn,
     )
+
+
+def completion(**options):
+    """A learner of matrix entries; what is not about the objective is for the learner."""
+    of_learner = {name: options.pop(name) for name in ("step", "corrective") if name in options}
+    ball = options.pop("ball", TraceNormBall(9.0))
+    objective = ObservedEntries((12, 17), **options)
+    return ofw.OnlineFrankWolfe(objective, ball, **of_learner)
+
+
+COMPLETIONS = {
+    "offsets": lambda: completion(offsets=RunningBiases(2.0), dtype=float),
+    "offsets, growing": lambda: completion(offsets=RunningBiases(), growing=True),
+    "weighted ball": lambda: completion(
+        ball=WeightedTraceNormBall(9.0, np.linspace(0.5, 2, 12), np.linspace(2, 1, 17))
+    ),
+    "sweeps": lambda: completion(corrective=ofw.RidgeSweeps(3, ridge=0.5)),
+    "sweeps, auto": lambda: completion(
+        corrective=ofw.RidgeSweeps(3, growth=1.2), offsets=RunningBiases()
+    ),
+    "line search": lambda: completion(step=LineSearch()),
+    "line search, offsets": lambda: completion(step=LineSearch(), offsets=RunningBiases()),
+}
+
+
+@pytest.mark.parametrize("kind", list(COMPLETIONS))
+@pytest.mark.parametrize("cut", [0, 1, 13, 27])
+def test_matrix_completion_with_all_its_parts(kind, cut, rng, tmp_path):
+    batches = []
+    for k in range(1, 29):
+        shape = (12 + k, 17 + 2 * k) if "growing" in kind else (12, 17)
+        X = np.column_stack([rng.integers(n, size=150) for n in shape])
+        batches.append((X, rng.standard_normal(150) + 2.0))
+    assert_same_run(COMPLETIONS[kind], batches, cut, tmp_path)
+
+
+@pytest.mark.parametrize("kind", list(COMPLETIONS))
+def test_rounds_without_data_go_on_from_a_state_too(kind, rng, tmp_path):
+    learner = COMPLETIONS[kind]()
+    X = np.column_stack((rng.integers(12, size=2000), rng.integers(17, size=2000)))
+    y = rng.standard_normal(2000)
+    for part in np.split(np.arange(2000), 8):
+        learner.observe(X[part], y[part])
+    other = type(learner).from_state(through_files(learner.state_dict(), tmp_path))
+    for _ in range(3):
+        assert repr(learner.refine()) == repr(other.refine())
+    if learner.corrective is not None:
+        learner.correct()
+        other.correct()
+    np.testing.assert_array_equal(np.asarray(learner.theta), np.asarray(other.theta))
 
 
 def test_a_state_is_a_snapshot(rng):

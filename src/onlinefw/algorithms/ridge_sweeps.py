@@ -109,7 +109,7 @@ class RidgeSweeps:
         if theta.n_atoms == 0:
             return
         with one_blas_thread():
-            start = _top(theta, min(self.rank, theta.max_atoms))  # what it can hold as it is
+            start = _top(theta, self.rank)
             if self.ridge == "auto":
                 self._validated(objective, ball, start)
             else:
