@@ -215,8 +215,8 @@ class LowRank:
             self.recompress()
         if self._k == self._weights.size:
             self._reserve(min(self.max_atoms, max(8, 2 * self._k)))
-        self._left[:, self._k] = u
-        self._right[:, self._k] = v
+        _set_column(self._left, self._k, u)
+        _set_column(self._right, self._k, v)
         self._weights[self._k] = weight / self._scale
         self._k += 1
 
@@ -321,6 +321,15 @@ class LowRank:
 
     def __repr__(self) -> str:
         return f"LowRank(shape={self.shape}, n_atoms={self._k})"
+
+
+def _set_column(factor: Array, k: int, values: Array) -> None:
+    if values.size <= LONG_FACTOR:
+        factor[:, k] = values
+        return
+    from ..kernels.entries import set_column
+
+    set_column(factor, k, np.ascontiguousarray(values))
 
 
 def _orthonormaliser(factor: Array) -> tuple[Callable[[Array], Array], Array]:

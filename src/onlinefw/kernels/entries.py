@@ -325,6 +325,16 @@ def merge_rows(blocks, indptr, tail_ptr, combine, new_ptr, old, tail, new):
 
 
 @njit(cache=True, parallel=True)
+def set_column(factor, k, values):
+    """factor[:, k] = values: every number has a cache line of its own, so two threads help."""
+    parts = 16
+    n = len(values)
+    for part in prange(parts):
+        for i in range(part * n // parts, (part + 1) * n // parts):
+            factor[i, k] = values[i]
+
+
+@njit(cache=True, parallel=True)
 def factor_entries(left, right, weights, rows, cols, out):
     """out_i = sum over k of left[rows_i, k] weights_k right[cols_i, k]."""
     n = len(rows)

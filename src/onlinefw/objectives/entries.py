@@ -48,7 +48,7 @@ __all__ = ["ObservedEntries"]
 
 #: The tail is sorted into the bulk when it is this share of it (but not before it has so many
 #: entries). Long tails make rounds slow, short ones merges frequent; here both cost about the same.
-TAIL_SHARE = 1 / 16
+TAIL_SHARE = 1 / 32
 SHORTEST_TAIL = 1024
 #: So many of the newest entries stay in the tail, where nothing but Frank-Wolfe steps sees them.
 NEWEST = 2**15
