@@ -116,7 +116,7 @@ def test_any_order_of_batches_moves_and_merges_carries_the_right_predictions(
         (losses.Square(), [1.0, -2.0]) if combine else (losses.Sigmoid(2.0), [-1.0, 1.0])
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entries, "TAIL_SHARE", share)
+        patch.setattr(entries, "MERGE_COST", share)
         patch.setattr(entries, "SHORTEST_TAIL", tail)
         objective = ObservedEntries(SHAPE, loss, dtype=float)
         learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(2.0))

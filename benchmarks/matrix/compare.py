@@ -223,12 +223,12 @@ PARTS = {"scipy": plain_scipy, "growth": growth, "batch": batch, "sweeps": sweep
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", default=list(PARTS), choices=list(PARTS))
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--write", action="store_true", help="replace compare.md")
     options = parser.parse_args()
     warm_up()
     lines = ["# Comparisons", "", "`python benchmarks/matrix/compare.py --write`", ""]
-    for name in options.parts:
+    for name in options.parts or PARTS:
         for line in PARTS[name]():
             print(line, flush=True)
             lines.append(line)

@@ -9,8 +9,9 @@ long with two BLAS threads as with one.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -28,9 +29,21 @@ def _controller() -> Any:
     return ThreadpoolController()  # looking for the libraries takes a while: once
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Return a context in which BLAS calls use one thread."""
-    return _controller().limit(limits=1, user_api="blas")
+_here = threading.local()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS calls use one thread. Within itself it costs nothing."""
+    if getattr(_here, "limited", False):
+        yield
+        return
+    with _controller().limit(limits=1, user_api="blas"):
+        _here.limited = True
+        try:
+            yield
+        finally:
+            _here.limited = False
 
 
 @contextmanager

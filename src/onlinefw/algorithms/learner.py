@@ -75,12 +75,14 @@ class Learner(ABC):
             What happened.
         """
         before = self.objective.reads
-        return self._play(self.objective.observe(X, y, sample_weight), before)
+        with self.objective.working():
+            return self._play(self.objective.observe(X, y, sample_weight), before)
 
     def refine(self) -> Round:
         """Play one more round on F_t as it is, without new data; its ``loss`` is nan."""
         self.objective._needs_data()
-        return self._play(float("nan"), self.objective.reads)
+        with self.objective.working():
+            return self._play(float("nan"), self.objective.reads)
 
     def _play(self, loss: float, before: int) -> Round:
         for _ in range(self.inner_steps - 1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 import numpy as np
@@ -108,6 +109,10 @@ class Objective(ABC):
         return DenseIterate(shape)
 
     # What a learner asks -----------------------------------------------------------------------
+
+    def working(self) -> AbstractContextManager[Any]:
+        """Return a context to play a round in."""
+        return nullcontext()
 
     @abstractmethod
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -46,10 +48,12 @@ from .tail import Tail
 
 __all__ = ["ObservedEntries"]
 
-#: The tail is sorted into the bulk when it is this share of it (but not before it has so many
-#: entries). Long tails make rounds slow, short ones merges frequent; here both cost about the same.
-TAIL_SHARE = 1 / 32
+#: The tail is sorted into the bulk when it has more entries than this, and than the square root of
+#: MERGE_COST * (entries in the bulk) * (entries of the last batch). A longer tail makes rounds
+#: slow, a shorter one merges frequent; there both cost the same, if merging an entry takes as long
+#: as three quarters of what an entry in the tail costs per round.
 SHORTEST_TAIL = 1024
+MERGE_COST = 1.5
 #: So many of the newest entries stay in the tail, where nothing but Frank-Wolfe steps sees them.
 NEWEST = 2**15
 #: Columns are ranked by popularity again when the store has grown by this factor.
@@ -154,7 +158,7 @@ class ObservedEntries(Objective):
         self._block: Array | None = None  # where the next linear minimisation starts
         self._pending: tuple[float, Array, Array] | None = None  # a move yet to be carried out
         self._due = True  # whether slopes have to be renewed
-        self._renewals = 0
+        self._renewals = self._last_batch = 0
         self._buffers: dict[str, Array] = {}
         super().__init__(tuple(shape))
         m1, m2 = self._matrix_shape
@@ -207,6 +211,10 @@ class ObservedEntries(Objective):
 
     # Observing ------------------------------------------------------------------------------------
 
+    def working(self) -> AbstractContextManager[Any]:
+        """Return a context for one round: BLAS threads would be in the way."""
+        return one_blas_thread()
+
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
         """Add observations: X is (n, 2) with row and column, y their values."""
         rows, cols = check_indices(X, self._matrix_shape, self.growing)
@@ -226,7 +234,7 @@ class ObservedEntries(Objective):
         self._yy += float(w @ y**2)
         self.n_observations += rows.size
         self.total_weight += float(w.sum())
-        self._due = True
+        self._due, self._last_batch = True, rows.size
         if self._pending is None:
             self._merge_if_due()
         at = z.astype(float) + self._row_offset[rows] + self._col_offset[cols]
@@ -283,7 +291,7 @@ class ObservedEntries(Objective):
 
         Called where no move is pending: a merge that had to carry one out would cost a read.
         """
-        longest = int(max(SHORTEST_TAIL, TAIL_SHARE * self._bulk.size))
+        longest = int(max(SHORTEST_TAIL, sqrt(MERGE_COST * self._bulk.size * self._last_batch)))
         if len(self._tail) > longest:
             self._merge(len(self._tail) - min(longest // 2, NEWEST))
 
@@ -682,6 +690,7 @@ class ObservedEntries(Objective):
             "tail": self._tail.state_dict(),
             "pending": None if pending is None else [pending[0], pending[1], pending[2]],
             "due": self._due,
+            "last_batch": self._last_batch,
             "block": None if self._block is None else self._block.copy(),
             "offset": [self._row_offset.copy(), self._col_offset.copy()],
             "offsets": None if self.offsets is None else self.offsets.state_dict(),
@@ -707,7 +716,7 @@ class ObservedEntries(Objective):
         if state["pending"] is not None:
             keep, u, right = state["pending"]
             objective._pending = (float(keep), np.array(u), np.array(right))
-        objective._due = bool(state["due"])
+        objective._due, objective._last_batch = bool(state["due"]), int(state["last_batch"])
         objective._block = None if state["block"] is None else np.array(state["block"])
         objective._row_offset, objective._col_offset = (np.array(x) for x in state["offset"])
         if state["offsets"] is not None:
