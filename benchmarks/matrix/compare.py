@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -66,10 +67,10 @@ def warm_up():
     ofw.FrankWolfeMatrixCompletion(1000.0, batch_size=20_000).fit(X, rng.standard_normal(len(X)))
 
 
-def batch(radius=50_000.0, size=50_000, iterations=200):
+def batch(radius=50_000.0, iterations=200):
     """The time to batch Frank-Wolfe's final test error plus 0.01."""
     X, y, shape = ratings()
-    mean = float(y[:size].mean())
+    mean = float(y[:25_000].mean())
 
     clock = Stopwatch()
     objective = ObservedEntries(shape)
@@ -87,34 +88,41 @@ def batch(radius=50_000.0, size=50_000, iterations=200):
     batch_seconds = next(seconds for seconds, mse in curve if mse <= final + 0.01)
     del objective
 
-    clock = Stopwatch()
-    learner = ofw.OnlineFrankWolfe(
-        ObservedEntries(shape), TraceNormBall(radius), step=ofw.steps.LineSearch()
-    )
-    online_seconds, observed = np.nan, 0
-    for start in range(0, TRAIN, size):
-        part = slice(start, start + size)
-        learner.observe(X[part], y[part] - mean)
-        observed += size
-        if observed % (10 * size) == 0:
-            mse = clock.look(lambda: error(learner.theta, mean, X, y))
-            if mse <= final + 0.01:
-                online_seconds = clock.seconds()
-                break
+    rows = []
+    for label, size, step, corrective in (
+        ("O-FW, one atom a round", 25_000, ofw.steps.Harmonic(2), None),
+        ("O-FW with corrective sweeps", 200_000, ofw.steps.LineSearch(), sweeper()),
+    ):
+        clock = Stopwatch()
+        learner = ofw.OnlineFrankWolfe(
+            ObservedEntries(shape), TraceNormBall(radius), step=step, corrective=corrective
+        )
+        for observed in range(size, TRAIN + 1, size):
+            part = slice(observed - size, observed)
+            learner.observe(X[part], y[part] - mean)
+            if observed % 400_000 == 0:
+                mse = clock.look(partial(error, learner.theta, mean, X, y))
+                if mse <= final + 0.01:
+                    break
+        seconds = clock.seconds() if mse <= final + 0.01 else np.nan
+        rows.append(f"| {label} | {seconds:.1f} | {observed:,} | {batch_seconds / seconds:.1f} |")
     yield "## Against batch Frank-Wolfe"
     yield ""
     yield (
-        f"Radius {radius:,.0f}; both search their steps. Batch: all {TRAIN:,} ratings stored, then "
-        f"{iterations} steps, final test MSE {final:.4f} after {curve[-1][0]:.1f} s. O-FW: "
-        f"{size:,} ratings a round."
+        f"Radius {radius:,.0f}. Batch: all {TRAIN:,} ratings stored, then {iterations} steps with "
+        f"line search, final test MSE {final:.4f} after {curve[-1][0]:.1f} s."
     )
     yield ""
-    yield f"| | seconds to a test MSE of {final + 0.01:.4f} | ratings used |"
-    yield "| --- | --- | --- |"
-    yield f"| batch Frank-Wolfe | {batch_seconds:.1f} | {TRAIN:,} |"
-    yield f"| O-FW | {online_seconds:.1f} | {observed:,} |"
-    yield f"| ratio | {batch_seconds / online_seconds:.1f} (asked: at least 3) | |"
+    goal = final + 0.01
+    yield f"| | seconds to a test MSE of {goal:.4f} | ratings used | times sooner (asked: 3) |"
+    yield "| --- | --- | --- | --- |"
+    yield f"| batch Frank-Wolfe | {batch_seconds:.1f} | {TRAIN:,} | 1 |"
+    yield from rows
     yield ""
+
+
+def sweeper(rank=10):
+    return ofw.RidgeSweeps(rank=rank, start=1_000_000)
 
 
 def sweeps(radius=80_000.0, rank=10, size=200_000):
@@ -122,7 +130,7 @@ def sweeps(radius=80_000.0, rank=10, size=200_000):
     X, y, shape = ratings()
     model = ofw.FrankWolfeMatrixCompletion(
         radius, shape=shape, offsets="biases", step="line-search",
-        corrective=ofw.RidgeSweeps(rank=rank, start=1_000_000),
+        corrective=sweeper(rank),
     )  # fmt: skip
     clock = Stopwatch()
     yield "## Corrective sweeps on the 20M shape"

@@ -93,11 +93,11 @@ def products(P, Q, rows, cols, block=1_000_000):
 def onlinefw(train, radius, passes, **options):
     import onlinefw as ofw
 
-    model = ofw.FrankWolfeMatrixCompletion(radius, epochs=passes, **options)
+    model = ofw.FrankWolfeMatrixCompletion(radius, shape=train.shape, epochs=passes, **options)
     X = np.column_stack((train.rows, train.cols))
     return (
         lambda: model.fit(X, train.values),
-        lambda rows, cols: model.predict(np.column_stack((rows, cols))),
+        lambda rows, cols: model.predict(np.column_stack((rows, cols)), unknown="fallback"),
     )
 
 

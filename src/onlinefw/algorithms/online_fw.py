@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 from .._typing import Direction, State
@@ -124,9 +125,11 @@ class OnlineFrankWolfe(Learner):
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Round:
         """Play theta_t, receive the batch's loss f_t, and update; correct theta if that is due."""
         round_ = super().observe(X, y, sample_weight)
-        if self.corrective is not None and self.corrective.due(self.objective):
-            self.correct()
-        return round_
+        if self.corrective is None or not self.corrective.due(self.objective):
+            return round_
+        before = self.objective.reads
+        self.correct()
+        return replace(round_, reads=round_.reads + self.objective.reads - before)
 
     def correct(self) -> None:
         """Re-optimise the factors of theta now.

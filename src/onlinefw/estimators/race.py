@@ -36,8 +36,10 @@ class Race:
 
     @property
     def leader(self) -> OnlineFrankWolfe:
-        """The learner that has paid least."""
-        return self.learners[min(range(len(self._paid)), key=self._paid.__getitem__)]
+        """The learner that has paid least; the one in the middle while nobody has paid."""
+        middle = len(self._paid) // 2
+        order = sorted(range(len(self._paid)), key=lambda k: (self._paid[k], abs(k - middle)))
+        return self.learners[order[0]]
 
     def observe(self, X: Any, y: Any, sample_weight: Any) -> Round:
         """Let all learn from a batch; return the leader's round."""
