@@ -55,7 +55,7 @@ class EntriesGradient(PairOperator):
         self._y, self._renewal = y[:, :k], objective._renewals
         self._w = _column_scaled(w[objective._rank, :k].astype(float), scales)
         self.theta_dot = z_dot_g * self._mean
-        if not (np.isfinite(self.theta_dot) and np.isfinite(self._w.sum())):
+        if not (np.isfinite(self.theta_dot) and np.isfinite(self._w).all()):
             raise OverflowError(
                 f"the gradient of {objective.loss} overflows at theta: the last step went too far; "
                 "use a smaller radius, or LineSearch() as the step"
