@@ -22,8 +22,10 @@ __all__ = ["RidgeSweeps"]
 
 Factors = tuple[Array, Array]
 
-#: How often the ridge is halved at most, at one correction.
-HALVINGS = 8
+#: The first ridge is looked for among so many, each this many times smaller than the last ...
+SEARCH_LENGTH, SEARCH_STEP = 5, 4.0
+#: ... and from then on halved or doubled so many times at most, at one correction.
+HALVINGS = 3
 
 
 @dataclass
@@ -124,24 +126,29 @@ class RidgeSweeps:
         score = objective.newest_loss
         if len(objective._tail) == 0 or objective.n_entries == len(objective._tail):
             return  # nothing to decide with, or to learn from, yet
-        ridge = self._found or _multiplier(objective, ball)
-        if not ridge > 0.0:
+        if self._found is not None:
+            ridges = [self._found]
+        else:  # nothing has helped yet: look everywhere below the ridge at which theta would be 0
+            ridges = [_multiplier(objective, ball) * SEARCH_STEP**-k for k in range(SEARCH_LENGTH)]
+        if not ridges[0] > 0.0:
             return  # the gradient is zero: theta is optimal
         problem = _Regressions(objective, ball, everything=False)
-        best = problem.sweep(start, ridge, self.sweeps)
-        best_score = score(best)
+        best_score = np.inf
+        for (
+            trial
+        ) in ridges:  # each from theta: a ridge that is too large leaves nothing to go on from
+            other = problem.sweep(start, trial, self.sweeps)
+            if score(other) < best_score:
+                best, best_score, ridge = other, score(other), trial
         for factor in (0.5, 2.0):
             for _ in range(HALVINGS):
                 other = problem.sweep((best.left, best.right), factor * ridge, 1)
-                other_score = score(other)
-                if other_score >= best_score:
+                if score(other) >= best_score:
                     break
-                best, best_score, ridge = other, other_score, factor * ridge
-            else:
-                break
-        self._found = ridge
+                best, best_score, ridge = other, score(other), factor * ridge
         if best_score < score(objective._low_rank):
             objective.place(best)
+            self._found = ridge
 
     def state_dict(self) -> State:
         """Return parameters and progress."""

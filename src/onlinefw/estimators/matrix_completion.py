@@ -82,9 +82,10 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         rows and columns. They follow the data; theta is scaled back into the ball if a change of
         weights leaves it outside.
     clip : bool
-        Clip predictions to the range of the values seen.
+        Clip predictions of a regression to the range of the values seen.
     step : None, "line-search" or step rule
-        None is the paper's 2 / (t + 1); see :class:`~onlinefw.OnlineFrankWolfe`.
+        None is the paper's 2 / (t + 1); see :class:`~onlinefw.OnlineFrankWolfe`. A loss as steep
+        as "poisson" needs "line-search", or a small radius.
     batch_size : int or "auto"
         Observations a round in ``fit``; "auto" makes 1000 rounds of a pass.
     epochs : int
@@ -445,6 +446,8 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
     def recommend(self, row: int, n: int = 10, *, exclude_seen: bool = True) -> tuple[Array, Array]:
         """Return the n columns with the largest predictions in a row, and these.
 
+        For labels the margins are returned instead: they tell +1 from +1.
+
         Parameters
         ----------
         row : int
@@ -467,7 +470,9 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         best = best[scores[best] > -np.inf]
         if best.size == 0:
             return best, np.empty(0, objective.dtype)
-        return best, self.predict(np.column_stack((np.full(best.size, int(row)), best)))
+        entries = np.column_stack((np.full(best.size, int(row)), best))
+        labels = isinstance(objective.loss, (Logistic, Sigmoid))
+        return best, self.decision_function(entries) if labels else self.predict(entries)
 
     @property
     def objective_(self) -> ObservedEntries:

@@ -341,12 +341,17 @@ def _orthonormaliser(factor: Array) -> tuple[Callable[[Array], Array], Array]:
     if factor.shape[0] <= LONG_FACTOR:
         q, r = np.linalg.qr(factor)
         return lambda x: q @ x.astype(factor.dtype), r
-    gram = np.zeros((factor.shape[1], factor.shape[1]))
-    for start in range(0, factor.shape[0], LONG_FACTOR):
-        part = factor[start : start + LONG_FACTOR].astype(float)
-        gram += part.T @ part
-    values, vectors = np.linalg.eigh(gram)
+    values, vectors = np.linalg.eigh(gram(factor))
     kept = values > 1e-13 * values[-1]
     root, vectors = np.sqrt(values[kept]), vectors[:, kept]
     inverse = vectors / root
     return lambda x: factor @ (inverse @ x).astype(factor.dtype), root[:, None] * vectors.T
+
+
+def gram(factor: Array) -> Array:
+    """Return factor' factor, summed in double precision."""
+    total = np.zeros((factor.shape[1], factor.shape[1]))
+    for start in range(0, factor.shape[0], LONG_FACTOR):
+        part = factor[start : start + LONG_FACTOR].astype(float)
+        total += part.T @ part
+    return total

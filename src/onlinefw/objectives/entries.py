@@ -617,7 +617,7 @@ class ObservedEntries(Objective):
         Parameters
         ----------
         everything : bool
-            With the newest entries, those of the tail.
+            With the newest entries, those that stay in the tail otherwise.
 
         Returns
         -------
@@ -625,10 +625,9 @@ class ObservedEntries(Objective):
             Compressed rows, with all columns numbered by ``position``; ``weight`` is empty if
             all are 1, ``target`` is weighted.
         """
-        if everything:
-            self._merge_all()
-        else:
-            self._flush()
+        self._flush()
+        held_out = 0 if everything else min(len(self._tail) // 2, NEWEST)
+        self._merge(len(self._tail) - held_out)
         store = self._bulk
         weight = store.c if (store.c != 1.0).any() else store.c[:0]
         _, m2 = self._matrix_shape
