@@ -25,8 +25,9 @@ SMALL_LOOP = 2**17
 
 
 @cache
-def _controller() -> Any:
-    return ThreadpoolController()  # looking for the libraries takes a while: once
+def _blas_libraries() -> list[Any]:
+    """Return the loaded BLAS libraries; looking for them takes a while: once."""
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 _here = threading.local()
@@ -38,12 +39,16 @@ def one_blas_thread() -> Iterator[None]:
     if getattr(_here, "limited", False):
         yield
         return
-    with _controller().limit(limits=1, user_api="blas"):
-        _here.limited = True
-        try:
-            yield
-        finally:
-            _here.limited = False
+    before = [(library, library.num_threads) for library in _blas_libraries()]
+    for library, _ in before:
+        library.set_num_threads(1)
+    _here.limited = True
+    try:
+        yield
+    finally:
+        _here.limited = False
+        for library, threads in before:
+            library.set_num_threads(threads)
 
 
 @contextmanager

@@ -472,10 +472,10 @@ class ObservedEntries(Objective):
     def _start_block(self) -> Array:
         """Return eight orthonormal columns (fewer, if the matrix has fewer): the best known."""
         m2 = self._matrix_shape[1]
-        rng = np.random.default_rng(self.n_observations)
         block = np.empty((m2, 0)) if self._block is None else self._block
         missing = min(LANES, m2) - block.shape[1]
         if missing > 0:
+            rng = np.random.default_rng(self.n_observations)
             block = np.column_stack((block, rng.standard_normal((m2, missing))))
             block = np.linalg.qr(block)[0]
         return block

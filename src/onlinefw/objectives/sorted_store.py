@@ -16,6 +16,8 @@ __all__ = ["SortedStore", "balanced_blocks"]
 def balanced_blocks(indptr: Array) -> Array:
     """Return row ranges, one per thread, with about equally many entries."""
     threads = numba.get_num_threads()
+    if threads == 1:
+        return np.array([0, indptr.size - 1])
     cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], threads + 1)[1:-1])
     return np.concatenate(([0], cuts, [indptr.size - 1])).astype(np.int64)
 
