@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import onlinefw as ofw
 from onlinefw.losses import Correntropy, Gaussian, Logistic, Poisson, Square
-from onlinefw.objectives import ObservedEntries, RunningBiases, entries
+from onlinefw.objectives import ObservedEntries, RunningBiases, entry_store
 from onlinefw.sets import TraceNormBall
 
 SHAPE = (9, 7)
@@ -82,14 +82,14 @@ def test_the_first_batch_is_three_turns_of_shrunken_means(shrinkage, rng):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_after_a_refresh_columns_explain_what_mean_and_rows_leave_over(dtype, rng, monkeypatch):
-    monkeypatch.setattr(entries, "SHORTEST_TAIL", 100)
+    monkeypatch.setattr(entry_store, "SHORTEST_TAIL", 100)
     objective = ObservedEntries(SHAPE, dtype=dtype, offsets=RunningBiases(2.0))
     dense = Dense(2.0)
     for _ in range(9):
         batch = observations(rng, 30)
         objective.observe(*batch)
         dense.add(*batch)
-    assert min(objective._bulk.size, len(objective._tail)) > 0
+    assert min(objective._store.bulk.size, len(objective._store.tail)) > 0
     biases = refreshed(objective)
     tol = 1e-5 if dtype == np.float32 else 1e-12
     assert biases.mean == pytest.approx(dense.mean)

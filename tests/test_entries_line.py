@@ -10,7 +10,7 @@ from onlinefw.atoms import RankOne
 from onlinefw.baselines import batch_frank_wolfe
 from onlinefw.iterates import LowRank
 from onlinefw.linalg import top_singular_pair
-from onlinefw.objectives import LinearObjective, ObservedEntries, entries, entries_line
+from onlinefw.objectives import LinearObjective, ObservedEntries, entries_line, entry_store
 from onlinefw.sets import TraceNormBall
 
 from .test_losses import TARGETS
@@ -43,11 +43,11 @@ def random_atom(rng, scale=-3.0):
 
 def keep_three_parts(monkeypatch):
     """Merge early, and nothing but the first time into the bulk."""
-    monkeypatch.setattr(entries, "SHORTEST_TAIL", 500)
+    monkeypatch.setattr(entry_store, "SHORTEST_TAIL", 500)
 
 
 def all_three_parts(objective):
-    return min(objective._bulk.size, len(objective._tail)) > 0
+    return min(objective._store.bulk.size, len(objective._store.tail)) > 0
 
 
 # Lines -------------------------------------------------------------------------------------------
@@ -242,11 +242,11 @@ def test_after_placing_it_moves_on_from_there(rng):
     expected = 0.75 * point + 0.25 * atom.dense()
     np.testing.assert_allclose(objective.theta.dense(), expected, atol=1e-12)
     objective._flush()
-    rows, cols = objective._rows_and_columns()
-    np.testing.assert_allclose(objective._carried("z"), expected[rows, cols], atol=1e-12)
+    rows, cols = objective._store.rows_and_columns()
+    np.testing.assert_allclose(objective._store.carried("z"), expected[rows, cols], atol=1e-12)
     objective.place(np.zeros(SHAPE))
     assert objective.theta.n_atoms == 0
-    assert not objective._carried("z").any()
+    assert not objective._store.carried("z").any()
 
 
 def test_a_point_of_too_many_terms_keeps_its_leading_ones_and_predictions_agree(rng):
@@ -309,8 +309,8 @@ def test_smoothness_is_exact_where_everything_is_sorted(rng):
     objective = ObservedEntries((20, 30), dtype=float)
     X, y = observations(rng, 5000, [1.0], (20, 30))
     objective.observe(X, y)
-    objective._merge_all()
-    assert objective._bulk.size == objective.n_entries
+    objective._merge()
+    assert objective._store.bulk.size == objective.n_entries
     counts = np.bincount(X[:, 0] * 30 + X[:, 1])
     assert objective.smoothness() == pytest.approx(counts.max() / 5000)
 
@@ -343,7 +343,7 @@ def test_threads_change_rounding_only(rng, monkeypatch):
         objective = ObservedEntries(SHAPE, loss, dtype=float)
         play(objective, batches)
         objective.place(point)
-        assert len(objective._blocks()) == 4
+        assert len(objective._store.blocks()) == 4
         line, there = objective.line(atom), 0.7 * point + 0.3 * atom.dense()
         assert objective.value() == pytest.approx(mean_loss(loss, batches, point))
         assert line.value(0.3) == pytest.approx(mean_loss(loss, batches, there))

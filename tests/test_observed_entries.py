@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 import onlinefw as ofw
 from onlinefw import _threads, losses
 from onlinefw.linalg import krylov_pair
-from onlinefw.objectives import ObservedEntries, RunningBiases, entries, entries_gradient
+from onlinefw.objectives import (
+    ObservedEntries,
+    RunningBiases,
+    entries,
+    entries_gradient,
+    entry_store,
+)
 from onlinefw.sets import L1Ball, TraceNormBall, WeightedTraceNormBall
 from onlinefw.steps import LineSearch
 
@@ -93,7 +99,7 @@ def test_repeated_entries_are_summed_exactly_where_sums_are_sufficient(loss, rng
     objective = ObservedEntries(SHAPE, loss, dtype=float)
     for part in np.split(np.arange(3000), 30):
         objective.observe(X[part], y[part])
-    objective._merge_all()
+    objective._merge()
     distinct = len(np.unique(X[:, 0] * 17 + X[:, 1]))
     summed = isinstance(loss, (losses.Square, losses.Gaussian, losses.Bernoulli, losses.Poisson))
     summed |= isinstance(loss, losses.Exponential)
@@ -116,15 +122,15 @@ def test_any_order_of_batches_moves_and_merges_carries_the_right_predictions(
         (losses.Square(), [1.0, -2.0]) if combine else (losses.Sigmoid(2.0), [-1.0, 1.0])
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entries, "MERGE_COST", share)
-        patch.setattr(entries, "SHORTEST_TAIL", tail)
+        patch.setattr(entry_store, "MERGE_COST", share)
+        patch.setattr(entry_store, "SHORTEST_TAIL", tail)
         objective = ObservedEntries(SHAPE, loss, dtype=float)
         learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(2.0))
         for _ in range(12):
             learner.observe(*observations(rng, int(rng.integers(1, 1500)), targets))
     objective._flush()
-    rows, cols = objective._rows_and_columns()
-    carried = objective._carried("z")
+    rows, cols = objective._store.rows_and_columns()
+    carried = objective._store.carried("z")
     np.testing.assert_allclose(carried, learner.theta.dense()[rows, cols], atol=1e-12)
 
 
@@ -268,9 +274,9 @@ def test_rows_and_columns_grow_while_streaming(rng):
         assert a.theta.shape == growing.shape
     assert growing.shape == SHAPE
     assert a.certificate() > 0
-    rows, cols = growing._rows_and_columns()
+    rows, cols = growing._store.rows_and_columns()
     growing._flush()
-    carried = growing._carried("z")
+    carried = growing._store.carried("z")
     np.testing.assert_allclose(carried, a.theta.dense()[rows, cols], atol=1e-9)
     assert growing.value() <= 1.5 * fixed.value()
 
@@ -311,9 +317,9 @@ def test_the_store_takes_about_twenty_bytes_an_entry(rng):
     objective = ObservedEntries((2000, 3000))
     X, y = observations(rng, 200_000, [1.0, 2.0], (2000, 3000))
     objective.observe(X, y)
-    objective._merge_all()
-    assert objective._bulk.size == objective.n_entries
-    assert sum(part.nbytes for part in objective._bulk.arrays[1:]) / objective.n_entries <= 20
+    objective._merge()
+    assert objective._store.bulk.size == objective.n_entries
+    assert sum(part.nbytes for part in objective._store.bulk.arrays[1:]) / objective.n_entries <= 20
 
 
 def test_threads_change_rounding_only_and_runs_repeat_exactly(rng, monkeypatch):
@@ -343,14 +349,14 @@ def test_popular_columns_come_first(rng):
     cols = np.minimum(rng.geometric(0.2, 3000) - 1, 59)
     shuffled = rng.permutation(60)[cols]
     objective.observe(np.column_stack((rng.integers(50, size=3000), shuffled)), np.ones(3000))
-    objective._merge_all()
-    objective._rerank()
-    counts = np.bincount(objective._bulk.col, minlength=60)  # distinct entries per position
+    objective._merge()
+    objective._store.rerank()
+    counts = np.bincount(objective._store.bulk.col, minlength=60)  # distinct entries per position
     assert counts.sum() == objective.n_entries
     assert np.all(np.diff(counts) <= 0)
-    distinct = np.unique(np.column_stack(objective._rows_and_columns()), axis=0)
+    distinct = np.unique(np.column_stack(objective._store.rows_and_columns()), axis=0)
     np.testing.assert_array_equal(
-        np.bincount(distinct[:, 1], minlength=60)[np.argsort(objective._rank)], counts
+        np.bincount(distinct[:, 1], minlength=60)[np.argsort(objective._store.rank)], counts
     )
 
 
@@ -442,7 +448,7 @@ def dense_offsets(rng, objective):
 def test_with_offsets_and_weights_all_is_as_in_a_dense_recomputation(
     loss, dtype, weighted, rng, monkeypatch
 ):
-    monkeypatch.setattr(entries, "SHORTEST_TAIL", 300)
+    monkeypatch.setattr(entry_store, "SHORTEST_TAIL", 300)
     loss, targets = (Pseudo(), [-1.0, 2.0]) if loss == "own" else (loss, TARGETS[loss])
     objective = ObservedEntries((4, 3), loss, dtype=dtype, growing=True)
     radius = 3.0
@@ -458,7 +464,7 @@ def test_with_offsets_and_weights_all_is_as_in_a_dense_recomputation(
         learner.constraint = uneven_ball(rng, radius)
         objective.constrain(learner.constraint)
     assert objective.shape == SHAPE
-    assert min(objective._bulk.size, len(objective._tail)) > 0
+    assert min(objective._store.bulk.size, len(objective._store.tail)) > 0
     theta = learner.theta.dense().astype(float)
     expected = dense_gradient(loss, batches, theta + offset)
     scale, tol = np.abs(expected).max(), 1e-4 if dtype == np.float32 else 1e-11
@@ -580,7 +586,7 @@ def test_rows_without_weights_are_refused_and_nothing_changes(rng):
 def test_whatever_happens_predictions_are_those_of_theta_plus_offsets(seed, acts, tail):
     rng = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(entries, "SHORTEST_TAIL", tail)
+        patch.setattr(entry_store, "SHORTEST_TAIL", tail)
         objective = ObservedEntries((3, 5), dtype=float, growing=True, max_atoms=100)
         theta, rows, columns, batches = np.zeros((3, 5)), np.zeros(3), np.zeros(5), []
         for act in ["observe", *acts]:
@@ -608,11 +614,11 @@ def test_whatever_happens_predictions_are_those_of_theta_plus_offsets(seed, acts
                 theta = rng.standard_normal((m1, m2))
                 objective.place(theta)
             else:
-                objective._merge_all()
+                objective._merge()
     offset = rows[:, None] + columns
     value = mean_loss(losses.Square(), batches, theta + offset)
     assert objective.value() == pytest.approx(value, rel=1e-9)
-    at = objective._rows_and_columns()
-    np.testing.assert_allclose(objective._carried("z"), theta[at], atol=1e-9)
+    at = objective._store.rows_and_columns()
+    np.testing.assert_allclose(objective._store.carried("z"), theta[at], atol=1e-9)
     expected = dense_gradient(losses.Square(), batches, theta + offset)
     np.testing.assert_allclose(objective.gradient().toarray(), expected, atol=1e-9)

@@ -144,7 +144,7 @@ def test_the_loss_of_the_newest_entries_is_that_of_the_last_ones_observed(rng):
         learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(50.0))
         for part in np.split(np.arange(2000), 10):
             learner.observe(X[part], y[part], w[part])
-        n = len(objective._tail)
+        n = len(objective._store.tail)
         assert 0 < n < 2000
         at = objective.predict(X[-n:, 0], X[-n:, 1])
         expected = np.average(loss.value(at, y[-n:]), weights=w[-n:])

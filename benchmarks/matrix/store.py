@@ -54,8 +54,10 @@ def kernel_lines(X, y, shape):
     objective = ObservedEntries(shape)
     objective.observe(X[: TRAIN // 2], y[: TRAIN // 2])
     objective._flush()
-    rows, cols = objective._rows_and_columns()
-    G = sp.csr_array((objective._carried("g"), (rows, cols)), shape=shape)  # columns as they are
+    rows, cols = objective._store.rows_and_columns()
+    G = sp.csr_array(
+        (objective._store.carried("g"), (rows, cols)), shape=shape
+    )  # columns as they are
     v = np.random.default_rng(0).standard_normal(shape[1]).astype(np.float32)
     scipy_pair = seconds(lambda: G.T @ (G @ v))
     ours, ones = {}, np.ones(shape[0], np.float32)

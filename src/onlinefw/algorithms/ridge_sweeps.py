@@ -124,7 +124,7 @@ class RidgeSweeps:
     def _validated(self, objective: ObservedEntries, ball: Any, start: Factors) -> None:
         """Let the newest entries choose the ridge, and whether to leave theta at all."""
         score = objective.newest_loss
-        if len(objective._tail) == 0 or objective.n_entries == len(objective._tail):
+        if len(objective._store.tail) == 0 or objective.n_entries == len(objective._store.tail):
             return  # nothing to decide with, or to learn from, yet
         if self._found is not None:
             ridges = [self._found]

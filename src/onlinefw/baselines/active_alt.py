@@ -164,8 +164,8 @@ class _Entries:
     def __init__(self, objective: ObservedEntries) -> None:
         assert objective.shape is not None
         shape = (int(objective.shape[0]), int(objective.shape[1]))
-        where = objective._rows_and_columns()
-        c, s = (objective._carried(name).astype(float) for name in ("c", "s"))
+        where = objective._store.rows_and_columns()
+        c, s = (objective._store.carried(name).astype(float) for name in ("c", "s"))
         weight, target = (sparse.coo_array((x, where), shape).tocsr() for x in (c, s))
         self.shape, self.total_weight = shape, objective.total_weight
         self.indptr = weight.indptr.astype(np.int64)

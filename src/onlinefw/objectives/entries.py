@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from .._validation import (
 )
 from ..atoms import Atom, LowRankAtom, RankOne
 from ..iterates import LowRank
-from ..kernels import blocks as block_kernels
 from ..kernels import entries as kernels
 from ..kernels.lanes import LANES
 from ..losses import (
@@ -43,21 +41,12 @@ from .biases import RunningBiases
 from .entries_gradient import EntriesGradient
 from .entries_line import entries_line, mean_loss
 from .entries_place import as_factors, heaviest_entry, move_entries, predict_entries
-from .sorted_store import SortedStore, balanced_blocks
+from .entry_store import NEWEST, EntryStore
+from .sorted_store import SortedStore
 from .tail import Tail
 
 __all__ = ["ObservedEntries"]
 
-#: The tail is sorted into the bulk when it has more entries than this, and than the square root of
-#: MERGE_COST * (entries in the bulk) * (entries of the last batch). A longer tail makes rounds
-#: slow, a shorter one merges frequent; there both cost the same, if merging an entry takes as long
-#: as three quarters of what an entry in the tail costs per round.
-SHORTEST_TAIL = 1024
-MERGE_COST = 1.5
-#: So many of the newest entries stay in the tail, where nothing but Frank-Wolfe steps sees them.
-NEWEST = 2**15
-#: Columns are ranked by popularity again when the store has grown by this factor.
-RERANK_FACTOR = 16
 #: What the factors of theta may take before they are recompressed.
 FACTOR_BYTES = 2**27
 
@@ -151,22 +140,19 @@ class ObservedEntries(Objective):
             )
         self.offsets = offsets
         self.total_weight, self.reads, self.certificate_reads = 0.0, 0, 0
-        kind, parameter, self._combine = _KINDS.get(type(loss), (-1, None, False))
+        kind, parameter, combine = _KINDS.get(type(loss), (-1, None, False))
         self._kind = kind
         self._parameter = 1.0 if parameter is None else float(getattr(loss, parameter))
         self._yy = 0.0  # the weighted sum of y^2, for the value of the square loss
         self._block: Array | None = None  # where the next linear minimisation starts
         self._pending: tuple[float, Array, Array] | None = None  # a move yet to be carried out
         self._due = True  # whether slopes have to be renewed
-        self._renewals = self._last_batch = 0
+        self._renewals = 0
         self._buffers: dict[str, Array] = {}
         super().__init__(tuple(shape))
         m1, m2 = self._matrix_shape
         self._row_offset, self._col_offset = np.zeros(m1, self.dtype), np.zeros(m2, self.dtype)
-        self._bulk = SortedStore.empty(m1, self.dtype)
-        self._tail = Tail(self.dtype)
-        self._rank = np.arange(m2)  # column -> position in popularity
-        self._ranked_at = 0
+        self._store = EntryStore((m1, m2), self.dtype, combine)
 
     @property
     def _matrix_shape(self) -> tuple[int, int]:
@@ -187,7 +173,7 @@ class ObservedEntries(Objective):
     @property
     def n_entries(self) -> int:
         """How many entries are stored (repeated ones count until they are merged)."""
-        return self._bulk.size + len(self._tail)
+        return len(self._store)
 
     def _new_iterate(self, shape: Shape) -> LowRank:
         max_atoms, max_rank = self._atom_limits(shape)
@@ -230,13 +216,13 @@ class ObservedEntries(Objective):
     def _add(self, rows: Array, cols: Array, y: Array, w: Array) -> float:
         self.grow(int(rows.max()) + 1, int(cols.max()) + 1)
         z = self._low_rank.entries(rows, cols)
-        self._tail.append(rows, self._rank[cols], z, w, w * y if self._combine else y)
+        self._store.append(rows, cols, z, w, w * y if self._store.combine else y)
         self._yy += float(w @ y**2)
         self.n_observations += rows.size
         self.total_weight += float(w.sum())
-        self._due, self._last_batch = True, rows.size
-        if self._pending is None:
-            self._merge_if_due()
+        self._due = True
+        if self._pending is None:  # a merge that had to carry a move out would cost a read
+            self._store.merge_if_due()
         at = z.astype(float) + self._row_offset[rows] + self._col_offset[cols]
         if self.offsets is not None:
             self.offsets.update(rows, cols, y, w, z)
@@ -259,8 +245,7 @@ class ObservedEntries(Objective):
         self._flush()
         self.shape = (m1, m2)
         self._low_rank.grow((m1, m2), *self._atom_limits((m1, m2)))
-        self._bulk.grow(m1)
-        self._rank = np.append(self._rank, np.arange(old2, m2))
+        self._store.grow(m1, m2)
         self._row_offset = np.pad(self._row_offset, (0, m1 - old1))
         self._col_offset = np.pad(self._col_offset, (0, m2 - old2))
         if self.offsets is not None:  # of a row never seen the mean is known
@@ -286,41 +271,11 @@ class ObservedEntries(Objective):
         self._col_offset = np.array(columns, self.dtype)
         self._due = True
 
-    def _merge_if_due(self) -> None:
-        """Sort a tail that has become long into the bulk, all but the newest entries.
-
-        Called where no move is pending: a merge that had to carry one out would cost a read.
-        """
-        longest = int(max(SHORTEST_TAIL, sqrt(MERGE_COST * self._bulk.size * self._last_batch)))
-        if len(self._tail) > longest:
-            self._merge(len(self._tail) - min(longest // 2, NEWEST))
-
-    def _merge_all(self) -> None:
-        """Bring every entry into the bulk."""
+    def _merge(self, held_out: int = 0) -> None:
+        """Sort everything but the ``held_out`` newest entries into the bulk."""
         self._flush()
-        self._merge(len(self._tail))
-
-    def _merge(self, n: int) -> None:
-        """Bring the n oldest entries of the tail into the bulk; their slopes are due."""
-        oldest = self._tail.take_oldest(n, self._matrix_shape[0])
-        self._bulk = self._bulk.merged_with(oldest, self._combine)
-        if self._bulk.size >= RERANK_FACTOR * self._ranked_at:
-            self._rerank()
+        self._store.merge(len(self._store.tail) - held_out)
         self._due = True
-
-    def _rerank(self) -> None:
-        """Number the columns by popularity, so that the popular ones share cache lines."""
-        m2 = self._matrix_shape[1]
-        counts = np.bincount(self._bulk.col, minlength=m2)
-        renumber = np.empty(m2, np.int64)
-        renumber[np.argsort(-counts, kind="stable")] = np.arange(m2)
-        self._rank = renumber[self._rank]
-        self._bulk.renumber_columns(renumber)
-        self._tail.col[:] = renumber[self._tail.col]
-        self._ranked_at = max(1, self._bulk.size)
-
-    def _blocks(self) -> Array:
-        return balanced_blocks(self._bulk.indptr)
 
     # Moving ---------------------------------------------------------------------------------------
 
@@ -328,7 +283,7 @@ class ObservedEntries(Objective):
         """Move theta; the sorted predictions follow when the next gradient reads them anyway."""
         if self._pending is not None:
             self._flush()
-        self._merge_if_due()
+        self._store.merge_if_due()  # the slopes are due in any case
         if isinstance(atom, LowRankAtom):
             move_entries(self, 1.0 - step, atom.u * (step * atom.scales), atom.v)
             self._due = True
@@ -336,9 +291,8 @@ class ObservedEntries(Objective):
             return
         assert isinstance(atom, RankOne)
         u = (step * atom.scale) * atom.u
-        right = np.empty_like(atom.v)
-        right[self._rank] = atom.v
-        self._pending = (1.0 - step, u.astype(self.dtype), right.astype(self.dtype))
+        right = self._store.by_rank(atom.v, self.dtype)
+        self._pending = (1.0 - step, u.astype(self.dtype), right)
         self._move_tail()
         self.iterate.move(atom, step)
 
@@ -353,7 +307,7 @@ class ObservedEntries(Objective):
     def _move_tail(self) -> None:
         assert self._pending is not None
         keep, u, right = self._pending
-        tail = self._tail
+        tail = self._store.tail
         kernels.tail_move(tail.row, tail.col, tail.z, self.dtype.type(keep), u, right)
 
     def _no_move(self) -> tuple[float, Array, Array]:
@@ -377,18 +331,18 @@ class ObservedEntries(Objective):
         m1, m2 = self._matrix_shape
         columns = np.empty((m2, 2), self.dtype)
         columns[:, 0] = right
-        columns[self._rank, 1] = self._col_offset
+        columns[self._store.rank, 1] = self._col_offset
         self._renew_tail(columns[:, 1])
-        blocks = self._blocks()
+        blocks = self._store.blocks()
         y = self._zeros("y", (m1, LANES))
         acc = self._zeros("acc", (len(blocks) - 1, m2, LANES))
-        self._tail.multiply(v, y)
+        self._store.tail.multiply(v, y)
         sums = np.zeros(len(blocks) - 1)
         fused = (
             kernels.move_and_normal_quadratic if self.quadratic else kernels.move_and_normal_general
         )
         fused(
-            blocks, *self._bulk.arrays, self.dtype.type(keep), u,
+            blocks, *self._store.bulk.arrays, self.dtype.type(keep), u,
             self._row_offset, columns, max(self._kind, 0), self._parameter,
             row_scale, v, y, acc, sums,
         )  # fmt: skip
@@ -399,8 +353,8 @@ class ObservedEntries(Objective):
             y, w = self._block_by_block(v, row_scale)
         else:
             w = acc.sum(axis=0)
-            self._tail.multiply_transposed(row_scale, y, w)
-        return y, w, z_dot_g + float(np.dot(self._tail.z.astype(float), self._tail.g))
+            self._store.tail.multiply_transposed(row_scale, y, w)
+        return y, w, z_dot_g + float(np.dot(self._store.tail.z.astype(float), self._store.tail.g))
 
     def _zeros(self, name: str, shape: tuple[int, ...]) -> Array:
         """Return zeros in memory that is used again: fresh pages cost more than the products."""
@@ -411,7 +365,7 @@ class ObservedEntries(Objective):
         return buffer
 
     def _renew_tail(self, col_offset: Array) -> None:
-        tail = self._tail
+        tail = self._store.tail
         if self._kind >= 0:
             kernels.tail_slopes(
                 tail.row, tail.col, tail.z, tail.c, tail.s, tail.g,
@@ -421,7 +375,7 @@ class ObservedEntries(Objective):
             tail.g[:] = self._slopes(self._predictions(tail), tail.c, tail.s)
 
     def _renew_by_loss(self) -> float:
-        store = self._bulk
+        store = self._store.bulk
         store.g[:] = self._slopes(self._predictions(store), store.c, store.s)
         return float(store.z @ store.g)
 
@@ -429,14 +383,13 @@ class ObservedEntries(Objective):
         """Return theta plus offsets at the entries of a part of the store."""
         if not (self._row_offset.any() or self._col_offset.any()):
             return part.z
-        by_rank = np.empty_like(self._col_offset)
-        by_rank[self._rank] = self._col_offset
+        by_rank = self._store.by_rank(self._col_offset)
         rows = part.row if isinstance(part, Tail) else part.rows()
         return part.z + (self._row_offset[rows] + by_rank[part.col])
 
     def _slopes(self, at: Array, c: Array, s: Array) -> Array:
         """Slopes by the loss itself (its kernel would be faster, where there is one)."""
-        if self._combine:
+        if self._store.combine:
             return c * self.loss.derivative(at, 0.0) - s
         return c * self.loss.derivative(at, s)
 
@@ -449,15 +402,15 @@ class ObservedEntries(Objective):
         """Return G v and G' (row_scale G v) (unscaled, columns by rank) with one read."""
         m1, m2 = self._matrix_shape
         y = np.zeros((m1, 1), self.dtype)
-        self._tail.multiply(v[:, None], y)
+        self._store.tail.multiply(v[:, None], y)
         with threads_for(self.n_entries):
-            blocks = self._blocks()
+            blocks = self._store.blocks()
             acc = np.zeros((len(blocks) - 1, m2), self.dtype)
             kernels.normal(
-                blocks, *self._bulk.products, row_scale, v, y[:, 0], acc, self._combine
+                blocks, *self._store.bulk.products, row_scale, v, y[:, 0], acc, self._store.combine
             )  # fmt: skip
         w = acc.sum(axis=0)
-        self._tail.multiply_transposed(row_scale, y, w[:, None])
+        self._store.tail.multiply_transposed(row_scale, y, w[:, None])
         self.reads += 1
         return y[:, 0], w
 
@@ -511,40 +464,6 @@ class ObservedEntries(Objective):
         self.reads = before
         return bound
 
-    @property
-    def _parts(self) -> tuple[SortedStore, Tail]:
-        return self._bulk, self._tail
-
-    def _rows_and_columns(self) -> tuple[Array, Array]:
-        """Row and column of every stored entry: bulk, then tail."""
-        column = np.argsort(self._rank)  # position -> column
-        rows = (self._bulk.rows(), self._tail.row)
-        return np.concatenate(rows), column[self._carried("col")]
-
-    def _carried(self, name: str) -> Array:
-        """Return col, z, c, s or g of every stored entry, in the same order."""
-        return np.concatenate([getattr(part, name) for part in self._parts])
-
-    def _frobenius_bound(self) -> float:
-        """Bound the Frobenius norm of the slopes, which a gradient has renewed.
-
-        An entry may stand in the bulk and in the tail, so the squares must not be added up; and
-        more than once in the bulk where repeats are kept apart.
-        """
-        if not self._combine:
-            return np.inf
-        tail = self._tail
-        keys = tail.row.astype(np.int64) * self._matrix_shape[1] + tail.col
-        newest = np.bincount(np.unique(keys, return_inverse=True)[1], tail.g)
-        sorted_ones = np.sqrt(np.sum(np.square(self._bulk.g, dtype=float)))
-        return float(sorted_ones + np.linalg.norm(newest))
-
-    def _dense_slopes(self) -> Array:
-        """Return the slopes as a matrix; a gradient has renewed them."""
-        slopes = np.zeros(self._matrix_shape)
-        np.add.at(slopes, self._rows_and_columns(), self._carried("g"))
-        return slopes
-
     def value(self) -> float:
         """Return F_t at the current iterate, from the carried predictions."""
         self._needs_data()
@@ -586,29 +505,16 @@ class ObservedEntries(Objective):
         """
         if with_theta and self._pending is not None:
             self._flush()
-        m1, m2 = self._matrix_shape
-        blocks = self._blocks()
-        row_sums, acc = np.zeros(m1), np.zeros((len(blocks) - 1, m2))
-        by_rank = np.empty(m2)
-        by_rank[self._rank] = columns
-        share = float(with_theta)
-        store = self._bulk
-        kernels.weighted_sums(
-            blocks, store.indptr, store.col, store.c, store.z, share, rows, by_rank, row_sums, acc
-        )
-        tail, col_sums = self._tail, acc.sum(axis=0)
-        row_sums += np.bincount(tail.row, tail.c * (by_rank[tail.col] + share * tail.z), m1)
-        col_sums += np.bincount(tail.col, tail.c * (rows[tail.row] + share * tail.z), m2)
         self.reads += 1
-        return row_sums, col_sums[self._rank]
+        return self._store.weighted_sums(rows, columns, float(with_theta))
 
     def newest_loss(self, theta: LowRank) -> float:
         """Return the mean loss of another theta on the newest entries, those of the tail."""
-        tail = self._tail
-        cols = np.argsort(self._rank)[tail.col]
+        tail = self._store.tail
+        cols = np.argsort(self._store.rank)[tail.col]
         at = theta.entries(tail.row, cols) + (self._row_offset[tail.row] + self._col_offset[cols])
         at, c, s = (x.astype(float) for x in (at, tail.c, tail.s))
-        y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if self._combine else s
+        y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if self._store.combine else s
         return float(c @ self.loss.value(at, y)) / float(c.sum())
 
     def regressions(self, everything: bool) -> tuple[Array, Array, Array, Array, Array]:
@@ -625,38 +531,25 @@ class ObservedEntries(Objective):
             Compressed rows, with all columns numbered by ``position``; ``weight`` is empty if
             all are 1, ``target`` is weighted.
         """
-        self._flush()
-        held_out = 0 if everything else min(len(self._tail) // 2, NEWEST)
-        self._merge(len(self._tail) - held_out)
-        store = self._bulk
-        weight = store.c if (store.c != 1.0).any() else store.c[:0]
-        _, m2 = self._matrix_shape
-        by_rank = np.empty(m2, self.dtype)
-        by_rank[self._rank] = self._col_offset
-        target = np.empty_like(store.s)
+        self._merge(0 if everything else min(len(self._store.tail) // 2, NEWEST))
+        store, bulk = self._store, self._store.bulk
+        weight = bulk.c if (bulk.c != 1.0).any() else bulk.c[:0]
+        target = np.empty_like(bulk.s)
         kernels.targets(
-            self._blocks(), store.indptr, store.col, store.c, store.s, self._row_offset, by_rank,
-            target,
+            store.blocks(), bulk.indptr, bulk.col, bulk.c, bulk.s,
+            self._row_offset, store.by_rank(self._col_offset), target,
         )  # fmt: skip
-        return store.indptr, store.col, weight, target, self._rank
+        return bulk.indptr, bulk.col, weight, target, store.rank
 
     def curvatures(self, u: Array, v: Array) -> Array:
         """Return the mean of w (u_ip v_jp)^2 over all observations, for every p. One read."""
-        blocks = self._blocks()
-        by_rank = np.empty(v.shape)
-        by_rank[self._rank] = v**2
-        y = np.zeros(u.shape)
-        store = self._bulk
-        block_kernels.forward(blocks, store.indptr, store.col, store.c, by_rank, y)
-        np.add.at(y, self._tail.row, self._tail.c[:, None] * by_rank[self._tail.col])
         self.reads += 1
+        y = self._store.weighted_products(v**2)
         return np.einsum("ip,ip->p", u**2, y) / self.total_weight
 
     def columns_of(self, row: int) -> Array:
         """Return the columns in which a row has been observed."""
-        bulk, tail = self._bulk, self._tail
-        found = bulk.col[bulk.indptr[row] : bulk.indptr[row + 1]], tail.col[tail.row == row]
-        return np.unique(np.argsort(self._rank)[np.concatenate(found)])
+        return self._store.columns_of(row)
 
     def constrain(self, constraint: ConvexSet) -> None:
         """Go on over another set (other weights of a weighted trace norm)."""
@@ -683,13 +576,9 @@ class ObservedEntries(Objective):
                 "lmo_steps": self.lmo_steps,
                 "lmo_tol": self.lmo_tol,
             },
-            "rank": self._rank.copy(),
-            "ranked_at": self._ranked_at,
-            "bulk": self._bulk.state_dict(),
-            "tail": self._tail.state_dict(),
+            "store": self._store.state_dict(),
             "pending": None if pending is None else [pending[0], pending[1], pending[2]],
             "due": self._due,
-            "last_batch": self._last_batch,
             "block": None if self._block is None else self._block.copy(),
             "offset": [self._row_offset.copy(), self._col_offset.copy()],
             "offsets": None if self.offsets is None else self.offsets.state_dict(),
@@ -708,14 +597,12 @@ class ObservedEntries(Objective):
             **state["options"],
         )
         objective._load_base(state)
-        objective._rank = np.array(state["rank"])
-        objective._ranked_at = int(state["ranked_at"])
-        objective._bulk = SortedStore.from_state(state["bulk"])
-        objective._tail = Tail.from_state(state["tail"], objective.dtype)
+        combine = objective._store.combine
+        objective._store = EntryStore.from_state(state["store"], objective.dtype, combine)
         if state["pending"] is not None:
             keep, u, right = state["pending"]
             objective._pending = (float(keep), np.array(u), np.array(right))
-        objective._due, objective._last_batch = bool(state["due"]), int(state["last_batch"])
+        objective._due = bool(state["due"])
         objective._block = None if state["block"] is None else np.array(state["block"])
         objective._row_offset, objective._col_offset = (np.array(x) for x in state["offset"])
         if state["offsets"] is not None:

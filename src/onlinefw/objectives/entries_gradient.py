@@ -50,10 +50,10 @@ class EntriesGradient(PairOperator):
         self._v = objective._start_block()
         k = self._v.shape[1]
         padded = np.zeros((self.shape[1], LANES), objective.dtype)
-        padded[objective._rank, :k] = _column_scaled(self._v, scales)
+        padded[objective._store.rank, :k] = _column_scaled(self._v, scales)
         y, w, z_dot_g = objective._read_all(padded, self._row_scale(scales))
         self._y, self._renewal = y[:, :k], objective._renewals
-        self._w = _column_scaled(w[objective._rank, :k].astype(float), scales)
+        self._w = _column_scaled(w[objective._store.rank, :k].astype(float), scales)
         self.theta_dot = z_dot_g * self._mean
         if not (np.isfinite(self.theta_dot) and np.isfinite(self._w).all()):
             raise OverflowError(
@@ -66,7 +66,7 @@ class EntriesGradient(PairOperator):
     @property
     def frobenius_bound(self) -> float:
         """A bound on the Frobenius norm (infinite where repeated entries are kept apart)."""
-        return self._objective._frobenius_bound() * self._mean
+        return self._objective._store.frobenius_bound() * self._mean
 
     # Products -------------------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ class EntriesGradient(PairOperator):
 
     def normal(self, v: Array, scales: Scales | None = None) -> tuple[Array, Array]:
         """Return G v and G' G v, for the scaled G, with one read of the store."""
-        rank = self._objective._rank
+        rank = self._objective._store.rank
         by_rank = np.empty(v.size, self.dtype)
         by_rank[rank] = _column_scaled(v, scales)
         y, w = self._objective._normal(by_rank, self._row_scale(scales))
@@ -89,40 +89,40 @@ class EntriesGradient(PairOperator):
 
     def _rmatvec(self, u: Array) -> Array:
         objective = self._objective
-        blocks = objective._blocks()
+        blocks = objective._store.blocks()
         y = np.asarray(u, self.dtype).reshape(-1)
         acc = np.zeros((len(blocks) - 1, self.shape[1]), self.dtype)
-        kernels.backward(blocks, *objective._bulk.products, y, acc)
+        kernels.backward(blocks, *objective._store.bulk.products, y, acc)
         w = acc.sum(axis=0)
-        objective._tail.multiply_transposed(self._row_scale(None), y[:, None], w[:, None])
+        objective._store.tail.multiply_transposed(self._row_scale(None), y[:, None], w[:, None])
         objective.reads += 1
-        return w[objective._rank] * self._mean
+        return w[objective._store.rank] * self._mean
 
     def _matmat(self, v: Array) -> Array:
         """G V with one read of the store, in double precision."""
-        objective, blocks = self._objective, self._objective._blocks()
+        objective, blocks = self._objective, self._objective._store.blocks()
         by_rank = np.empty(v.shape)
-        by_rank[objective._rank] = v
+        by_rank[objective._store.rank] = v
         y = np.zeros((self.shape[0], v.shape[1]))
-        block_kernels.forward(blocks, *objective._bulk.products, by_rank, y)
-        objective._tail.multiply(by_rank, y)
+        block_kernels.forward(blocks, *objective._store.bulk.products, by_rank, y)
+        objective._store.tail.multiply(by_rank, y)
         objective.reads += 1
         return y * self._mean
 
     def _rmatmat(self, u: Array) -> Array:
         """G' U with one read of the store, in double precision."""
-        objective, blocks = self._objective, self._objective._blocks()
+        objective, blocks = self._objective, self._objective._store.blocks()
         y = np.ascontiguousarray(u, dtype=float)
         acc = np.zeros((len(blocks) - 1, self.shape[1], u.shape[1]))
-        block_kernels.backward(blocks, *objective._bulk.products, y, acc)
+        block_kernels.backward(blocks, *objective._store.bulk.products, y, acc)
         w = acc.sum(axis=0)
-        objective._tail.multiply_transposed(self._row_scale(None), y, w)
+        objective._store.tail.multiply_transposed(self._row_scale(None), y, w)
         objective.reads += 1
-        return w[objective._rank] * self._mean
+        return w[objective._store.rank] * self._mean
 
     def toarray(self) -> Array:
         """Return the gradient as a dense array."""
-        return self._objective._dense_slopes() * self._mean
+        return self._objective._store.dense_slopes() * self._mean
 
     # Linear minimisation --------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class EntriesGradient(PairOperator):
         objective = self._objective
         a, b = (1.0, 1.0) if scales is None else (scales[0][:, None], scales[1])
         if self.shape[0] * self.shape[1] <= SMALL_MATRIX:
-            top = float(np.linalg.norm(a * objective._dense_slopes() * b, 2)) * self._mean
+            top = float(np.linalg.norm(a * objective._store.dense_slopes() * b, 2)) * self._mean
             return top * (1.0 + 10.0 * np.finfo(objective.dtype).eps)
         log_odds = np.log(1.648 * np.sqrt(min(self.shape)) / CERTIFICATE_FAILURE)
         best = [self.frobenius_bound * float(np.max(a) * np.max(b))]

@@ -30,7 +30,7 @@ def mean_loss(objective: ObservedEntries) -> float:
     total = _constant(objective)
     with one_blas_thread():
         if objective._kind == QUADRATIC:
-            total += sum(kernels.quadratic_total(p.c, p.s, p.g) for p in objective._parts)
+            total += sum(kernels.quadratic_total(p.c, p.s, p.g) for p in objective._store.parts)
         else:
             for part in _parts(objective):
                 total += sum(_loss(objective, *chunk) for chunk in _chunks(*part))
@@ -42,7 +42,7 @@ def entries_line(objective: ObservedEntries, atom: RankOne) -> Line:
     dtype = objective.dtype
     u = (atom.scale * atom.u).astype(dtype)
     right = np.empty(atom.v.size, dtype)
-    right[objective._rank] = atom.v
+    right[objective._store.rank] = atom.v
     if objective._kind == QUADRATIC:
         return _QuadraticLine(objective, u, right)
     return _GeneralLine(objective, u, right)
@@ -52,10 +52,10 @@ class _QuadraticLine:
     """A parabola: all that is needed comes from one read of the store."""
 
     def __init__(self, objective: ObservedEntries, u: Array, right: Array) -> None:
-        blocks, sums = objective._blocks(), np.zeros(3)
-        indptr, col, z, c, s, g = objective._bulk.arrays
+        blocks, sums = objective._store.blocks(), np.zeros(3)
+        indptr, col, z, c, s, g = objective._store.bulk.arrays
         sums += kernels.quadratic_line(blocks, indptr, col, z, c, s, g, u, right).sum(axis=0)
-        tail = objective._tail
+        tail = objective._store.tail
         sums += kernels.tail_quadratic_line(
             tail.row, tail.col, tail.z, tail.c, tail.s, tail.g, u, right
         )
@@ -77,8 +77,8 @@ class _GeneralLine:
 
     def __init__(self, objective: ObservedEntries, u: Array, right: Array) -> None:
         self._objective = objective
-        blocks = objective._blocks()
-        bulk, tail = objective._parts
+        blocks = objective._store.blocks()
+        bulk, tail = objective._store.parts
         out = np.empty_like(bulk.z)
         kernels.directions(blocks, bulk.indptr, bulk.col, bulk.z, u, right, out)
         self._directions = [out, u[tail.row] * right[tail.col] - tail.z]
@@ -115,7 +115,7 @@ class _GeneralLine:
 
 def _parts(objective: ObservedEntries) -> Iterator[tuple[Array, Array, Array]]:
     """Predictions, c and s of the bulk and the tail."""
-    for part in objective._parts:
+    for part in objective._store.parts:
         yield objective._predictions(part), part.c, part.s
 
 
@@ -127,7 +127,7 @@ def _chunks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
 
 def _loss(objective: ObservedEntries, x: Array, c: Array, s: Array) -> float:
     """The total loss of some entries, by the loss itself."""
-    if objective._combine:  # c G(x) - s x
+    if objective._store.combine:  # c G(x) - s x
         return float(c @ objective.loss.value(x, 0.0) - s @ x)
     return float(c @ objective.loss.value(x, s))
 

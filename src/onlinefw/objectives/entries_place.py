@@ -45,10 +45,10 @@ def move_entries(objective: ObservedEntries, keep: float, left: Array, right: Ar
     """Z <- keep z + left_i right_j at every stored entry."""
     dtype = objective.dtype
     by_rank = np.empty(right.shape, dtype)
-    by_rank[objective._rank] = right
+    by_rank[objective._store.rank] = right
     left, keep = np.ascontiguousarray(left, dtype), dtype.type(keep)
-    blocks = objective._blocks()
-    bulk, tail = objective._parts
+    blocks = objective._store.blocks()
+    bulk, tail = objective._store.parts
     kernels.factor_rows(blocks, bulk.indptr, bulk.col, left, by_rank, keep, bulk.z)
     kernels.tail_factor(tail.row, tail.col, left, by_rank, keep, tail.z)
     objective.reads += 1
@@ -56,12 +56,12 @@ def move_entries(objective: ObservedEntries, keep: float, left: Array, right: Ar
 
 def heaviest_entry(objective: ObservedEntries) -> float:
     """Bound the largest total weight of one entry, which may stand in the bulk and in the tail."""
-    bulk = objective._bulk
-    if objective._combine:  # an entry stands there once
+    bulk = objective._store.bulk
+    if objective._store.combine:  # an entry stands there once
         total = float(bulk.c.max(initial=0.0))
     else:
-        total = float(kernels.heaviest(objective._blocks(), bulk.indptr, bulk.col, bulk.c))
-    tail = objective._tail
+        total = float(kernels.heaviest(objective._store.blocks(), bulk.indptr, bulk.col, bulk.c))
+    tail = objective._store.tail
     keys = tail.row.astype(np.int64) * objective._matrix_shape[1] + tail.col
     repeats = np.unique(keys, return_inverse=True)[1]
     weights = np.bincount(repeats, tail.c)
