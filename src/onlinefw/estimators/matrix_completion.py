@@ -65,9 +65,10 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
     ----------
     radius : float or "auto"
         Of the trace-norm ball. "auto" lets five radii race on the first part of the stream and
-        keeps the one that predicts new batches best (give ``shape`` if you stream with
-        ``partial_fit``, since the radii are multiples of sqrt(rows * columns)). Values far from
-        0 want ``offsets="biases"``: otherwise theta must reach them first.
+        keeps the one that predicts new batches best, or the next larger one if it is close behind.
+        Give ``shape`` if you stream with ``partial_fit``, since the radii are multiples of
+        sqrt(rows * columns). Values far from 0 want ``offsets="biases"``: otherwise theta must
+        reach them first.
     shape : (int, int), optional
         Rows and columns at the start; more are added as they are seen.
     loss : str or Loss
@@ -347,8 +348,9 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         player = self._learner if self._race is None else self._race
         round_ = player.observe(X, y, w)
         if self._race is not None:
-            self._learner = self._race.leader
-            if self._race.over:
+            over = self._race.over
+            self._learner = self._race.winner if over else self._race.leader
+            if over:
                 self._race = None
         self._low, self._high = min(self._low, float(y.min())), max(self._high, float(y.max()))
         self._reweigh_if_due()

@@ -8,6 +8,9 @@ from ..algorithms import OnlineFrankWolfe, Round
 
 __all__ = ["Race"]
 
+#: A learner is close behind if it has paid at most this many times as much.
+CLOSE = 1.05
+
 
 class Race:
     """Learners with different radii on the same stream, until one is clearly worth keeping.
@@ -19,7 +22,7 @@ class Race:
     Parameters
     ----------
     learners : list of OnlineFrankWolfe
-        The candidates.
+        The candidates, by increasing radius.
     rounds : int
         How long the race lasts.
     """
@@ -40,6 +43,18 @@ class Race:
         middle = len(self._paid) // 2
         order = sorted(range(len(self._paid)), key=lambda k: (self._paid[k], abs(k - middle)))
         return self.learners[order[0]]
+
+    @property
+    def winner(self) -> OnlineFrankWolfe:
+        """The learner to go on with: the leader, or the next larger radius if it is close behind.
+
+        What is best grows with the data, and a race sees only the first of them.
+        """
+        first = self.learners.index(self.leader)
+        following = first + 1
+        if following < len(self._paid) and self._paid[following] <= CLOSE * self._paid[first]:
+            return self.learners[following]
+        return self.leader
 
     def observe(self, X: Any, y: Any, sample_weight: Any) -> Round:
         """Let all learn from a batch; return the leader's round."""
