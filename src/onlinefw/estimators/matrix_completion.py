@@ -65,7 +65,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
     ----------
     radius : float or "auto"
         Of the trace-norm ball. "auto" lets five radii race on the first part of the stream and
-        keeps the one that predicts new batches best, or the next larger one if it is close behind.
+        keeps the one that predicts new batches best (the middlemost, if several do nearly so).
         Give ``shape`` if you stream with ``partial_fit``, since the radii are multiples of
         sqrt(rows * columns). Values far from 0 want ``offsets="biases"``: otherwise theta must
         reach them first.

@@ -8,8 +8,8 @@ from ..algorithms import OnlineFrankWolfe, Round
 
 __all__ = ["Race"]
 
-#: A learner is close behind if it has paid at most this many times as much.
-CLOSE = 1.05
+#: A learner has paid nearly the least if it has paid at most this many times as much.
+CLOSE = 1.02
 
 
 class Race:
@@ -46,15 +46,14 @@ class Race:
 
     @property
     def winner(self) -> OnlineFrankWolfe:
-        """The learner to go on with: the leader, or the next larger radius if it is close behind.
+        """The learner to go on with: of those that have paid nearly the least, the middlemost.
 
-        What is best grows with the data, and a race sees only the first of them.
+        What is best grows with the data, and a race sees only the first of them; so where it has
+        not decided, the radius that is right for most data at last is the better guess.
         """
-        first = self.learners.index(self.leader)
-        following = first + 1
-        if following < len(self._paid) and self._paid[following] <= CLOSE * self._paid[first]:
-            return self.learners[following]
-        return self.leader
+        least, middle = min(self._paid), len(self._paid) // 2
+        close = [k for k, paid in enumerate(self._paid) if paid <= CLOSE * least]
+        return self.learners[min(close, key=lambda k: abs(k - middle))]
 
     def observe(self, X: Any, y: Any, sample_weight: Any) -> Round:
         """Let all learn from a batch; return the leader's round."""
