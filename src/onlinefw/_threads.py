@@ -18,7 +18,7 @@ from typing import Any
 import numba
 from threadpoolctl import ThreadpoolController  # comes with scikit-learn
 
-__all__ = ["one_blas_thread", "threads_for"]
+__all__ = ["all_blas_threads", "one_blas_thread", "threads_for"]
 
 #: Loops over fewer entries than this are over before a second thread has started.
 SMALL_LOOP = 2**17
@@ -42,13 +42,31 @@ def one_blas_thread() -> Iterator[None]:
     before = [(library, library.num_threads) for library in _blas_libraries()]
     for library, _ in before:
         library.set_num_threads(1)
-    _here.limited = True
+    _here.limited, _here.before = True, before
     try:
         yield
     finally:
         _here.limited = False
-        for library, threads in before:
-            library.set_num_threads(threads)
+        _restore(before)
+
+
+@contextmanager
+def all_blas_threads() -> Iterator[None]:
+    """Let BLAS use its threads after all, for long work of its own."""
+    if not getattr(_here, "limited", False):
+        yield
+        return
+    _restore(_here.before)
+    try:
+        yield
+    finally:
+        for library, _ in _here.before:
+            library.set_num_threads(1)
+
+
+def _restore(before: list[tuple[Any, int]]) -> None:
+    for library, threads in before:
+        library.set_num_threads(threads)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
+from .._threads import all_blas_threads
 from .._typing import Array, Direction, Shape, State
 from ..atoms import Atom, LowRankAtom, RankOne
 
@@ -257,6 +258,10 @@ class LowRank:
 
     def svd(self) -> tuple[Array, Array, Array]:
         """Return (U, s, V) with theta = U diag(s) V', orthonormal U and V."""
+        with all_blas_threads():
+            return self._svd()
+
+    def _svd(self) -> tuple[Array, Array, Array]:
         to_left, r_left = _orthonormaliser(self.left)
         to_right, r_right = _orthonormaliser(self.right)
         u, s, vt = np.linalg.svd((r_left * self.weights) @ r_right.T, full_matrices=False)
