@@ -464,3 +464,23 @@ def test_batch_solvers_refuse_what_does_not_fit(rng):
     with pytest.raises(ValueError, match="LineSearch"):
         batch_frank_wolfe(full, L1Ball(1.0), step=0.5)
     batch_frank_wolfe(full, L1Ball(1.0))  # none of the refusals has claimed it
+
+
+def test_a_line_search_is_exact_for_a_quadratic_loss_of_the_users_own(rng):
+    class Steep(Square):
+        def value(self, z, y):
+            return 2.0 * (z - y) ** 2
+
+        def derivative(self, z, y):
+            return 4.0 * (z - y)
+
+        def second_derivative(self, z, y):
+            return np.full_like(z, 4.0)
+
+    X, y = rng.standard_normal((50, 4)), rng.standard_normal(50)
+    results = []
+    for loss in (Square(), Steep()):
+        objective = LinearObjective(loss, n_features=4)
+        objective.observe(X, y)
+        results.append(batch_frank_wolfe(objective, L1Ball(0.5), max_iter=5, tol=0.0).theta)
+    np.testing.assert_allclose(results[0], results[1], atol=1e-12)

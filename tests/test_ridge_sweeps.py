@@ -250,3 +250,11 @@ def test_bad_arguments_are_named(name, values):
     for value in values:
         with pytest.raises(ValueError, match=f"{name}.*{value}"):
             RidgeSweeps(**{name: value})
+
+
+def test_learners_that_are_given_the_same_sweeps_do_not_share_them(rng):
+    X, y, _, _ = low_rank(rng, 2000)
+    sweeps = RidgeSweeps(2, ridge=1.0)
+    first, second = (learned(sweeps, X[:n], y[:n], None, TraceNormBall(20.0)) for n in (2000, 500))
+    assert first.corrective.state_dict() != second.corrective.state_dict()
+    assert sweeps == RidgeSweeps(2, ridge=1.0)

@@ -82,6 +82,7 @@ class OnlineFrankWolfe(Learner):
         if corrective is not None:
             check_part("corrective", corrective, RidgeSweeps, "RidgeSweeps(rank=10)")
             corrective.check(objective, constraint)
+            corrective = replace(corrective)  # it remembers: two learners must not share one
         self.atoms_per_round = _checked_block(atoms_per_round, objective, step)
         super().__init__(objective, constraint, step, inner_steps)
         self.certify_every, self.corrective = certify_every, corrective

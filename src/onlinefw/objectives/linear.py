@@ -223,7 +223,10 @@ class _LinearLine:
         self._objective, self._direction = objective, direction
         self._z, self._y = objective._z.data, objective._y.data
         self._w = objective._w.data / objective.total_weight
-        self.curvature = float(self._w @ direction**2) if objective.loss.quadratic else None
+        self.curvature: float | None = None
+        if objective.loss.quadratic:
+            bend = objective.loss.second_derivative(self._z, self._y)
+            self.curvature = float((self._w * bend) @ direction**2)
 
     def value(self, c: float) -> float:
         return self._objective._value_at(self._z + c * self._direction)
