@@ -1,17 +1,20 @@
 """Test error on MovieLens 100k and 1M: options, passes, and the order of time.
 
-    ONLINEFW_DATA=folder python benchmarks/matrix/accuracy.py [--validate] [--write]
+    ONLINEFW_DATA=folder python benchmarks/matrix/accuracy.py [PART ...] [--validate] [--write]
+
+Parts: ``ml-100k``, ``ml-1m``, and ``time`` (MovieLens 100k in the order of time, next to river).
 
 ``folder`` holds ml-100k.npz and ml-1m.npz (arrays user, item, rating, and timestamp for 100k).
 Splits: ``numpy.random.default_rng(seed).permutation(n)``, the first 80% for training, one pass in
 1000 batches; predictions are clipped to 1..5. Radii were chosen on validation rows, the last tenth
-of the training part of seed 0: ``--validate`` repeats that. ``--write`` replaces accuracy.md.
+of the training part of seed 0: ``--validate`` repeats that. ``--write`` replaces accuracy-PART.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -99,9 +102,9 @@ def table(name):
     yield ""
 
 
-def in_order_of_time(name="ml-100k"):
+def in_order_of_time():
     """Predict, then learn: the first 80% in time, then the rest, for us and for river."""
-    X, y, data = load(name)
+    X, y, data = load("ml-100k")
     order = np.argsort(data["timestamp"], kind="stable")
     first = int(0.8 * len(y))
     yield "## In the order of time (ml-100k)"
@@ -110,7 +113,7 @@ def in_order_of_time(name="ml-100k"):
     yield ""
     yield "| system | MSE on the first 80% | on the last 20% | seconds |"
     yield "| --- | --- | --- | --- |"
-    for batch in (80, 10):
+    for batch in (80, 10, 1):
         model = ofw.FrankWolfeMatrixCompletion(
             700.0, shape=(943, 1682), offsets="joint", **SMOOTH, **LINE
         )
@@ -122,7 +125,7 @@ def in_order_of_time(name="ml-100k"):
             model.partial_fit(X[rows], y[rows])
         seconds = perf_counter() - started
         yield (
-            f"| onlinefw, {batch} ratings a batch | {errors[:first].mean():.4f} | "
+            f"| onlinefw, {batch} a batch | {errors[:first].mean():.4f} | "
             f"{errors[first:].mean():.4f} | {seconds:.1f} |"
         )
     yield from _river(X, y, order, first)
@@ -154,28 +157,28 @@ def _river(X, y, order, first):
         )
 
 
+PARTS = {name: partial(table, name) for name in RADII} | {"time": in_order_of_time}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--validate", action="store_true", help="try all radii on validation rows")
-    parser.add_argument("--data", nargs="*", default=["ml-100k", "ml-1m"], choices=list(RADII))
-    parser.add_argument(
-        "--write", action="store_true", help="replace benchmarks/matrix/accuracy.md"
-    )
+    parser.add_argument("--write", action="store_true", help="replace accuracy-PART.md")
     options = parser.parse_args()
     if options.validate:
-        for name in options.data:
+        for name in options.parts or RADII:
             validation(name)
         return
-    lines = ["# Accuracy on MovieLens", "", "`python benchmarks/matrix/accuracy.py --write`", ""]
-    sections = [table(name) for name in options.data]
-    if "ml-100k" in options.data:
-        sections.append(in_order_of_time())
-    for section in sections:
-        for line in section:
+    for part in options.parts or PARTS:
+        command = f"`python benchmarks/matrix/accuracy.py {part} --write`"
+        lines = ["# Accuracy on MovieLens", "", command, ""]
+        for line in PARTS[part]():
             print(line, flush=True)
             lines.append(line)
-    if options.write:
-        Path(__file__).with_suffix(".md").write_text("\n".join(lines).rstrip() + "\n")
+        if options.write:
+            file = Path(__file__).with_name(f"accuracy-{part}.md")
+            file.write_text("\n".join(lines).rstrip() + "\n")
 
 
 if __name__ == "__main__":
