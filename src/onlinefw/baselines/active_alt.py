@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..losses import Square
 from ..objectives import ObservedEntries
 from ..objectives.sorted_store import balanced_blocks
 from ..sets import TraceNormBall
+from .batch import stops
 
 __all__ = ["active_alt"]
 
@@ -363,12 +365,9 @@ class _ActiveAlt:
             record = (point.value, gap, penalty, point.x.norm, point.x.s.size)
             for name, number in zip(HISTORY, record, strict=True):
                 history[name].append(number)
-            if callback is not None and self.nit > 0:
-                try:
-                    callback(self.result(point, history, False, "running"))
-                except StopIteration:
-                    message = "stopped by the callback"
-                    break
+            if self.nit > 0 and stops(callback, partial(self.result, point, history)):
+                message = "stopped by the callback"
+                break
             if gap <= tol:
                 message = f"the duality gap is at most tol={tol:g}"
                 break

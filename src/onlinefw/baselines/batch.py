@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,19 @@ def batch_away_frank_wolfe(
     return solver.run(solver.away_step, max_iter, tol, callback)
 
 
+def stops(
+    callback: Callable[[OptimizeResult], Any] | None, result: Callable[..., OptimizeResult]
+) -> bool:
+    """Show the callback what there is, if there is one; tell whether it wants to stop."""
+    if callback is None:
+        return False
+    try:
+        callback(result(False, "running"))
+    except StopIteration:
+        return True
+    return False
+
+
 class _Batch:
     """The loop that both solvers share; they differ in one step."""
 
@@ -139,12 +153,9 @@ class _Batch:
                 atom, gap = self._atom_and_gap(gradient, tol)
                 history["objective"].append(objective.value())
                 history["gap"].append(gap)
-                if callback is not None and self.nit > 0:
-                    try:
-                        callback(self._result(history, False, "running"))
-                    except StopIteration:
-                        message = "stopped by the callback"
-                        break
+                if self.nit > 0 and stops(callback, partial(self._result, history)):
+                    message = "stopped by the callback"
+                    break
                 if gap <= tol:
                     message = f"the duality gap is at most tol={tol:g}"
                     break
