@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic, models, register_model
 
-__all__ = ["LANES", "add_scaled", "load", "store", "zero"]
+__all__ = ["LANES", "add_scaled", "fused", "load", "spread", "store", "zero"]
 
 LANES = 8
 
@@ -73,16 +73,26 @@ def zero(typingctx, like):
     return lanes(like), codegen
 
 
+def spread(builder, number):
+    """Return a vector that holds ``number`` in every place (for intrinsics)."""
+    vector = ir.VectorType(number.type, LANES)
+    undefined = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(first, undefined, everywhere)
+
+
+def fused(builder, total, a, x):
+    """Return total + a x, for numbers or vectors (for intrinsics)."""
+    return builder.fadd(total, builder.fmul(a, x, flags=_FUSE), flags=_FUSE)
+
+
 @intrinsic
 def add_scaled(typingctx, total, number, lanes):
     """Return total + number * lanes."""
 
     def codegen(context, builder, signature, args):
         total, number, lanes = args
-        undefined = ir.Constant(lanes.type, ir.Undefined)
-        first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
-        everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        spread = builder.shuffle_vector(first, undefined, everywhere)
-        return builder.fadd(total, builder.fmul(spread, lanes, flags=_FUSE), flags=_FUSE)
+        return fused(builder, total, spread(builder, number), lanes)
 
     return total(total, number, lanes), codegen

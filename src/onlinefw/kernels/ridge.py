@@ -14,14 +14,12 @@ from numba import njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-#: Numbers per vector, and the side of a tile. Factors are padded with zeros to whole tiles.
-WIDTH = 8
+from .lanes import LANES, fused, spread
+
+#: The side of a tile. Factors are padded with zeros to whole tiles.
+WIDTH = LANES
 #: Entries gathered at once: two panels of 64 x 64 numbers still fit the nearest cache.
 PANEL = 64
-
-# Vectors are spelled out because numba packs no loop as short as these: 3 to 5 times as fast.
-# Sums are fused with products. Nothing else is reordered, so that results are reproducible.
-FUSED = ("contract",)
 
 
 def _vector(context, builder, kind, array, i, j):
@@ -37,19 +35,6 @@ def _load(context, builder, kind, array, i, j):
     return builder.load(pointer, align=kind.dtype.bitwidth // 8)
 
 
-def _spread(builder, scalar):
-    """Return a vector that holds ``scalar`` in every place."""
-    vector = ir.VectorType(scalar.type, WIDTH)
-    first = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.IntType(32)(0))
-    places = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
-    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), places)
-
-
-def _fused(builder, y, a, x):
-    """Return y + a x."""
-    return builder.fadd(y, builder.fmul(a, x, flags=FUSED), flags=FUSED)
-
-
 @intrinsic
 def _scale(typingctx, y, i, a, x, j, b):
     """y[i, b : b + WIDTH] = a x[j, b : b + WIDTH]."""
@@ -58,7 +43,7 @@ def _scale(typingctx, y, i, a, x, j, b):
         y_kind, _, _, x_kind, _, _ = signature.args
         y, i, a, x, j, b = args
         value = _load(context, builder, x_kind, x, j, b)
-        value = builder.fmul(_spread(builder, a), value)
+        value = builder.fmul(spread(builder, a), value)
         to = _vector(context, builder, y_kind, y, i, b)
         builder.store(value, to, align=y_kind.dtype.bitwidth // 8)
 
@@ -72,10 +57,10 @@ def _add_scaled(typingctx, y, i, a, j, b):
     def codegen(context, builder, signature, args):
         kind = signature.args[0]
         y, i, a, j, b = args
-        value = _fused(
+        value = fused(
             builder,
             _load(context, builder, kind, y, i, b),
-            _spread(builder, a),
+            spread(builder, a),
             _load(context, builder, kind, y, j, b),
         )
         to = _vector(context, builder, kind, y, i, b)
@@ -104,8 +89,8 @@ def _add_tile(typingctx, normal, left, right, n, a, b):
             for place, total in zip(places, sums, strict=True):
                 at = (loop.index, place)
                 pointer = cgutils.get_item_pointer(context, builder, left_kind, struct, at)
-                factor = _spread(builder, builder.load(pointer))
-                builder.store(_fused(builder, builder.load(total), factor, x), total)
+                factor = spread(builder, builder.load(pointer))
+                builder.store(fused(builder, builder.load(total), factor, x), total)
         for place, total in zip(places, sums, strict=True):
             to = _vector(context, builder, normal_kind, normal, place, b)
             value = builder.load(total)
