@@ -201,7 +201,6 @@ def krylov_pair(
     normal: Callable[[Array], tuple[Array, Array]],
     start: Array,
     *,
-    first: tuple[Array, Array] | None = None,
     steps: int = 5,
     enough: Callable[[float, float, int], bool] = lambda s, gain, k: False,
     precision: float = 1e-14,
@@ -217,8 +216,6 @@ def krylov_pair(
         v -> (G v, G' (G v)).
     start : ndarray
         A unit right vector to start from.
-    first : (ndarray, ndarray), optional
-        normal(start), if it is known already.
     steps : int
         How many steps at most.
     enough : callable
@@ -242,7 +239,7 @@ def krylov_pair(
     v, s = np.asarray(start, dtype=float), 0.0
     for k in range(steps):
         basis[k] = v
-        image, w = first if k == 0 and first is not None else normal(v)
+        image, w = normal(v)
         images.append(image)
         w = np.asarray(w, dtype=float)
         projected[: k + 1, k] = projected[k, : k + 1] = basis[: k + 1] @ w

@@ -108,16 +108,6 @@ def normal(blocks, indptr, col, g, row_scale, v, y, acc, distinct):
 
 
 @njit(cache=True, parallel=True)
-def backward(blocks, indptr, col, g, y, acc):
-    """Add G' y to acc by thread."""
-    for thread in prange(len(blocks) - 1):
-        a = acc[thread]
-        for i in range(blocks[thread], blocks[thread + 1]):
-            for k in range(indptr[i], indptr[i + 1]):
-                a[col[k]] += g[k] * y[i]
-
-
-@njit(cache=True, parallel=True)
 def weighted_sums(blocks, indptr, col, c, z, share, rows, columns, row_sums, acc):
     """Sum c_k (columns[col_k] + share z_k) in every row, c_k (rows_i + share z_k) in every column.
 
@@ -146,8 +136,8 @@ def targets(blocks, indptr, col, c, s, row_offset, col_offset, out):
 def _fused(quadratic):
     """Compile the fused kernel for parabolas, or for all other losses.
 
-    Testing the loss for every entry costs a third of the time. So does a loop in a function of its
-    own, even an inlined one: references to its arrays are counted for every row.
+    Testing the loss for every entry is slow. So is a loop in a function of its own, even an
+    inlined one: references to its arrays are counted for every row.
     """
 
     @njit(cache=True, parallel=True, fastmath={"contract"})

@@ -11,8 +11,7 @@ import numpy as np
 from .._threads import one_blas_thread
 from .._typing import Array
 from ..atoms import RankOne
-from ..kernels import blocks as block_kernels
-from ..kernels import entries as kernels
+from ..kernels import blocks as kernels
 from ..kernels.lanes import LANES
 from ..linalg import PairOperator, Scales, krylov_pair, ritz_pairs
 
@@ -88,15 +87,7 @@ class EntriesGradient(PairOperator):
         return self.normal(np.asarray(v).reshape(-1))[0]
 
     def _rmatvec(self, u: Array) -> Array:
-        objective = self._objective
-        blocks = objective._store.blocks()
-        y = np.asarray(u, self.dtype).reshape(-1)
-        acc = np.zeros((len(blocks) - 1, self.shape[1]), self.dtype)
-        kernels.backward(blocks, *objective._store.bulk.products, y, acc)
-        w = acc.sum(axis=0)
-        objective._store.tail.multiply_transposed(self._row_scale(None), y[:, None], w[:, None])
-        objective.reads += 1
-        return w[objective._store.rank] * self._mean
+        return self._rmatmat(np.reshape(u, (-1, 1)))[:, 0]
 
     def _matmat(self, v: Array) -> Array:
         """G V with one read of the store, in double precision."""
@@ -104,7 +95,7 @@ class EntriesGradient(PairOperator):
         by_rank = np.empty(v.shape)
         by_rank[objective._store.rank] = v
         y = np.zeros((self.shape[0], v.shape[1]))
-        block_kernels.forward(blocks, *objective._store.bulk.products, by_rank, y)
+        kernels.forward(blocks, *objective._store.bulk.products, by_rank, y)
         objective._store.tail.multiply(by_rank, y)
         objective.reads += 1
         return y * self._mean
@@ -114,7 +105,7 @@ class EntriesGradient(PairOperator):
         objective, blocks = self._objective, self._objective._store.blocks()
         y = np.ascontiguousarray(u, dtype=float)
         acc = np.zeros((len(blocks) - 1, self.shape[1], u.shape[1]))
-        block_kernels.backward(blocks, *objective._store.bulk.products, y, acc)
+        kernels.backward(blocks, *objective._store.bulk.products, y, acc)
         w = acc.sum(axis=0)
         objective._store.tail.multiply_transposed(self._row_scale(None), y, w)
         objective.reads += 1
