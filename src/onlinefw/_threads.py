@@ -3,8 +3,7 @@
 One BLAS thread while compiled loops use all cores.
 
 BLAS libraries let their threads spin for a while after every call, however small. Next to parallel
-numba loops that takes cores away from them: a pass over 16 million entries took 2 to 3 times as
-long with two BLAS threads as with one.
+numba loops that takes cores away from them.
 """
 
 from __future__ import annotations

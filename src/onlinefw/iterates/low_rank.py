@@ -341,7 +341,7 @@ def _orthonormaliser(factor: Array) -> tuple[Callable[[Array], Array], Array]:
     """Return r and a function x -> q @ x with factor = q r and orthonormal q.
 
     By QR for short factors. For long ones from the eigenvalues of factor' factor, summed in
-    double precision: one matrix product instead of a QR, which is 10 times slower there.
+    double precision: one matrix product instead of a QR, which is much slower there.
     """
     if factor.shape[0] <= LONG_FACTOR:
         q, r = np.linalg.qr(factor)

@@ -241,7 +241,7 @@ def _product_singular_values(left: Array, right: Array) -> Array:
 
 
 def _triangle(factor: Array) -> Array:
-    """Return r with r' r = factor' factor: by QR, or 10 times faster from that product itself.
+    """Return r with r' r = factor' factor: by QR, or faster from that product itself.
 
     The product loses singular values below 1e-8 of the largest, which do not count in a sum.
     """
