@@ -62,7 +62,7 @@ def snapshot(model):
     return copy.deepcopy({k: v for k, v in model.__getstate__().items() if k[0] != "_"}), (
         copy.deepcopy([learner.state_dict() for learner in model._learners]),
         copy.deepcopy(model._history._rounds),
-        (model._low, model._high, model._reweigh_at),
+        (model._low, model._high, None if model._weights is None else model._weights._due),
     )
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .._threads import one_blas_thread
 from .._typing import Array
 from .._validation import (
     check_indices,
@@ -24,11 +23,12 @@ from .._validation import (
 from ..algorithms import OnlineFrankWolfe, RidgeSweeps, Round
 from ..losses import Bernoulli, Exponential, Gaussian, Logistic, Loss, Poisson, Sigmoid, Square
 from ..objectives import ObservedEntries, RunningBiases
-from ..sets import TraceNormBall, WeightedTraceNormBall
+from ..sets import TraceNormBall
 from ..steps import Harmonic, LineSearch
 from .history import History
 from .progress import progress
 from .race import Race
+from .smoothed_weights import SmoothedWeights
 
 __all__ = ["FrankWolfeMatrixCompletion"]
 
@@ -51,8 +51,6 @@ RACE_SHARE, RACE_ROUNDS = 0.2, 100
 RACE_SIZE = 1_000_000
 #: How often a pass without new data brings the biases up to date.
 REFRESHES_PER_PASS = 10
-#: Weights of rows and columns follow the data when these have grown by this factor.
-REWEIGH_GROWTH = 1.1
 
 
 class FrankWolfeMatrixCompletion(BaseEstimator):
@@ -277,7 +275,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         self._learner = learners[0]
         self._history = History(history_size)
         self._low, self._high = np.inf, -np.inf
-        self._reweigh_at = 0.0
+        self._weights = None if self.weighting is None else SmoothedWeights()
         self.n_features_in_ = 2
 
     def _size(self, y: Array) -> float:
@@ -343,8 +341,8 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
 
     def _learn(self, X: Array, y: Array, w: Array | None) -> None:
         self._history.start()
-        if self.weighting is not None:
-            self._make_room(X)
+        if self._weights is not None:
+            self._weights.make_room(self._learners, X)
         player = self._learner if self._race is None else self._race
         round_ = player.observe(X, y, w)
         if self._race is not None:
@@ -353,36 +351,16 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
             if over:
                 self._race = None
         self._low, self._high = min(self._low, float(y.min())), max(self._high, float(y.max()))
-        self._reweigh_if_due()
+        if self._weights is not None:
+            self._weights.follow(self._learners)
         self._record(round_)
 
     @property
     def _learners(self) -> list[OnlineFrankWolfe]:
         return [self._learner] if self._race is None else self._race.learners
 
-    def _make_room(self, X: Array) -> None:
-        """Add new rows and columns, with the weight of what has never been seen."""
-        m1, m2 = (int(n) + 1 for n in X.max(axis=0))
-        for learner in self._learners:
-            objective, ball = learner.objective, learner.constraint
-            assert isinstance(objective, ObservedEntries)
-            objective.grow(m1, m2)
-            if isinstance(ball, WeightedTraceNormBall):
-                sizes = zip((ball.rows, ball.columns), objective.shape or (), strict=True)
-                grown = [np.append(w, np.full(n - w.size, sqrt(0.5))) for w, n in sizes]
-                _constrain(learner, WeightedTraceNormBall(ball.radius, *grown))
-
     def _record(self, round_: Round) -> None:
         self._history.append(round_)
-
-    def _reweigh_if_due(self) -> None:
-        """Let the weights of the trace norm follow the data, now and then."""
-        total = self._learner.objective.n_observations
-        if self.weighting is None or total < self._reweigh_at:
-            return
-        self._reweigh_at = REWEIGH_GROWTH * total
-        for learner in self._learners:
-            _reweigh(learner)
 
     # Asking ---------------------------------------------------------------------------------------
 
@@ -519,30 +497,6 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         """What happened, as columns ready for pandas."""
         check_is_fitted(self, "_learner")
         return self._history.as_dict()
-
-
-def _reweigh(learner: OnlineFrankWolfe) -> None:
-    """Set the ball's weights to sqrt(half empirical + half uniform frequency, relative to it)."""
-    objective, radius = learner.objective, learner.constraint.radius  # type: ignore[attr-defined]
-    assert isinstance(objective, ObservedEntries)
-    m1, m2 = objective.shape or (0, 0)
-    rows, columns = objective.weighted_sums(np.ones(m1), np.ones(m2))
-    ball = WeightedTraceNormBall(
-        radius,
-        np.sqrt(0.5 * m1 * rows / rows.sum() + 0.5),
-        np.sqrt(0.5 * m2 * columns / columns.sum() + 0.5),
-    )
-    with one_blas_thread():
-        norm = ball.norm(objective._low_rank)
-    if norm > radius:
-        objective.shrink(radius / norm)
-    _constrain(learner, ball)
-
-
-def _constrain(learner: OnlineFrankWolfe, ball: WeightedTraceNormBall) -> None:
-    assert isinstance(learner.objective, ObservedEntries)
-    learner.objective.constrain(ball)
-    learner.constraint = ball
 
 
 def _choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:

@@ -1,0 +1,71 @@
+"""Weights of a trace norm that follow how often rows and columns are seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+
+import numpy as np
+
+from .._threads import one_blas_thread
+from .._typing import Array
+from ..algorithms import OnlineFrankWolfe
+from ..objectives import ObservedEntries
+from ..sets import WeightedTraceNormBall
+
+__all__ = ["SmoothedWeights"]
+
+#: Weights follow the data when these have grown by this factor.
+GROWTH = 1.1
+
+
+class SmoothedWeights:
+    """The square roots of half empirical, half uniform frequencies, relative to uniform ones."""
+
+    def __init__(self) -> None:
+        self._due = 0.0
+
+    def make_room(self, learners: Sequence[OnlineFrankWolfe], X: Array) -> None:
+        """Add new rows and columns, with the weight of what has never been seen."""
+        m1, m2 = (int(n) + 1 for n in X.max(axis=0))
+        for learner in learners:
+            objective, ball = learner.objective, learner.constraint
+            assert isinstance(objective, ObservedEntries)
+            objective.grow(m1, m2)
+            if isinstance(ball, WeightedTraceNormBall):
+                sizes = zip((ball.rows, ball.columns), objective.shape or (), strict=True)
+                grown = [np.append(w, np.full(n - w.size, sqrt(0.5))) for w, n in sizes]
+                _constrain(learner, WeightedTraceNormBall(ball.radius, *grown))
+
+    def follow(self, learners: Sequence[OnlineFrankWolfe]) -> None:
+        """Set the weights from the data, if these have grown enough."""
+        total = learners[0].objective.n_observations
+        if total < self._due:
+            return
+        self._due = GROWTH * total
+        for learner in learners:
+            _reweigh(learner)
+
+
+def _reweigh(learner: OnlineFrankWolfe) -> None:
+    """Set the ball's weights; theta is scaled back if that leaves it outside."""
+    objective, radius = learner.objective, learner.constraint.radius  # type: ignore[attr-defined]
+    assert isinstance(objective, ObservedEntries)
+    m1, m2 = objective.shape or (0, 0)
+    rows, columns = objective.weighted_sums(np.ones(m1), np.ones(m2))
+    ball = WeightedTraceNormBall(
+        radius,
+        np.sqrt(0.5 * m1 * rows / rows.sum() + 0.5),
+        np.sqrt(0.5 * m2 * columns / columns.sum() + 0.5),
+    )
+    with one_blas_thread():
+        norm = ball.norm(objective._low_rank)
+    if norm > radius:
+        objective.shrink(radius / norm)
+    _constrain(learner, ball)
+
+
+def _constrain(learner: OnlineFrankWolfe, ball: WeightedTraceNormBall) -> None:
+    assert isinstance(learner.objective, ObservedEntries)
+    learner.objective.constrain(ball)
+    learner.constraint = ball
