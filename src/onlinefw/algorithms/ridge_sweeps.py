@@ -138,14 +138,14 @@ class RidgeSweeps:
             trial
         ) in ridges:  # each from theta: a ridge that is too large leaves nothing to go on from
             other = problem.sweep(start, trial, self.sweeps)
-            if score(other) < best_score:
-                best, best_score, ridge = other, score(other), trial
+            if (found := score(other)) < best_score:
+                best, best_score, ridge = other, found, trial
         for factor in (0.5, 2.0):
             for _ in range(HALVINGS):
                 other = problem.sweep((best.left, best.right), factor * ridge, 1)
-                if score(other) >= best_score:
+                if (found := score(other)) >= best_score:
                     break
-                best, best_score, ridge = other, score(other), factor * ridge
+                best, best_score, ridge = other, found, factor * ridge
         if best_score < score(objective._low_rank):
             objective.place(best)
             self._found = ridge
