@@ -126,20 +126,18 @@ class RidgeSweeps:
         score = objective.newest_loss
         if len(objective._store.tail) == 0 or objective.n_entries == len(objective._store.tail):
             return  # nothing to decide with, or to learn from, yet
-        if self._found is not None:
-            ridges = [self._found]
-        else:  # nothing has helped yet: look everywhere below the ridge at which theta would be 0
-            ridges = [_multiplier(objective, ball) * SEARCH_STEP**-k for k in range(SEARCH_LENGTH)]
-        if not ridges[0] > 0.0:
+        largest = self._found or _multiplier(objective, ball)
+        if not largest > 0.0:
             return  # the gradient is zero: theta is optimal
+        # Where nothing has helped yet, look everywhere below the ridge at which theta would be 0,
+        # each time from theta: a ridge that is too large leaves nothing to go on from.
+        length = SEARCH_LENGTH if self._found is None else 1
         problem = _Regressions(objective, ball, everything=False)
         best_score = np.inf
-        for (
-            trial
-        ) in ridges:  # each from theta: a ridge that is too large leaves nothing to go on from
+        for trial in largest * SEARCH_STEP ** -np.arange(length):
             other = problem.sweep(start, trial, self.sweeps)
             if (found := score(other)) < best_score:
-                best, best_score, ridge = other, found, trial
+                best, best_score, ridge = other, found, float(trial)
         for factor in (0.5, 2.0):
             for _ in range(HALVINGS):
                 other = problem.sweep((best.left, best.right), factor * ridge, 1)
