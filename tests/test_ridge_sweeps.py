@@ -258,3 +258,13 @@ def test_learners_that_are_given_the_same_sweeps_do_not_share_them(rng):
     first, second = (learned(sweeps, X[:n], y[:n], None, TraceNormBall(20.0)) for n in (2000, 500))
     assert first.corrective.state_dict() != second.corrective.state_dict()
     assert sweeps == RidgeSweeps(2, ridge=1.0)
+
+
+def test_corrections_without_new_data_come_to_an_end(rng):
+    X, y, _, _ = low_rank(rng, 3000, 1.0)
+    learner = learned(RidgeSweeps(2), X, y, None, TraceNormBall(20.0))
+    for _ in range(20):  # each leaves fewer of the newest entries to decide with
+        learner.correct()
+    before = learner.theta.dense()
+    learner.correct()
+    np.testing.assert_array_equal(learner.theta.dense(), before)

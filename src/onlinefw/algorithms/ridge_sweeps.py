@@ -124,7 +124,8 @@ class RidgeSweeps:
     def _validated(self, objective: ObservedEntries, ball: Any, start: Factors) -> None:
         """Let the newest entries choose the ridge, and whether to leave theta at all."""
         score = objective.newest_loss
-        if len(objective._store.tail) == 0 or objective.n_entries == len(objective._store.tail):
+        newest = len(objective._store.tail)
+        if newest < 2 or objective.n_entries == newest:
             return  # nothing to decide with, or to learn from, yet
         largest = self._found or _multiplier(objective, ball)
         if not largest > 0.0:

@@ -515,7 +515,7 @@ class ObservedEntries(Objective):
         at = theta.entries(tail.row, cols) + (self._row_offset[tail.row] + self._col_offset[cols])
         at, c, s = (x.astype(float) for x in (at, tail.c, tail.s))
         y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if self._store.combine else s
-        return float(c @ self.loss.value(at, y)) / float(c.sum())
+        return float(c @ self.loss.value(at, y)) / max(float(c.sum()), np.finfo(float).tiny)
 
     def regressions(self, everything: bool) -> tuple[Array, Array, Array, Array, Array]:
         """Return the store as regressions of what the offsets leave over (square loss).
