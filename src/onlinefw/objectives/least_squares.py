@@ -69,7 +69,7 @@ class RunningLeastSquares(Objective):
 
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
         """Add rows to the sums; return the weighted mean of their losses at the iterate."""
-        X = check_rows(X, self.shape)
+        X = check_rows(X, self.shape).astype(float, copy=False)
         y = check_targets(y, X.shape[0])
         w = check_weights(sample_weight, X.shape[0])
         z = X @ self._vector
