@@ -245,7 +245,8 @@ class SparseRows:
 
     def _merge(self) -> None:
         bulk = (self._indptr, self._indices, self._data)
-        self._set_bulk(*by_column.append_rows(*bulk, *self._tail, self._bulk_rows), len(self))
+        indptr, indices, data = by_column.append_rows(*bulk, *self._tail, self._bulk_rows)
+        self._set_bulk(indptr, indices, data, len(self))
         self._clear_tail()
 
     def _set_bulk(self, indptr: Array, indices: Array, data: Array, n_rows: int) -> None:
@@ -314,9 +315,9 @@ class SparseRows:
         """Return X_S' diag(w) X_S and X_S' w: sparse rows are all looked at."""
         self._merge()
         bulk = (self._indptr, self._indices, self._data)
-        part = by_column.some_columns(np.asarray(chosen), *bulk, self._bulk_rows)
+        starts, positions, values = by_column.some_columns(chosen, *bulk, self._bulk_rows)
         gram, cross = np.zeros((chosen.size, chosen.size)), np.zeros(chosen.size)
-        by_column.add_gram(*part, weights, gram, cross)
+        by_column.add_gram(starts, positions, values, weights, gram, cross)
         lower = np.tril(gram, -1)
         return gram + lower.T, cross
 
