@@ -36,10 +36,16 @@ if TYPE_CHECKING:
         theory,
     )
     from .algorithms import NewtonSteps, OnlineAwayFrankWolfe, OnlineFrankWolfe, RidgeSweeps, Round
-    from .estimators import FrankWolfeMatrixCompletion
+    from .estimators import (
+        FrankWolfeClassifier,
+        FrankWolfeMatrixCompletion,
+        FrankWolfeRegressor,
+    )
 
 __all__ = [
+    "FrankWolfeClassifier",
     "FrankWolfeMatrixCompletion",
+    "FrankWolfeRegressor",
     "NewtonSteps",
     "OnlineAwayFrankWolfe",
     "OnlineFrankWolfe",
@@ -61,7 +67,9 @@ __all__ = [
 ]
 
 _HOME = {
+    "FrankWolfeClassifier": "estimators",
     "FrankWolfeMatrixCompletion": "estimators",
+    "FrankWolfeRegressor": "estimators",
     "NewtonSteps": "algorithms",
     "OnlineAwayFrankWolfe": "algorithms",
     "OnlineFrankWolfe": "algorithms",

@@ -62,6 +62,11 @@ class Loss(ABC):
     def second_derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return d^2 phi / dz^2."""
 
+    def model_curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
+        """Return a curvature >= 0 for second-order models: phi'' itself where phi is convex."""
+        bend = self.second_derivative(z, y)
+        return bend if self.convex else np.maximum(np.abs(bend), 0.1 * np.abs(bend).mean())
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
@@ -190,6 +195,11 @@ class Sigmoid(SignedLabels):
         """Return sharpness^2 p (1 - p) (1 - 2 p)."""
         p, q = self._odds(z, y)
         return self.sharpness**2 * p * q * (q - p)
+
+    def model_curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
+        """Return |phi''|, or a quarter of sharpness^2 p (1 - p): at z = 0, phi'' is 0."""
+        p, q = self._odds(z, y)
+        return self.sharpness**2 * p * q * np.maximum(np.abs(q - p), 0.25)
 
 
 @dataclass(frozen=True)
@@ -406,3 +416,7 @@ class Correntropy(Loss):
         """Return (1 - (z - y)^2 / sigma) / sigma exp(-(z - y)^2 / (2 sigma))."""
         e2 = np.square(self._error(z, y))
         return (1.0 - e2) / self.sigma * np.exp(-0.5 * e2)
+
+    def model_curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
+        """Return exp(-(z - y)^2 / (2 sigma)) / sigma, the weights of iterated least squares."""
+        return np.exp(-0.5 * np.square(self._error(z, y))) / self.sigma

@@ -14,10 +14,13 @@ from ..sets import ConvexSet, L1Ball
 
 __all__ = ["NewtonSteps"]
 
-#: The model is minimised to this share of the gap: more exactness would be lost in the next one.
+#: The model is minimised to this share of the gap: more exactness would be lost in the next one ...
 EXACTNESS = 0.1
-#: At most so many pairwise steps per coordinate.
+#: ... in at most so many pairwise steps per coordinate.
 STEPS_PER_COORDINATE = 20
+#: A model with at most so many coordinates is minimised to rounding, which costs little and makes
+#: the outcome a function of the data alone (of weights or repeated rows alike).
+SMALL, TO_ROUNDING, SMALL_STEPS = 100, 1e-13, 10_000
 #: Added to the diagonal of the model, relative to its mean: repeated columns are no obstacle.
 RIDGE = 1e-10
 
@@ -75,8 +78,11 @@ class NewtonSteps:
         diagonal = np.einsum("ii->i", hessian)
         diagonal += RIDGE * diagonal.mean() + np.finfo(float).tiny
         x = theta[chosen]
-        steps = STEPS_PER_COORDINATE * chosen.size
-        pairwise_steps(hessian, slopes.copy(), x, ball.radius, steps, EXACTNESS * gap)
+        if chosen.size <= SMALL:
+            exactness, steps = TO_ROUNDING, SMALL_STEPS
+        else:
+            exactness, steps = EXACTNESS, STEPS_PER_COORDINATE * chosen.size
+        pairwise_steps(hessian, slopes.copy(), x, ball.radius, steps, exactness * gap)
         change = x - theta[chosen]
         return objective.shift(chosen, change) if change.any() else 0.0
 

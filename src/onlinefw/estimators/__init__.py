@@ -1,5 +1,7 @@
 """The scikit-learn face of the library."""
 
+from .classifier import FrankWolfeClassifier
 from .matrix_completion import FrankWolfeMatrixCompletion
+from .regressor import FrankWolfeRegressor
 
-__all__ = ["FrankWolfeMatrixCompletion"]
+__all__ = ["FrankWolfeClassifier", "FrankWolfeMatrixCompletion", "FrankWolfeRegressor"]

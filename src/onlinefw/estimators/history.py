@@ -39,6 +39,11 @@ class History:
         """Let the clock run: only time spent learning is counted."""
         self._since = perf_counter()
 
+    @property
+    def elapsed(self) -> float:
+        """Seconds of learning up to the last round."""
+        return self._elapsed
+
     def append(self, round_: Round) -> None:
         """Add a round, with the seconds of learning up to its end."""
         if self._since is not None:

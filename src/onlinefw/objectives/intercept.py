@@ -16,7 +16,9 @@ from ..losses import Loss, SignedLabels
 __all__ = ["best_intercept"]
 
 #: Newton steps stop when the slope has fallen below this share of the mean slope, or after so many.
-SHARE, MAX_STEPS = 1e-10, 60
+SHARE, MAX_STEPS = 1e-12, 60
+#: Values of F that differ by less, relatively, are the same.
+ROUNDING = 1e-13
 
 #: (sum of slopes, sum of curvatures) of the rows at an intercept.
 Sums = Callable[[float], tuple[float, float]]
@@ -90,19 +92,26 @@ def _descend(
     def value(at: float) -> float:
         return float(w @ loss.value(z + at, y))
 
-    best, total = value(b), w.sum()
+    def lowers(at: float, best: float, slope: float) -> bool:
+        """Whether F is lower there, or the same to rounding and flatter."""
+        new = value(at)
+        if abs(new - best) > ROUNDING * abs(best):
+            return new < best
+        return abs(sums(at)[0]) < abs(slope)
+
+    total = w.sum()
     for _ in range(MAX_STEPS):
         slope, bend = sums(b)
         length = abs(slope) / bend if bend > 0.0 else 0.25 * (high - low)
         length = min(length, 0.25 * (high - low))
-        if abs(slope) <= SHARE * total or length == 0.0:
+        if abs(slope) <= SHARE * total:
             break
-        while length > 1e-12 * (1.0 + abs(b)):
-            trial = min(max(b - np.sign(slope) * length, low), high)
-            if value(trial) < best:
-                break
+        best, here = value(b), b
+        while length > 1e-15 * (1.0 + abs(here)) and b == here:
+            trial = min(max(here - np.sign(slope) * length, low), high)
+            if lowers(trial, best, slope):
+                b = trial
             length *= 0.5
-        else:
+        if b == here:
             break
-        b, best = trial, value(trial)
     return float(b)

@@ -20,7 +20,7 @@ from ..kernels import rows as kernels
 from ..linalg import top_singular_pair
 from ..losses import Loss
 from .base import Objective, spectral_norm_squared
-from .intercept import best_intercept
+from .intercept import ROUNDING, best_intercept
 from .row_loss import RowLoss
 from .row_store import RowStore
 from .rows import DenseRows, Rows
@@ -352,7 +352,8 @@ class LinearObjective(Objective):
         slope = float(self.gradient().reshape(-1)[chosen] @ change)
         start, part = self._value_at(z, b), 1.0
         for _ in range(HALVINGS):
-            if self._value_at(z + part * image, b + part * follow) <= start + 1e-4 * part * slope:
+            limit = start + 1e-4 * part * slope + ROUNDING * abs(start)
+            if self._value_at(z + part * image, b + part * follow) <= limit:
                 break
             part *= 0.5
         else:

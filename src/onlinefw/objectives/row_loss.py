@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from .._threads import threads_for
 from .._typing import Array
 from ..kernels import entries as kinds
 from ..kernels import rows as kernels
@@ -21,6 +20,8 @@ from ..losses import (
 
 __all__ = ["RowLoss", "compiled"]
 
+#: The loss of a row costs about as much as so many products.
+ROW_WORK = 4
 #: The kernels' name of each loss, and the attribute that is its parameter.
 _KINDS: dict[type[Loss], tuple[int, str | None]] = {
     Square: (kinds.QUADRATIC, None),
@@ -67,31 +68,25 @@ class RowLoss:
     def total(self, z: Array, y: Array, w: Array, b: float) -> float:
         """Return the sum of w phi(z + b, y)."""
         if self._compiled_values:
-            return float(kernels.value_sum(self.kind, self.parameter, z, y, w, b))
+            with threads_for(ROW_WORK * z.size):
+                return float(kernels.value_sum(self.kind, self.parameter, z, y, w, b))
         return float(w @ self.loss.value(z + b, y))
 
     def slopes(self, z: Array, y: Array, w: Array, b: float) -> Array:
         """Return w phi'(z + b, y) of every row."""
         if self.is_compiled:
-            return kernels.slopes(self.kind, self.parameter, z, y, w, b)
+            with threads_for(ROW_WORK * z.size):
+                return kernels.slopes(self.kind, self.parameter, z, y, w, b)
         return w * self.loss.derivative(z + b, y)
 
     def curvatures(self, z: Array, y: Array, w: Array, b: float) -> Array:
-        """Return w phi''(z + b, y) of every row; its size with a floor, if phi is not convex."""
-        bend = self.loss.second_derivative(z + b, y)
-        if not self.loss.convex:
-            bend = np.abs(bend)
-            bend = np.maximum(bend, FLOOR * (w @ bend) / w.sum())
-        return w * bend
+        """Return w times a curvature >= 0 of phi at (z + b, y) of every row."""
+        return w * self.loss.model_curvature(z + b, y)
 
     def sums(self, z: Array, y: Array, w: Array, b: float) -> tuple[float, float]:
         """Return the sums of w phi'(z + b, y) and of w phi''(z + b, y)."""
         if self.is_compiled:
-            return kernels.intercept_sums(self.kind, self.parameter, z, y, w, b)
+            with threads_for(ROW_WORK * z.size):
+                return kernels.intercept_sums(self.kind, self.parameter, z, y, w, b)
         slopes = self.loss.derivative(z + b, y)
         return float(w @ slopes), float(w @ self.loss.second_derivative(z + b, y))
-
-
-#: Where a loss that is not convex has less curvature than this share of the mean, its second-order
-#: model gets this share: a row that lies on a bend of the loss must not look like a flat one.
-FLOOR = 0.1
