@@ -96,6 +96,8 @@ def test_the_two_halves(dtype):
             out = np.full(shape[1], np.nan)
             rows.slope_gradient(X, blocks, y.astype(a.dtype), out)
             assert close(out, exact.T, y, exact.T @ y, dtype)
+            rows.slope_gradient(X, blocks, y, out)  # in double precision
+            assert close(out, exact.T, y, exact.T @ y, "float64")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
