@@ -26,7 +26,7 @@ from .entries import (
     _expit,
     slope,
 )
-from .wide import LINE, add_product, add_up, everywhere, fetch, nothing, read, write
+from .wide import LINE, add_product, add_up, everywhere, fetch, nothing, read, read_first, write
 
 #: Rows that are summed in the precision of the products before double precision.
 CHUNK = 128
@@ -142,6 +142,13 @@ def intercept_sums(kind, parameter, z, y, w, b):
     return out[0], out[1]
 
 
+@njit(cache=True)
+def _padded(a, n):
+    longer = np.zeros(n, a.dtype)
+    longer[: len(a)] = a
+    return longer
+
+
 @njit(cache=True, parallel=True, fastmath={"contract"})
 def fused_gradient(X, blocks, moved, keep, step, a, z, y, w, b, kind, parameter, out):
     """z_i <- keep z_i + step <x_i, a> for i < moved, then out = sum_i w_i phi'(z_i + b, y_i) x_i.
@@ -151,43 +158,43 @@ def fused_gradient(X, blocks, moved, keep, step, a, z, y, w, b, kind, parameter,
     """
     n, number = np.uint64(X.shape[1]), a.dtype.type
     width = np.uint64(LINE // a.itemsize)
-    whole, ahead, zero = n - n % width, np.uint64(AHEAD), number(0)
-    limit = LARGE if a.itemsize == 4 else inf
-    acc = _zeros(len(blocks) - 1, X.shape[1])
+    rest, ahead, zero = n % width, np.uint64(AHEAD), number(0)
+    whole, limit = n - rest, LARGE if a.itemsize == 4 else inf
+    acc, a = _zeros(len(blocks) - 1, X.shape[1]), _padded(a, whole + width)
     for thread in prange(len(blocks) - 1):
-        total, part = acc[thread], np.zeros(X.shape[1], a.dtype)
+        total, part = acc[thread], np.zeros(whole + width, a.dtype)
         first, end = blocks[thread], blocks[thread + 1]
         p0 = p1 = np.uint64(first)  # the two rows before, and their slopes
         s0 = s1 = zero
         for i in range(first, end + 2 if first < end else first, 2):
             # Behind the end of the block, the last row stands in; it is not used.
             r0, r1 = np.uint64(min(i, end - 1)), np.uint64(min(i + 1, end - 1))
-            wide0, wide1, t0, t1 = nothing(zero), nothing(zero), everywhere(s0), everywhere(s1)
+            d0, d1, t0, t1 = nothing(zero), nothing(zero), everywhere(s0), everywhere(s1)
             j = np.uint64(0)
             while j < whole:
                 fetch(X, (r0, j), ahead)
                 fetch(X, (r1, j), ahead)
                 a_j, g = read(a, (j,), zero), read(part, (j,), zero)
-                wide0 = add_product(wide0, a_j, read(X, (r0, j), zero))
-                wide1 = add_product(wide1, a_j, read(X, (r1, j), zero))
+                d0 = add_product(d0, a_j, read(X, (r0, j), zero))
+                d1 = add_product(d1, a_j, read(X, (r1, j), zero))
                 g = add_product(g, t0, read(X, (p0, j), zero))
                 write(part, j, add_product(g, t1, read(X, (p1, j), zero)))
                 j += width
-            d0, d1 = add_up(wide0), add_up(wide1)
-            while j < n:
-                d0 += a[j] * number(X[r0, j])
-                d1 += a[j] * number(X[r1, j])
-                part[j] += s0 * number(X[p0, j]) + s1 * number(X[p1, j])
-                j += np.uint64(1)
+            if rest:
+                a_j, g = read(a, (j,), zero), read(part, (j,), zero)
+                d0 = add_product(d0, a_j, read_first(X, (r0, j), zero, rest))
+                d1 = add_product(d1, a_j, read_first(X, (r1, j), zero, rest))
+                g = add_product(g, t0, read_first(X, (p0, j), zero, rest))
+                write(part, j, add_product(g, t1, read_first(X, (p1, j), zero, rest)))
             p0, p1, s0, s1 = r0, r1, zero, zero
             if i < end:
                 if i < moved:
-                    z[i] = keep * z[i] + step * d0
+                    z[i] = keep * z[i] + step * add_up(d0)
                 s = row_slope(kind, parameter, z[i] + b, y[i], w[i])
                 s0 = number(min(max(s, -limit), limit))
             if i + 1 < end:
                 if i + 1 < moved:
-                    z[i + 1] = keep * z[i + 1] + step * d1
+                    z[i + 1] = keep * z[i + 1] + step * add_up(d1)
                 s = row_slope(kind, parameter, z[i + 1] + b, y[i + 1], w[i + 1])
                 s1 = number(min(max(s, -limit), limit))
             if (i - first) % CHUNK == 0 or i >= end:
@@ -202,20 +209,20 @@ def move_rows(X, blocks, keep, step, a, z):
     """z_i <- keep z_i + step <x_i, a>."""
     n, number = np.uint64(X.shape[1]), a.dtype.type
     width = np.uint64(LINE // a.itemsize)
-    whole, ahead, zero = n - n % width, np.uint64(AHEAD), number(0)
+    rest, ahead, zero = n % width, np.uint64(AHEAD), number(0)
+    whole = n - rest
+    a = _padded(a, whole + width)
     for thread in prange(len(blocks) - 1):
         for i in range(np.uint64(blocks[thread]), np.uint64(blocks[thread + 1])):
-            wide = nothing(zero)
+            d = nothing(zero)
             j = np.uint64(0)
             while j < whole:
                 fetch(X, (i, j), ahead)
-                wide = add_product(wide, read(a, (j,), zero), read(X, (i, j), zero))
+                d = add_product(d, read(a, (j,), zero), read(X, (i, j), zero))
                 j += width
-            d = add_up(wide)
-            while j < n:
-                d += a[j] * number(X[i, j])
-                j += np.uint64(1)
-            z[i] = keep * z[i] + step * d
+            if rest:
+                d = add_product(d, read(a, (j,), zero), read_first(X, (i, j), zero, rest))
+            z[i] = keep * z[i] + step * add_up(d)
 
 
 @njit(cache=True, parallel=True, fastmath={"contract"})
@@ -223,15 +230,14 @@ def slope_gradient(X, blocks, s, out):
     """Write sum_i s_i x_i to out; the products are of the type of s."""
     n, number = np.uint64(X.shape[1]), s.dtype.type
     width = np.uint64(LINE // s.itemsize)
-    whole, ahead, zero = n - n % width, np.uint64(AHEAD), number(0)
-    acc = _zeros(len(blocks) - 1, X.shape[1])
+    rest, ahead, zero = n % width, np.uint64(AHEAD), number(0)
+    whole, acc = n - rest, _zeros(len(blocks) - 1, X.shape[1])
     for thread in prange(len(blocks) - 1):
-        total, part = acc[thread], np.zeros(X.shape[1], s.dtype)
+        total, part = acc[thread], np.zeros(whole + width, s.dtype)
         first, end = blocks[thread], blocks[thread + 1]
         for i in range(first, end, 2):
             r0, r1 = np.uint64(i), np.uint64(min(i + 1, end - 1))
-            s0, s1 = s[r0], s[r1] if i + 1 < end else zero
-            t0, t1 = everywhere(s0), everywhere(s1)
+            t0, t1 = everywhere(s[r0]), everywhere(s[r1] if i + 1 < end else zero)
             j = np.uint64(0)
             while j < whole:
                 fetch(X, (r0, j), ahead)
@@ -239,9 +245,9 @@ def slope_gradient(X, blocks, s, out):
                 g = add_product(read(part, (j,), zero), t0, read(X, (r0, j), zero))
                 write(part, j, add_product(g, t1, read(X, (r1, j), zero)))
                 j += width
-            while j < n:
-                part[j] += s0 * number(X[r0, j]) + s1 * number(X[r1, j])
-                j += np.uint64(1)
+            if rest:
+                g = add_product(read(part, (j,), zero), t0, read_first(X, (r0, j), zero, rest))
+                write(part, j, add_product(g, t1, read_first(X, (r1, j), zero, rest)))
             if (i - first) % CHUNK == 0 or i + 2 >= end:
                 for k in range(n):
                     total[k] += part[k]

@@ -7,12 +7,12 @@ loops of sums as well, but neither of two sums of different kinds at once nor ar
 from __future__ import annotations
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic, models, register_model
 
 from .lanes import fused
 
-__all__ = ["add_product", "add_up", "everywhere", "fetch", "nothing", "read", "write"]
+__all__ = ["add_product", "add_up", "everywhere", "fetch", "nothing", "read", "read_first", "write"]
 
 #: Bytes in a vector, and in a line of the cache.
 LINE = 64
@@ -45,25 +45,58 @@ def _pointer(context, builder, array_type, array, place_types, place):
     return builder.gep(view.data, [start])
 
 
+def _spread(builder, number, width):
+    undefined = ir.Constant(ir.VectorType(number.type, width), ir.Undefined)
+    first = builder.insert_element(undefined, number, ir.Constant(_INDEX, 0))
+    places = ir.Constant(ir.VectorType(_INDEX, width), [0] * width)
+    return builder.shuffle_vector(first, undefined, places)
+
+
+def _read(context, builder, array, place, wide, args, mask=None):
+    place_values = [builder.extract_value(args[1], k) for k in range(len(place))]
+    pointer = _pointer(context, builder, array, args[0], place, place_values)
+    stored = ir.VectorType(context.get_value_type(array.dtype), wide.width)
+    pointer = builder.bitcast(pointer, ir.PointerType(stored))
+    align = array.dtype.bitwidth // 8
+    if mask is None:
+        numbers = builder.load(pointer, align=align)
+    else:
+        masked_load = ir.FunctionType(stored, [pointer.type, _INDEX, mask.type, stored])
+        name = f"llvm.masked.load.v{wide.width}{'fi'[align == 1]}{8 * align}.p0"
+        masked_load = cgutils.get_or_insert_function(builder.module, masked_load, name)
+        arguments = [pointer, ir.Constant(_INDEX, align), mask, ir.Constant(stored, None)]
+        numbers = builder.call(masked_load, arguments)
+    if isinstance(array.dtype, types.Integer):  # unsigned bytes
+        numbers = builder.zext(numbers, ir.VectorType(_INDEX, wide.width))
+        return builder.sitofp(numbers, context.get_value_type(wide))
+    if array.dtype != wide.scalar:
+        return builder.fpext(numbers, context.get_value_type(wide))
+    return numbers
+
+
 @intrinsic
 def read(typingctx, array, place, like):
     """Return the numbers from array[place] on, of the type of ``like``."""
     wide = _Wide(like)
 
     def codegen(context, builder, signature, args):
-        place_values = [builder.extract_value(args[1], k) for k in range(len(place))]
-        pointer = _pointer(context, builder, array, args[0], place, place_values)
-        stored = ir.VectorType(context.get_value_type(array.dtype), wide.width)
-        pointer = builder.bitcast(pointer, ir.PointerType(stored))
-        numbers = builder.load(pointer, align=array.dtype.bitwidth // 8)
-        if isinstance(array.dtype, types.Integer):  # unsigned bytes
-            numbers = builder.zext(numbers, ir.VectorType(ir.IntType(32), wide.width))
-            numbers = builder.sitofp(numbers, context.get_value_type(wide))
-        elif array.dtype != like:
-            numbers = builder.fpext(numbers, context.get_value_type(wide))
-        return numbers
+        return _read(context, builder, array, place, wide, args)
 
     return wide(array, place, like), codegen
+
+
+@intrinsic
+def read_first(typingctx, array, place, like, count):
+    """Return ``count`` numbers from array[place] on, then zeros; no more is read."""
+    wide = _Wide(like)
+
+    def codegen(context, builder, signature, args):
+        count_value = context.cast(builder, args[3], count, types.uint32)
+        places = ir.Constant(ir.VectorType(_INDEX, wide.width), list(range(wide.width)))
+        mask = builder.icmp_unsigned("<", places, _spread(builder, count_value, wide.width))
+        return _read(context, builder, array, place, wide, args, mask)
+
+    return wide(array, place, like, count), codegen
 
 
 @intrinsic
@@ -96,10 +129,7 @@ def everywhere(typingctx, number):
     wide = _Wide(number)
 
     def codegen(context, builder, signature, args):
-        undefined = ir.Constant(context.get_value_type(wide), ir.Undefined)
-        first = builder.insert_element(undefined, args[0], ir.Constant(_INDEX, 0))
-        places = ir.Constant(ir.VectorType(_INDEX, wide.width), [0] * wide.width)
-        return builder.shuffle_vector(first, undefined, places)
+        return _spread(builder, args[0], wide.width)
 
     return wide(number), codegen
 
