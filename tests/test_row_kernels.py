@@ -142,3 +142,15 @@ def test_far_away(name):
         np.testing.assert_allclose(value, loss.value(at, y)[0], rtol=1e-13)
         np.testing.assert_allclose(first, loss.derivative(at, y)[0], rtol=1e-12, atol=1e-15)
         np.testing.assert_allclose(second, loss.second_derivative(at, y)[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_huge_slopes_are_not_nan(dtype):
+    """exp(100) is beyond single precision, and a row has zeros."""
+    X = np.zeros((5, 20), dtype=dtype)
+    X[:, 3] = 1
+    a, z, out = np.zeros(20, "f8" if dtype == "float64" else "f4"), np.full(5, 100.0), np.empty(20)
+    blocks, ones = np.array([0, 5]), np.ones(5)
+    rows.fused_gradient(X, blocks, 0, 1.0, 0.0, a, z, ones, ones, 0.0, entries.POISSON, 0.0, out)
+    assert out[3] > 1e30
+    assert np.all(np.delete(out, 3) == 0.0)

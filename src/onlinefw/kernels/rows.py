@@ -213,16 +213,25 @@ def move_rows(X, blocks, keep, step, a, z):
     whole = n - rest
     a = _padded(a, whole + width)
     for thread in prange(len(blocks) - 1):
-        for i in range(np.uint64(blocks[thread]), np.uint64(blocks[thread + 1])):
-            d = nothing(zero)
+        end = blocks[thread + 1]
+        for i in range(blocks[thread], end, 2):
+            r0, r1 = np.uint64(i), np.uint64(min(i + 1, end - 1))
+            d0, d1 = nothing(zero), nothing(zero)
             j = np.uint64(0)
             while j < whole:
-                fetch(X, (i, j), ahead)
-                d = add_product(d, read(a, (j,), zero), read(X, (i, j), zero))
+                fetch(X, (r0, j), ahead)
+                fetch(X, (r1, j), ahead)
+                a_j = read(a, (j,), zero)
+                d0 = add_product(d0, a_j, read(X, (r0, j), zero))
+                d1 = add_product(d1, a_j, read(X, (r1, j), zero))
                 j += width
             if rest:
-                d = add_product(d, read(a, (j,), zero), read_first(X, (i, j), zero, rest))
-            z[i] = keep * z[i] + step * add_up(d)
+                a_j = read(a, (j,), zero)
+                d0 = add_product(d0, a_j, read_first(X, (r0, j), zero, rest))
+                d1 = add_product(d1, a_j, read_first(X, (r1, j), zero, rest))
+            z[r0] = keep * z[r0] + step * add_up(d0)
+            if i + 1 < end:
+                z[r1] = keep * z[r1] + step * add_up(d1)
 
 
 @njit(cache=True, parallel=True, fastmath={"contract"})
