@@ -246,10 +246,10 @@ def test_sparse_storage_merges_now_and_then_and_loses_nothing(rng):
         X = sp.random_array((3, 30), density=0.2, rng=rng, format="csr")
         rows.append(X)
         kept.append(X.toarray())
-        merges += rows._bulk.shape[0] != bulk
-        bulk = rows._bulk.shape[0]
+        merges += rows._bulk_rows != bulk
+        bulk = rows._bulk_rows
     X = np.vstack(kept)
-    assert 5 < merges < 30  # a geometric schedule, not one merge per batch
+    assert 5 < merges < 50  # a geometric schedule, not one merge per batch
     v, r = rng.standard_normal(30), rng.standard_normal(len(X))
     np.testing.assert_allclose(rows.matvec(v), X @ v)
     np.testing.assert_allclose(rows.rmatvec(r), X.T @ r)

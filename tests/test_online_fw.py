@@ -44,7 +44,7 @@ def test_trajectories_agree_with_the_paper_to_rounding(case, loss, step, inner_s
     # On the trace-norm ball close singular values magnify rounding from round to round, so the
     # whole path is compared early on, and single rounds in the next test.
     spectral = case == "trace norm"
-    rounds, tol = (8, 1e-9) if spectral else (40, 1e-12)
+    rounds, tol = (8, 1e-6) if spectral else (40, 1e-12)
     batches = list(stream(rng, rounds, shape, signed=not isinstance(loss, Square)))
     thetas, gaps = reference.online_fw(
         batches, loss.derivative, shape, lmo, radius, step, inner_steps

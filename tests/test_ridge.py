@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from onlinefw._threads import balanced_blocks
 from onlinefw.kernels.ridge import PANEL, ridge_rows, transpose
-from onlinefw.objectives.sorted_store import balanced_blocks
 
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-11}
 

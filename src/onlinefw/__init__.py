@@ -35,11 +35,12 @@ if TYPE_CHECKING:
         steps,
         theory,
     )
-    from .algorithms import OnlineAwayFrankWolfe, OnlineFrankWolfe, RidgeSweeps, Round
+    from .algorithms import NewtonSteps, OnlineAwayFrankWolfe, OnlineFrankWolfe, RidgeSweeps, Round
     from .estimators import FrankWolfeMatrixCompletion
 
 __all__ = [
     "FrankWolfeMatrixCompletion",
+    "NewtonSteps",
     "OnlineAwayFrankWolfe",
     "OnlineFrankWolfe",
     "RidgeSweeps",
@@ -61,6 +62,7 @@ __all__ = [
 
 _HOME = {
     "FrankWolfeMatrixCompletion": "estimators",
+    "NewtonSteps": "algorithms",
     "OnlineAwayFrankWolfe": "algorithms",
     "OnlineFrankWolfe": "algorithms",
     "RidgeSweeps": "algorithms",

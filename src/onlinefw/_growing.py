@@ -42,7 +42,8 @@ class GrowingArray:
         items = np.asarray(items, dtype=self._buffer.dtype)
         needed = self._size + len(items)
         if needed > len(self._buffer):
-            grown = np.empty((max(needed, 2 * self._size), *self._buffer.shape[1:]), items.dtype)
+            shape = (max(needed, 2 * self._size), *self._buffer.shape[1:])
+            grown = np.empty(shape, self._buffer.dtype)
             grown[: self._size] = self.data
             self._buffer = grown
         self._buffer[self._size : needed] = items
@@ -58,6 +59,17 @@ class GrowingArray:
         rest = self._buffer[n : self._size].copy()
         self._size = len(rest)
         self._buffer[: self._size] = rest
+
+    def keep(self, mask: Array) -> None:
+        """Remove the items where ``mask`` is False, and give their memory back."""
+        self._buffer = self.data[mask]
+        self._size = len(self._buffer)
+
+    def astype(self, dtype: DTypeLike) -> GrowingArray:
+        """Return a copy with numbers of another type."""
+        copy = GrowingArray(self._buffer.shape[1:], dtype)
+        copy.append(self.data)
+        return copy
 
     def clear(self) -> None:
         """Forget the items, keep the buffer."""

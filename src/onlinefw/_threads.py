@@ -15,9 +15,12 @@ from functools import cache
 from typing import Any
 
 import numba
+import numpy as np
 from threadpoolctl import ThreadpoolController  # comes with scikit-learn
 
-__all__ = ["all_blas_threads", "one_blas_thread", "threads_for"]
+from ._typing import Array
+
+__all__ = ["all_blas_threads", "balanced_blocks", "blocks_for", "one_blas_thread", "threads_for"]
 
 #: Loops over fewer entries than this are over before a second thread has started.
 SMALL_LOOP = 2**17
@@ -80,3 +83,18 @@ def threads_for(n_entries: int) -> Iterator[None]:
         yield
     finally:
         numba.set_num_threads(threads)
+
+
+def balanced_blocks(indptr: Array) -> Array:
+    """Return row ranges, one per thread, with about equally many entries."""
+    threads = numba.get_num_threads()
+    if threads == 1:
+        return np.array([0, indptr.size - 1])
+    cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], threads + 1)[1:-1])
+    return np.concatenate(([0], cuts, [indptr.size - 1])).astype(np.int64)
+
+
+def blocks_for(n_rows: int, n_entries: int) -> Array:
+    """Return ranges of equally long rows, one per thread; one for few entries."""
+    threads = numba.get_num_threads() if n_entries >= SMALL_LOOP else 1
+    return np.arange(threads + 1) * n_rows // threads

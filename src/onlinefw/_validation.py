@@ -26,6 +26,8 @@ __all__ = [
 TOO_LARGE = 1e150
 #: The same in single precision.
 TOO_LARGE_FOR_FLOAT32 = 1e15
+#: Types of numbers that rows are kept in as they are.
+KEPT = (np.dtype(np.float32), np.dtype(np.uint8))
 #: Stores keep indices in 32 bits.
 LARGEST_INDEX = 2**32
 
@@ -50,13 +52,14 @@ def check_whole(name: str, value: Any, least: int = 1, otherwise: str = "") -> i
 
 
 def check_rows(X: Any, shape: Shape | None) -> Any:
-    """Return X as a finite (B, n) float ndarray or canonical CSR array.
+    """Return X as a finite (B, n) ndarray or canonical CSR array.
 
+    Single precision stays single, dense bytes stay bytes, everything else becomes double.
     ``shape`` is the shape of one row's features, or None if it is not known yet.
     """
     if X is None:
         raise ValueError("X is missing: call observe(X, y) with the new rows and their targets")
-    X = _check_sparse(X) if sparse.issparse(X) else _numeric("X", X)
+    X = _check_sparse(X) if sparse.issparse(X) else _numeric("X", X, KEPT)
     if X.ndim < 2:
         raise ValueError(
             f"X must have one row per observation, got shape {X.shape}; "
@@ -83,12 +86,14 @@ def check_rows(X: Any, shape: Shape | None) -> Any:
     return X if sparse.issparse(X) else X.reshape(X.shape[0], -1)
 
 
-def _numeric(name: str, values: Any) -> Array:
+def _numeric(name: str, values: Any, kept: tuple[np.dtype, ...] = ()) -> Array:
     if np.ma.isMaskedArray(values):
         raise ValueError(f"{name} is a masked array: fill or remove the masked values first")
     array = np.asarray(values)
     if array.dtype.kind == "c":
         raise ValueError(f"{name} must be real, got complex numbers; take .real if that is meant")
+    if array.dtype in kept:
+        return array
     try:
         return array.astype(float, copy=False)
     except (TypeError, ValueError) as error:
@@ -99,7 +104,13 @@ def _numeric(name: str, values: Any) -> Array:
 
 def _moderate(values: Array) -> bool:
     """Whether all values are finite and small enough to be squared (NaN compares as False)."""
-    return values.size == 0 or bool(max(values.max(), -values.min()) <= TOO_LARGE)
+    if values.size == 0:
+        return True
+    return max(float(values.max()), -float(values.min())) <= _limit(values)
+
+
+def _limit(values: Any) -> float:
+    return TOO_LARGE_FOR_FLOAT32 if values.dtype == np.float32 else TOO_LARGE
 
 
 def _remedy(value: float) -> str:
@@ -113,7 +124,9 @@ def _check_sparse(X: Any) -> Any:
         raise ValueError(f"a sparse X must be 2-dimensional, got shape {X.shape}")
     if X.dtype.kind == "c":
         raise ValueError("X must be real, got complex numbers; take .real if that is meant")
-    X = sparse.csr_array(X).astype(float, copy=False)
+    X = sparse.csr_array(X)
+    if X.dtype != np.float32:
+        X = X.astype(float, copy=False)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -122,7 +135,7 @@ def _check_sparse(X: Any) -> Any:
 
 def _first_bad(X: Any) -> tuple[int, int, float]:
     coo = sparse.coo_array(X if X.ndim == 2 else X.reshape(X.shape[0], -1))
-    k = int(np.flatnonzero(~(np.abs(coo.data) <= TOO_LARGE))[0])
+    k = int(np.flatnonzero(~(np.abs(coo.data) <= _limit(coo)))[0])
     return int(coo.coords[0][k]), int(coo.coords[1][k]), float(coo.data[k])
 
 

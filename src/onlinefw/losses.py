@@ -75,7 +75,7 @@ def _refuse(loss: Loss, y: Array, bad: Array, wanted: str, remedy: str) -> None:
         raise ValueError(f"{loss} needs {wanted}, got {y[row]:g} in row {row}; {remedy}")
 
 
-class _SignedLabels(Loss):
+class SignedLabels(Loss):
     """Losses of the margin y z, with labels -1 and +1."""
 
     def check_targets(self, y: Array) -> None:
@@ -119,7 +119,7 @@ class Square(Loss):
 
 
 @dataclass(frozen=True)
-class Logistic(_SignedLabels):
+class Logistic(SignedLabels):
     """The logistic loss log(1 + exp(-y z)), y in {-1, +1}.
 
     Examples
@@ -147,7 +147,7 @@ class Logistic(_SignedLabels):
 
 
 @dataclass(frozen=True)
-class Sigmoid(_SignedLabels):
+class Sigmoid(SignedLabels):
     """The sigmoid loss 1 / (1 + exp(sharpness y z)), y in {-1, +1}: a smooth 0/1 loss.
 
     It is bounded, so a wrong label costs no more than 1 however far it lies on the wrong side:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Generator
 from typing import Any, Self
 
 from .._state import check_state, describe, rebuild
@@ -20,12 +21,20 @@ from ..sets import ConvexSet
 from ..steps import LineSearch, ShortStep
 from .rounds import Round
 
-__all__ = ["Learner", "check_open_loop"]
+__all__ = ["Learner", "check_open_loop", "finish"]
 
 _OBJECTIVES: dict[str, Any] = {
     cls.__name__: cls
     for cls in (GradientOracle, LinearObjective, ObservedEntries, RunningLeastSquares)
 }
+
+
+#: A round with ``inner_steps="auto"`` ends when the gap has fallen below this share of F_t ...
+ENOUGH = 0.01
+#: ... or to rounding, against the largest F_t so far (a perfect fit has F_t = 0) ...
+ROUNDING = 1e-9
+#: ... or after this many steps.
+MOST_STEPS = 50
 
 
 class Learner(ABC):
@@ -38,15 +47,17 @@ class Learner(ABC):
         objective: Objective,
         constraint: ConvexSet,
         step: Any,
-        inner_steps: int = 1,
+        inner_steps: int | str = 1,
     ) -> None:
-        inner_steps = check_whole("inner_steps", inner_steps)
+        if not (isinstance(inner_steps, str) and inner_steps == "auto"):
+            inner_steps = check_whole("inner_steps", inner_steps, otherwise=' or "auto"')
         check_part("objective", objective, Objective, "LinearObjective(Square())")
         check_part("constraint", constraint, ConvexSet, "L1Ball(1.0)")
         self.objective, self.constraint, self.step = objective, constraint, step
         self.inner_steps = inner_steps
         self.t = 0
         self.n_steps = 0
+        self._largest = 0.0  # |F_t| so far
         self._check_parts()
         objective.attach(type(self).__name__, constraint)
 
@@ -85,11 +96,21 @@ class Learner(ABC):
             return self._play(float("nan"), self.objective.reads)
 
     def _play(self, loss: float, before: int) -> Round:
-        for _ in range(self.inner_steps - 1):
-            self._update()
+        return finish(self._steps(loss, before))
+
+    def _steps(self, loss: float, before: int) -> Generator[None, None, Round]:
+        """Take the steps of a round, and pause between them: others may take theirs meanwhile."""
+        most = MOST_STEPS if self.inner_steps == "auto" else int(self.inner_steps)
         due = self.certify_every is not None and (self.t + 1) % self.certify_every == 0
-        bound = self.certificate() if due and not self.objective.exact_lmo else float("nan")
-        gap, fw_gap, step_size, kind = self._update()
+        bound = float("nan")
+        for k in range(most):
+            if k > 0:
+                yield
+            if k == most - 1 and due and not self.objective.exact_lmo:
+                bound = self.certificate()
+            gap, fw_gap, step_size, kind = self._update()
+            if step_size == 0.0:  # theta is held, or a line search finds nothing better
+                break
         self.t += 1
         return Round(
             t=self.t,
@@ -102,6 +123,14 @@ class Learner(ABC):
             gap_upper=fw_gap if self.objective.exact_lmo else bound,
             reads=self.objective.reads - before,
         )
+
+    def _is_enough(self, fw_gap: float) -> bool:
+        """Whether theta is good enough for this round (``inner_steps="auto"``)."""
+        if self.inner_steps != "auto":
+            return False
+        value = abs(self.objective.value())
+        self._largest = max(self._largest, value)
+        return fw_gap <= max(ENOUGH * value, ROUNDING * self._largest)
 
     @property
     def theta(self) -> Array | LowRank | None:
@@ -132,6 +161,7 @@ class Learner(ABC):
             "learner": type(self).__name__,
             "t": self.t,
             "n_steps": self.n_steps,
+            "largest": self._largest,
             "inner_steps": self.inner_steps,
             "certify_every": self.certify_every,
             "step": describe(self.step),
@@ -152,7 +182,7 @@ class Learner(ABC):
             ``fn`` and ``value`` (of a ``GradientOracle``), or a whole ``objective``.
         """
         check_state(state, "learner", "t", "n_steps", "inner_steps", "certify_every")
-        check_state(state, "step", "constraint", "objective")
+        check_state(state, "largest", "step", "constraint", "objective")
         if state["learner"] != cls.__name__:
             raise ValueError(
                 f"this is the state of a {state['learner']}, not of a {cls.__name__}: "
@@ -164,10 +194,20 @@ class Learner(ABC):
         learner = cls(objective, constraint, step=step, inner_steps=state["inner_steps"])
         learner.t, learner.n_steps = int(state["t"]), int(state["n_steps"])
         learner.certify_every = state["certify_every"]
+        learner._largest = float(state["largest"])
         return learner
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.objective}, {self.constraint}, t={self.t})"
+
+
+def finish(steps: Generator[None, None, Round]) -> Round:
+    """Take all the steps of a round that are left."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
 
 
 def _rebuild_objective(state: State, objective: Objective | None = None, **parts: Any) -> Objective:

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from .._typing import State
-from ..atoms import as_atom
+from ..atoms import Atom, as_atom
 from ..iterates import ActiveSet
+from ..line_search import search
 from ..objectives import Objective
 from ..sets import ConvexSet
-from ..steps import Harmonic
+from ..steps import Harmonic, LineSearch
 from .learner import Learner, check_open_loop
 
 __all__ = ["OnlineAwayFrankWolfe"]
@@ -32,12 +33,14 @@ class OnlineAwayFrankWolfe(Learner):
         What is kept of the past, from :mod:`onlinefw.objectives`.
     constraint : ConvexSet
         A polytope from :mod:`onlinefw.sets`.
-    step : callable
+    step : callable or LineSearch
         The step rule, a function of the step counter 1, 2, ..., with step(1) = 1 (so that the
-        starting point 0 leaves the combination).
-    inner_steps : int
+        starting point 0 leaves the combination). ``LineSearch()`` takes the step that lowers F_t
+        most instead, after a first one of length 1 (the paper's rates are for step rules).
+    inner_steps : int or "auto"
         How often lines 4-15 are repeated per batch without new data; each advances the counter,
-        except for drop steps.
+        except for drop steps. "auto" goes on until the gap is below 1% of the mean loss, or 50
+        times.
 
     Attributes
     ----------
@@ -70,8 +73,8 @@ class OnlineAwayFrankWolfe(Learner):
         self,
         objective: Objective,
         constraint: ConvexSet,
-        step: Callable[[int], float] = Harmonic(2),  # noqa: B008 (immutable)
-        inner_steps: int = 1,
+        step: Callable[[int], float] | LineSearch = Harmonic(2),  # noqa: B008 (immutable)
+        inner_steps: int | str = 1,
     ) -> None:
         super().__init__(objective, constraint, step, inner_steps)
         self.active_set = ActiveSet()
@@ -83,6 +86,8 @@ class OnlineAwayFrankWolfe(Learner):
                 f"OnlineAwayFrankWolfe needs a polytope, and {self.constraint} is not one; use "
                 "OnlineFrankWolfe, or a polytope such as L1Ball, Simplex or Box"
             )
+        if isinstance(self.step, LineSearch):
+            return
         check_open_loop(self.step, "OnlineAwayFrankWolfe")
         if self.step(1) != 1.0:
             raise ValueError(
@@ -102,19 +107,22 @@ class OnlineAwayFrankWolfe(Learner):
         away = int(scores.argmax()) if len(active) else -1
         gap = float(scores[away]) - fw_score if len(active) else fw_gap
 
+        if self._is_enough(fw_gap):
+            return gap, fw_gap, 0.0, "hold"
         # Line 5
         if len(active) == 0 or fw_score - here <= here - scores[away]:
             # Line 6, FW step
-            gamma, kind = self._step_length(self.n_steps + 1), "fw"
+            gamma, kind = self._toward_length(fw_atom), "fw"
             self.n_steps += 1
             self.objective.move(fw_atom, gamma)
             active.toward(fw_atom, gamma)
         else:
             # Line 8: d_t = theta_t - a_AW, gamma_max = alpha / (1 - alpha)
             away_atom, gamma_max = active.atoms[away], active.max_away_step(away)
-            if gamma_max >= self._step_length(self.n_steps):
+            length = self._away_length(away_atom, gamma_max)
+            if length is not None:
                 # Line 10, away step
-                gamma, kind = self._away_length(gamma_max), "away"
+                gamma, kind = length, "away"
                 self.n_steps += 1
                 self.objective.move(away_atom, -gamma)
                 active.away(away, gamma)
@@ -127,7 +135,18 @@ class OnlineAwayFrankWolfe(Learner):
         self._guard_drift()
         return gap, fw_gap, gamma, kind
 
-    def _away_length(self, gamma_max: float) -> float:
+    def _toward_length(self, atom: Atom) -> float:
+        if not isinstance(self.step, LineSearch):
+            return self._step_length(self.n_steps + 1)
+        return search(self.objective.line(atom), 1.0, 1.0) if len(self.active_set) else 1.0
+
+    def _away_length(self, atom: Atom, gamma_max: float) -> float | None:
+        """Return the length of an away step, or None if it would be longer than gamma_max."""
+        if isinstance(self.step, LineSearch):
+            gamma = search(self.objective.line(atom), -1.0, gamma_max)
+            return gamma if gamma < gamma_max else None
+        if gamma_max < self._step_length(self.n_steps):  # line 9
+            return None
         gamma = self._step_length(self.n_steps + 1)
         if gamma > gamma_max:  # impossible as long as the steps do not grow, see line 9
             raise ValueError(

@@ -17,6 +17,7 @@ from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
 from ..steps import Harmonic, LineSearch
 from .block_atom import block_atom
 from .learner import Learner, check_open_loop
+from .newton_steps import NewtonSteps
 from .ridge_sweeps import RidgeSweeps
 from .rounds import Round
 
@@ -36,15 +37,18 @@ class OnlineFrankWolfe(Learner):
     step : callable or LineSearch
         The step rule, a function of the step counter 1, 2, ...; ``LineSearch()`` takes the step
         that lowers F_t most instead (the paper's rates are for step rules).
-    inner_steps : int
+    inner_steps : int or "auto"
         How often lines 4-5 are repeated per batch without new data; each advances the counter.
+        "auto" goes on until the gap is below 1% of the mean loss, or 50 times.
     certify_every : int, optional
         Where the LMO is inexact: fill ``Round.gap_upper`` every this many rounds.
     atoms_per_round : int
         Matrix completion: spread every step over so many singular pairs, up to 8. The gap is
         still that of the best single atom.
-    corrective : RidgeSweeps, optional
-        Matrix completion: re-optimise the factors of theta when the data have grown enough.
+    corrective : NewtonSteps or RidgeSweeps, optional
+        On an l1 ball, ``NewtonSteps()`` replaces line 5 by a second-order step over all active
+        coordinates. In matrix completion, ``RidgeSweeps()`` re-optimises the factors of theta when
+        the data have grown enough.
 
     Attributes
     ----------
@@ -71,18 +75,19 @@ class OnlineFrankWolfe(Learner):
         objective: Objective,
         constraint: ConvexSet,
         step: Callable[[int], float] | LineSearch = Harmonic(2),  # noqa: B008 (immutable)
-        inner_steps: int = 1,
+        inner_steps: int | str = 1,
         *,
         certify_every: int | None = None,
         atoms_per_round: int = 1,
-        corrective: RidgeSweeps | None = None,
+        corrective: NewtonSteps | RidgeSweeps | None = None,
     ) -> None:
         if certify_every is not None:
             certify_every = check_whole("certify_every", certify_every, otherwise=" or None")
         if corrective is not None:
-            check_part("corrective", corrective, RidgeSweeps, "RidgeSweeps(rank=10)")
+            if not isinstance(corrective, NewtonSteps):
+                check_part("corrective", corrective, RidgeSweeps, "RidgeSweeps() or NewtonSteps()")
             corrective.check(objective, constraint)
-            corrective = replace(corrective)  # it remembers: two learners must not share one
+            corrective = replace(corrective)  # it may remember: two learners must not share one
         self.atoms_per_round = _checked_block(atoms_per_round, objective, step)
         super().__init__(objective, constraint, step, inner_steps)
         self.certify_every, self.corrective = certify_every, corrective
@@ -103,6 +108,14 @@ class OnlineFrankWolfe(Learner):
         # Line 4: a_t <- argmin over C of <a, grad F_t(theta_t)>
         atom = as_atom(self.constraint.lmo(gradient), gradient.shape)
         gap = self.objective.gap(gradient, atom)
+        if self._is_enough(gap):
+            return gap, gap, 0.0, "hold"
+        if isinstance(self.corrective, NewtonSteps):
+            self.n_steps += 1
+            part = self.corrective(self.objective, self.constraint, gradient, gap)
+            if part > 0.0:
+                return gap, gap, part, "corrective"
+            self.n_steps -= 1
         # Line 5: theta_{t+1} <- theta_t + gamma_t (a_t - theta_t)
         self.n_steps += 1
         gamma = self._gamma(atom)
@@ -126,7 +139,7 @@ class OnlineFrankWolfe(Learner):
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Round:
         """Play theta_t, receive the batch's loss f_t, and update; correct theta if that is due."""
         round_ = super().observe(X, y, sample_weight)
-        if self.corrective is None or not self.corrective.due(self.objective):
+        if not isinstance(self.corrective, RidgeSweeps) or not self.corrective.due(self.objective):
             return round_
         before = self.objective.reads
         self.correct()
@@ -138,7 +151,7 @@ class OnlineFrankWolfe(Learner):
         With a given ridge the objective does not rise; with ``ridge="auto"`` the loss of the newest
         entries does not.
         """
-        if self.corrective is None:
+        if not isinstance(self.corrective, RidgeSweeps):
             raise ValueError("there is nothing to correct with: pass corrective=RidgeSweeps(...)")
         assert isinstance(self.objective, ObservedEntries)
         self.corrective(self.objective, self.constraint)
@@ -158,7 +171,8 @@ class OnlineFrankWolfe(Learner):
         learner = super().from_state(state, **parts)
         learner.atoms_per_round = int(state.get("atoms_per_round", 1))
         if state.get("corrective") is not None:
-            learner.corrective = RidgeSweeps.from_state(state["corrective"])
+            kind = RidgeSweeps if "rank" in state["corrective"] else NewtonSteps
+            learner.corrective = kind.from_state(state["corrective"])
         return learner
 
 

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .._threads import one_blas_thread
+from .._threads import balanced_blocks, one_blas_thread
 from .._typing import Array, State
 from .._validation import check_whole
 from ..iterates import LowRank
 from ..kernels.ridge import ridge_rows, transpose
 from ..objectives import Objective, ObservedEntries
-from ..objectives.sorted_store import balanced_blocks
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
 
 __all__ = ["RidgeSweeps"]

@@ -30,7 +30,8 @@ class Round:
     step_size : float
         The step length of the last inner step.
     kind : str
-        "fw", "away" or "drop"; "pg" for projected gradient.
+        "fw", "away" or "drop"; "corrective" for a step over all active coordinates; "hold" if theta
+        was good enough already (``inner_steps="auto"``); "pg" for projected gradient.
     n_steps : int
         The step counter n_t after the round: inner steps advance it, drops do not.
     gap_upper : float

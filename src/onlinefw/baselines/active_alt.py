@@ -11,7 +11,7 @@ from numpy.random import Generator
 from scipy import sparse
 from scipy.optimize import OptimizeResult
 
-from .._threads import one_blas_thread
+from .._threads import balanced_blocks, one_blas_thread
 from .._typing import Array
 from .._validation import check_part
 from ..iterates import LowRank
@@ -20,7 +20,6 @@ from ..kernels.ridge import ridge_rows, transpose
 from ..linalg import top_singular_pair
 from ..losses import Square
 from ..objectives import ObservedEntries
-from ..objectives.sorted_store import balanced_blocks
 from ..sets import TraceNormBall
 from .batch import stops
 

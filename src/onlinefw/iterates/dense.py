@@ -50,6 +50,12 @@ class DenseIterate:
         atom.add_to(theta, step)
         self._set(theta)
 
+    def shift(self, indices: Array, change: Array) -> None:
+        """Add ``change`` at the given flat positions."""
+        theta = self._theta.copy()
+        theta.reshape(-1)[indices] += change
+        self._set(theta)
+
     def place(self, point: Array) -> None:
         """Put theta at a point, which is copied."""
         self._set(np.array(point, dtype=float, order="C"))

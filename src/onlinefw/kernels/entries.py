@@ -42,8 +42,8 @@ def slope(kind, parameter, z, c, s):
     if kind == LOGISTIC:
         return -c * s * _expit(-s * z)
     if kind == SIGMOID:
-        p = _expit(-parameter * s * z)
-        return -c * parameter * s * p * (1.0 - p)
+        e = exp(-abs(parameter * z))  # p (1 - p) is even, and so exact on both sides
+        return -c * parameter * s * (e / ((1.0 + e) * (1.0 + e)))
     e = z - s
     return c * e / parameter * exp(-0.5 * e * e / parameter)
 

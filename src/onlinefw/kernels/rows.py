@@ -101,6 +101,16 @@ def row_curvature(kind, parameter, z, y):
     return (1.0 - e * e) / parameter * exp(-0.5 * e * e)
 
 
+@njit(cache=True, parallel=True)
+def slopes(kind, parameter, z, y, w, b):
+    """Return w phi'(z + b, y) of every row."""
+    out = np.empty(len(z))
+    for part in prange(PARTS):
+        for i in range(part * len(z) // PARTS, (part + 1) * len(z) // PARTS):
+            out[i] = row_slope(kind, parameter, z[i] + b, y[i], w[i])
+    return out
+
+
 # Functions of their own: within a parallel one, these would be parallel loops as well.
 @njit(cache=True)
 def _zeros(parts, n):

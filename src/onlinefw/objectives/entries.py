@@ -29,10 +29,8 @@ from ..losses import (
     Correntropy,
     Exponential,
     Gaussian,
-    Logistic,
     Loss,
     Poisson,
-    Sigmoid,
     Square,
 )
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
@@ -42,6 +40,7 @@ from .entries_gradient import EntriesGradient
 from .entries_line import entries_line, mean_loss
 from .entries_place import as_factors, heaviest_entry, move_entries, predict_entries
 from .entry_store import NEWEST, EntryStore
+from .row_loss import compiled
 from .sorted_store import SortedStore
 from .tail import Tail
 
@@ -50,18 +49,8 @@ __all__ = ["ObservedEntries"]
 #: What the factors of theta may take before they are recompressed.
 FACTOR_BYTES = 2**27
 
-#: Losses whose kernels exist: the kernel's number, its parameter, and whether repeated
-#: observations of one entry can be summed up (count and sum are sufficient).
-_KINDS: dict[type[Loss], tuple[int, str | None, bool]] = {
-    Square: (kernels.QUADRATIC, None, True),
-    Gaussian: (kernels.QUADRATIC, None, True),
-    Bernoulli: (kernels.BERNOULLI, None, True),
-    Poisson: (kernels.POISSON, None, True),
-    Exponential: (kernels.EXPONENTIAL, "floor", True),
-    Logistic: (kernels.LOGISTIC, None, False),
-    Sigmoid: (kernels.SIGMOID, "sharpness", False),
-    Correntropy: (kernels.CORRENTROPY, "sigma", False),
-}
+#: Losses for which repeated observations of one entry can be summed up: count and sum suffice.
+_SUMMABLE = (Square, Gaussian, Bernoulli, Poisson, Exponential)
 
 
 class ObservedEntries(Objective):
@@ -140,9 +129,8 @@ class ObservedEntries(Objective):
             )
         self.offsets = offsets
         self.total_weight, self.reads, self.certificate_reads = 0.0, 0, 0
-        kind, parameter, combine = _KINDS.get(type(loss), (-1, None, False))
-        self._kind = kind
-        self._parameter = 1.0 if parameter is None else float(getattr(loss, parameter))
+        self._kind, self._parameter = compiled(loss)
+        combine = type(loss) in _SUMMABLE
         self._yy = 0.0  # the weighted sum of y^2, for the value of the square loss
         self._block: Array | None = None  # where the next linear minimisation starts
         self._pending: tuple[float, Array, Array] | None = None  # a move yet to be carried out

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from .._threads import balanced_blocks
 from .._typing import Array, State
 from ..kernels import blocks as block_kernels
 from ..kernels import entries as kernels
-from .sorted_store import SortedStore, balanced_blocks
+from .sorted_store import SortedStore
 from .tail import Tail
 
 __all__ = ["EntryStore"]

@@ -23,8 +23,57 @@ __all__ = ["RunningLeastSquares"]
 REFRESH_EVERY = 1000
 
 
+class Moments:
+    """X'X of everything seen, kept once for all the models that learn from it.
+
+    With an intercept rows and targets are centred. When the means move, that is one more row: the
+    old and the new mean differ by delta, and the sums gain weight * delta delta'.
+    """
+
+    def __init__(self, n_features: int, centred: bool = False) -> None:
+        self.centred = centred
+        self.H = np.zeros((n_features, n_features))
+        self.mean = np.zeros(n_features)
+        self.total_weight = 0.0
+        self.lanes: list[RunningLeastSquares] = []
+
+    def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[float]:
+        """Add rows, with a target for each lane; return each lane's mean loss of them."""
+        X = check_rows(X, self.mean.shape).astype(float, copy=False)
+        ys = [check_targets(y, X.shape[0]) for y in targets]
+        w = check_weights(sample_weight, X.shape[0])
+        total, seen = float(w.sum()), self.total_weight
+        losses = [lane._loss_of(X, y, w) for lane, y in zip(self.lanes, ys, strict=True)]
+        rows, delta, share = X, np.zeros(0), 0.0
+        if self.centred:
+            batch_mean = (w @ X) / total
+            delta, share = batch_mean - self.mean, seen * total / (seen + total)
+            rows = np.vstack(((X.toarray() if sparse.issparse(X) else X) - batch_mean, delta))
+            w = np.append(w, share)
+            self.mean = self.mean + total / (seen + total) * delta
+        weighted = rows if (w == 1.0).all() else _scale_rows(rows, w)
+        self._add_gram(rows, weighted)
+        self.total_weight += total
+        for lane, y in zip(self.lanes, ys, strict=True):
+            lane._receive(X, y, rows, weighted, w, total)
+        return losses
+
+    def _add_gram(self, X: Any, weighted: Any) -> None:
+        if sparse.issparse(X):
+            gram = (weighted.T @ X).tocoo()
+            self.H[gram.coords] += gram.data  # canonical after a product: no duplicates
+            return
+        # Block by block, so that the products stay in cache: a whole n x n temporary costs 12 times
+        # as much at n = 4096.
+        n = self.mean.size
+        block = max(1, 2**17 // n)
+        for start in range(0, n, block):
+            rows = slice(start, start + block)
+            self.H[rows] += weighted[:, rows].T @ X
+
+
 class RunningLeastSquares(Objective):
-    """F_t(theta) = mean of (<theta, x_i> - y_i)^2 / 2, from X'X and X'y alone.
+    """F_t(theta) = mean of (<theta, x_i> + b - y_i)^2 / 2, from X'X and X'y alone.
 
     Cost and memory per round do not grow with t. The product H theta (H = X'X) is carried: a
     batch adds X'(X theta) to it, and a step along a signed coordinate moves it along one column
@@ -34,6 +83,11 @@ class RunningLeastSquares(Objective):
     ----------
     n_features : int
         The length of theta; memory is 8 n^2 bytes.
+    fit_intercept : bool
+        Add an intercept b, outside the set: F is minimised over it at any theta, by centring the
+        sums.
+    moments : Moments, optional
+        Sums shared with other objectives, which then learn side by side.
 
     Examples
     --------
@@ -45,21 +99,33 @@ class RunningLeastSquares(Objective):
     array([-0.5,  1.5])
     """
 
-    _loss = Square()
+    loss = Square()
 
-    def __init__(self, n_features: int) -> None:
+    def __init__(
+        self, n_features: int, *, fit_intercept: bool = False, moments: Moments | None = None
+    ) -> None:
         if int(n_features) != n_features or n_features < 1:
             raise ValueError(f"n_features must be a whole number of at least 1, got {n_features}")
         n = int(n_features)
         super().__init__((n,))
-        self.total_weight = 0.0
-        self._H = np.zeros((n, n))
+        self.fit_intercept = bool(fit_intercept)
+        self._moments = Moments(n, self.fit_intercept) if moments is None else moments
+        self._moments.lanes.append(self)
         self._b = np.zeros(n)
-        self._yy = 0.0
+        self._yy = self._mean_y = 0.0
         self._H_theta = np.zeros(n)
         self._moves = 0
         self._column: tuple[Atom, Array] | None = None
         self._batch: tuple[Any, Array, Array] | None = None
+
+    @property
+    def total_weight(self) -> float:
+        """The total weight of the rows seen."""
+        return self._moments.total_weight
+
+    @property
+    def _H(self) -> Array:
+        return self._moments.H
 
     @property
     def _vector(self) -> Array:
@@ -67,34 +133,32 @@ class RunningLeastSquares(Objective):
         assert isinstance(iterate, DenseIterate)
         return iterate.theta
 
+    @property
+    def intercept(self) -> float:
+        """The best intercept for the current theta; 0 without one."""
+        return self._mean_y - float(self._moments.mean @ self._vector)
+
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
         """Add rows to the sums; return the weighted mean of their losses at the iterate."""
-        X = check_rows(X, self.shape)
-        y = check_targets(y, X.shape[0])
-        w = check_weights(sample_weight, X.shape[0])
-        z = X @ self._vector
-        weighted = X if sample_weight is None else _scale_rows(X, w)
-        self._add_gram(X, weighted)
-        self._b += weighted.T @ y
-        self._H_theta += weighted.T @ z
-        self._yy += float(w @ y**2)
-        self.n_observations += X.shape[0]
-        self.total_weight += float(w.sum())
-        self._batch, self._column = (X, y, w), None
-        return float(w @ self._loss.value(z, y) / w.sum())
+        if len(self._moments.lanes) > 1:
+            raise ValueError("these sums are shared with other objectives: use their Moments")
+        return self._moments.observe(X, [y], sample_weight)[0]
 
-    def _add_gram(self, X: Any, weighted: Any) -> None:
-        if sparse.issparse(X):
-            gram = (weighted.T @ X).tocoo()
-            self._H[gram.coords] += gram.data  # canonical after a product: no duplicates
-            return
-        # Block by block, so that the products stay in cache: a whole n x n temporary costs 12 times
-        # as much at n = 4096.
-        n = self._b.size
-        block = max(1, 2**17 // n)
-        for start in range(0, n, block):
-            rows = slice(start, start + block)
-            self._H[rows] += weighted[:, rows].T @ X
+    def _loss_of(self, X: Any, y: Array, w: Array) -> float:
+        return float(w @ self.loss.value(X @ self._vector + self.intercept, y) / w.sum())
+
+    def _receive(self, X: Any, y: Array, rows: Any, weighted: Any, w: Array, total: float) -> None:
+        """Take over checked rows; the sums are made of ``rows``, ``weighted`` and ``w``."""
+        self._batch, targets = (X, y, w[: y.size]), y
+        if self.fit_intercept:
+            batch_mean = float(w[: y.size] @ y) / total
+            targets = np.append(y - batch_mean, batch_mean - self._mean_y)
+            self._mean_y += total / self.total_weight * (batch_mean - self._mean_y)
+        self._b += weighted.T @ targets
+        self._H_theta += weighted.T @ (rows @ self._vector)
+        self._yy += float(w @ targets**2)
+        self.n_observations += y.size
+        self._column = None
 
     def gradient(self) -> Array:
         """Return (H theta - b) / sum(w), in O(n)."""
@@ -118,6 +182,9 @@ class RunningLeastSquares(Objective):
         self._H_theta *= 1.0 - step
         self._H_theta += step * column
         self.iterate.move(atom, step)
+        self._moved()
+
+    def _moved(self) -> None:
         self._column = None
         self._moves += 1
         # Against rounding drift, so seldom that it costs no more than the moves themselves.
@@ -149,6 +216,19 @@ class RunningLeastSquares(Objective):
         curvature = (atom.dot(image) - float(theta @ image)) / self.total_weight
         return _QuadraticLine(self.value(), slope, max(curvature, 0.0))
 
+    def quadratic_model(self, chosen: Array) -> tuple[Array, Array]:
+        """Return gradient and Hessian of F in the chosen coordinates."""
+        return self.gradient()[chosen], self._H[np.ix_(chosen, chosen)] / self.total_weight
+
+    def shift(self, chosen: Array, change: Array) -> float:
+        """Move theta by ``change`` in the chosen coordinates (all of it: F is its own model)."""
+        self._H_theta += change @ self._H[chosen]
+        iterate = self.iterate
+        assert isinstance(iterate, DenseIterate)
+        iterate.shift(chosen, change)
+        self._moved()
+        return 1.0
+
     def smoothness(self) -> float:
         """Return the largest eigenvalue of H / sum(w)."""
         self._needs_data()
@@ -159,7 +239,7 @@ class RunningLeastSquares(Objective):
         self._needs_batch(self._batch)
         assert self._batch is not None
         X, y, w = self._batch
-        return X.T @ (w * (X @ self._vector - y) / w.sum())
+        return X.T @ (w * (X @ self._vector + self.intercept - y) / w.sum())
 
     def batch_smoothness(self) -> float:
         """Return the smoothness of the last batch's mean loss."""
@@ -169,26 +249,32 @@ class RunningLeastSquares(Objective):
 
     def state_dict(self) -> State:
         """Return the sums and the iterate."""
+        if len(self._moments.lanes) > 1:
+            raise ValueError("these sums are shared with other objectives: pickle them together")
         return {
             **self._base_state(),
+            "fit_intercept": self.fit_intercept,
             "H": self._H.copy(),
+            "mean": self._moments.mean.copy(),
+            "total_weight": self.total_weight,
             "b": self._b.copy(),
             "yy": self._yy,
+            "mean_y": self._mean_y,
             "H_theta": self._H_theta.copy(),
-            "total_weight": self.total_weight,
             "moves": self._moves,
         }
 
     @classmethod
     def from_state(cls, state: State) -> RunningLeastSquares:
         """Make the objective that ``state_dict`` described."""
-        objective = cls(state["shape"][0])
+        objective = cls(state["shape"][0], fit_intercept=state["fit_intercept"])
         objective._load_base(state)
-        objective._H = np.array(state["H"], float)
+        moments = objective._moments
+        moments.H, moments.mean = np.array(state["H"], float), np.array(state["mean"], float)
+        moments.total_weight = float(state["total_weight"])
         objective._b = np.array(state["b"], float)
         objective._H_theta = np.array(state["H_theta"], float)
-        objective._yy = float(state["yy"])
-        objective.total_weight = float(state["total_weight"])
+        objective._yy, objective._mean_y = float(state["yy"]), float(state["mean_y"])
         objective._moves = int(state["moves"])
         return objective
 

@@ -1,36 +1,45 @@
-"""The mean loss of a linear model over all rows seen, with predictions carried along."""
+"""The mean loss of a linear model over the rows kept, with predictions carried along."""
 
 from __future__ import annotations
 
 import warnings
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
 from .._growing import GrowingArray
 from .._state import describe, rebuild
+from .._threads import one_blas_thread
 from .._typing import Array, Shape, State
-from .._validation import check_part, check_rows, check_targets, check_weights
-from ..atoms import Atom
+from .._validation import check_part
+from ..atoms import Atom, SignedCoordinate
+from ..iterates import DenseIterate
+from ..kernels import rows as kernels
 from ..linalg import top_singular_pair
 from ..losses import Loss
 from .base import Objective, spectral_norm_squared
-from .rows import DenseRows, SparseRows, rows_from_state
+from .intercept import best_intercept
+from .row_loss import RowLoss
+from .row_store import RowStore
+from .rows import DenseRows, Rows
 
 __all__ = ["LinearObjective"]
 
 #: Predictions are recomputed from theta after this many moves, against rounding drift.
 REFRESH_EVERY = 1000
+#: A Newton step is halved at most this often.
+HALVINGS = 30
 
 
 class LinearObjective(Objective):
-    """F_t(theta) = weighted mean of loss(<theta, x_i>, y_i) over every row observed.
+    """F_t(theta) = weighted mean of loss(<theta, x_i> + b, y_i) over the rows kept.
 
     The past is kept. Its predictions z_i = <theta, x_i> are not recomputed: when theta moves
-    along an atom they move along the atom's image, ``z <- (1 - step) z + step X a``, which for a
-    signed coordinate is one column of the data.
+    along an atom they move along the atom's image, ``z <- (1 - step) z + step X a``. For a signed
+    coordinate that is one column of the data; for other atoms of dense data it waits for the next
+    gradient, which then reads every row once for both.
 
     Parameters
     ----------
@@ -41,6 +50,18 @@ class LinearObjective(Objective):
     shape : (int, int), optional
         For matrix-shaped features: theta is m1 x m2 and rows are (B, m1, m2), or (B, m1 * m2) in
         C order.
+    fit_intercept : bool
+        Add an intercept b to every prediction. It is outside the set: before each gradient it is
+        minimised exactly, so that the gap certifies theta and b together.
+    past : "all", "recent" or "reservoir"
+        Which rows count: all, the newest ``max_past``, or a uniform random sample of so many. The
+        mean, and so every gap, is then over the rows kept.
+    max_past : int, optional
+        How many rows to keep, unless all.
+    random_state : int or Generator, optional
+        Of the reservoir.
+    store : RowStore, optional
+        Rows shared with other objectives, which then learn side by side.
 
     Examples
     --------
@@ -53,7 +74,16 @@ class LinearObjective(Objective):
     """
 
     def __init__(
-        self, loss: Loss, *, n_features: int | None = None, shape: Shape | None = None
+        self,
+        loss: Loss,
+        *,
+        n_features: int | None = None,
+        shape: Shape | None = None,
+        fit_intercept: bool = False,
+        past: str = "all",
+        max_past: int | None = None,
+        random_state: Any = None,
+        store: RowStore | None = None,
     ) -> None:
         check_part("loss", loss, Loss, "Square()")
         if n_features is not None and shape is not None:
@@ -64,46 +94,156 @@ class LinearObjective(Objective):
             raise ValueError(f"shape must be (m1, m2) with positive sides, got {shape}")
         super().__init__(shape if n_features is None else (int(n_features),))
         self.loss = loss
-        self.total_weight = 0.0
-        self._rows: DenseRows | SparseRows | None = None
-        self._z, self._y, self._w = GrowingArray(), GrowingArray(), GrowingArray()
+        self.fit_intercept = bool(fit_intercept)
+        self._store = RowStore(past, max_past, random_state) if store is None else store
+        self._store.lanes.append(self)
+        self._row_loss = RowLoss(loss)
+        self._z, self._y = GrowingArray(), GrowingArray()
+        self._b: float | None = None
+        self._b_due = True  # whether b may no longer be the best
         self._moves = 0
         self._warned = False
+        self._gradient: Array | None = None
         self._image: tuple[Atom, Array] | None = None
+        # A move that the predictions of the first rows have yet to follow: (a, step, rows).
+        self._pending: tuple[Array, float, int] | None = None
         self._batch: tuple[Any, Array, Array] | None = None
+
+    def working(self) -> AbstractContextManager[Any]:
+        """Leave the cores to the compiled loops."""
+        return one_blas_thread()
+
+    # Data --------------------------------------------------------------------------------------
+
+    @property
+    def total_weight(self) -> float:
+        """The total weight of the rows kept."""
+        return self._store.total_weight
+
+    @property
+    def n_kept(self) -> int:
+        """How many rows count."""
+        return int(np.count_nonzero(self._store.w))
+
+    @property
+    def _rows(self) -> Rows:
+        assert self._store.rows is not None
+        return self._store.rows
+
+    @property
+    def _w(self) -> Array:
+        return self._store.w
 
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
         """Add rows; return the weighted mean of their losses at the current iterate."""
-        X = check_rows(X, self.shape)
-        y = check_targets(y, X.shape[0], self.loss)
-        w = check_weights(sample_weight, X.shape[0])
-        self._agree_on(X.shape[1:])
+        if len(self._store.lanes) > 1:
+            raise ValueError("these rows are shared with other objectives: use their RowStore")
+        return self._store.observe(X, [y], sample_weight)[0]
 
+    def _receive(self, X: Any, y: Array, w: Array) -> float:
+        """Take over checked rows that the store is about to add."""
         if self.shape is None:
             self._set_shape(X.shape[1:])
-        assert self.shape is not None
-        if self._rows is None:
-            self._rows = (SparseRows if sparse.issparse(X) else DenseRows)(self.shape)
-        z = X @ np.asarray(self.theta).reshape(-1)
-        self._rows.append(X)
-        for column, values in ((self._z, z), (self._y, y), (self._w, w)):
-            column.append(values)
+        z = np.asarray(X @ self._flat_theta, dtype=float)
+        self._z.append(z)
+        self._y.append(y)
         self.n_observations += X.shape[0]
-        self.total_weight += float(w.sum())
-        self._batch, self._image = (X, y, w), None
-        return float(w @ self.loss.value(z, y) / w.sum())
+        self._batch = (X, y, w)
+        self._forget_derived()
+        return float(w @ self.loss.value(z + self.intercept, y) / w.sum())
+
+    def _keep(self, mask: Array) -> None:
+        self._settle_predictions()
+        self._z.keep(mask)
+        self._y.keep(mask)
+        self._image = None
+
+    def _forget_derived(self) -> None:
+        self._gradient, self._image, self._b_due = None, None, True
+
+    # Value and gradient ------------------------------------------------------------------------
+
+    @property
+    def _flat_theta(self) -> Array:
+        return np.asarray(self.theta).reshape(-1)
+
+    @property
+    def intercept(self) -> float:
+        """The intercept b; 0 without one."""
+        return 0.0 if self._b is None else self._b
+
+    def renew_intercept(self) -> None:
+        """Minimise F over the intercept alone."""
+        if self.fit_intercept and self._b_due and self.n_observations:
+            z, y, w = self._predictions(), self._y.data, self._w
+            best = best_intercept(
+                self.loss, z, y, w, self._b, lambda b: self._row_loss.sums(z, y, w, b)
+            )
+            self._b, self._b_due = best, False
+
+    def _predictions(self) -> Array:
+        """The carried predictions (without intercept), brought up to date."""
+        self._settle_predictions()
+        return self._z.data
+
+    def _settle_predictions(self) -> None:
+        if self._pending is not None:
+            (a, step, moved), self._pending = self._pending, None
+            assert isinstance(self._rows, DenseRows)
+            blocks = np.minimum(self._rows.blocks, moved)
+            kernels.move_rows(self._rows.data, blocks, 1.0 - step, step, a, self._z.data)
 
     def gradient(self) -> Array:
-        """Return X' (w phi'(z, y)) / sum(w): one pass over the past."""
+        """Return X' (w phi'(z + b, y)) / sum(w): one pass over the past."""
         self._needs_data()
-        assert self._rows is not None and self.shape is not None
-        slopes = self.loss.derivative(self._z.data, self._y.data) * self._w.data
-        if not self.loss.convex and not self._warned:
-            self._warn_if_saturated(slopes)
-        return self._rows.rmatvec(slopes / self.total_weight).reshape(self.shape)
+        if self._gradient is None:
+            self._store.renew_gradients()
+            assert self._gradient is not None
+            if not self.loss.convex and not self._warned:
+                self._warn_if_saturated()
+        return self._gradient
 
-    def _warn_if_saturated(self, slopes: Array) -> None:
-        if np.abs(slopes).max() < 1e-9 and self.value() > 1e-3:
+    def _set_gradient(self, gradient: Array) -> None:
+        assert self.shape is not None
+        self._gradient = np.ascontiguousarray(gradient).reshape(self.shape)
+        self._gradient.flags.writeable = False
+
+    def _slopes(self) -> Array:
+        self.renew_intercept()
+        return self._row_loss.slopes(self._predictions(), self._y.data, self._w, self.intercept)
+
+    def _own_gradient(self) -> Array:
+        rows = self._rows
+        if not (isinstance(rows, DenseRows) and self._row_loss.is_compiled):
+            return rows.rmatvec(self._slopes()) / self.total_weight
+        if self.fit_intercept:  # which needs all predictions before the first slope
+            self.renew_intercept()
+        a, step, moved = self._pending or (np.zeros(rows.data.shape[1], rows.working_dtype), 0.0, 0)
+        self._pending = None
+        out = np.zeros(rows.data.shape[1])
+        kernels.fused_gradient(
+            rows.data,
+            rows.blocks,
+            moved,
+            1.0 - step,
+            step,
+            a,
+            self._z.data,
+            self._y.data,
+            self._w,
+            self.intercept,
+            self._row_loss.kind,
+            self._row_loss.parameter,
+            out,
+        )
+        return out / self.total_weight
+
+    def _warn_if_saturated(self) -> None:
+        gradient = self._gradient
+        assert gradient is not None
+        if np.abs(gradient).max() > 1e-9 or np.abs(self._slopes()).max() >= 1e-9:
+            return
+        if self.value() > 1e-3:
             self._warned = True
             warnings.warn(
                 f"{self.loss} is saturated: all its derivatives are below 1e-9 while the mean loss "
@@ -116,24 +256,49 @@ class LinearObjective(Objective):
     def value(self) -> float:
         """Return F_t at the current iterate, from the carried predictions."""
         self._needs_data()
-        return self._value_at(self._z.data)
+        self.renew_intercept()
+        return self._value_at(self._predictions(), self.intercept)
 
-    def _value_at(self, z: Array) -> float:
-        return float(self._w.data @ self.loss.value(z, self._y.data) / self.total_weight)
+    def _value_at(self, z: Array, b: float) -> float:
+        return self._row_loss.total(z, self._y.data, self._w, b) / self.total_weight
 
     def predictions(self) -> Array:
-        """Return the carried predictions of all rows observed, in order (a copy)."""
-        return self._z.data.copy()
+        """Return the carried predictions of all rows kept, in order, without intercept (a copy)."""
+        return self._predictions()[self._store.kept]
+
+    # Moving ------------------------------------------------------------------------------------
 
     def move(self, atom: Atom, step: float) -> None:
         """Move theta, and every past prediction with it."""
         if self.n_observations:
-            image = self._image_of(atom)
-            z = self._z.data
-            z *= 1.0 - step
-            z += step * image
+            self._settle_predictions()
+            if self._may_wait(atom):
+                rows = self._rows
+                assert isinstance(rows, DenseRows)
+                a = atom.dense().reshape(-1).astype(rows.working_dtype)
+                self._pending = (a, step, len(rows))
+            else:
+                image = self._image_of(atom)
+                z = self._z.data
+                z *= 1.0 - step
+                z += step * image
         self.iterate.move(atom, step)
-        self._image = None
+        self._moved()
+
+    def _may_wait(self, atom: Atom) -> bool:
+        """Whether the next gradient reads all rows anyway, and can move predictions as it does."""
+        known = self._image is not None and self._image[0] is atom
+        return (
+            isinstance(self._store.rows, DenseRows)
+            and self._row_loss.is_compiled
+            and not isinstance(atom, SignedCoordinate)
+            and not known
+            and not self.fit_intercept
+            and len(self._store.lanes) == 1
+        )
+
+    def _moved(self) -> None:
+        self._forget_derived()
         self._moves += 1
         if self._moves % REFRESH_EVERY == 0:
             self._refresh()
@@ -141,29 +306,75 @@ class LinearObjective(Objective):
     def _image_of(self, atom: Atom) -> Array:
         """X a, computed once for a line search and the move that follows it."""
         if self._image is None or self._image[0] is not atom:
-            assert self._rows is not None
             self._image = (atom, atom.image(self._rows))
         return self._image[1]
 
     def _refresh(self) -> None:
-        self._image = None
-        if self._rows is not None:
-            self._z.data[:] = self._rows.matvec(np.asarray(self.theta).reshape(-1))
+        self._pending = None
+        self._forget_derived()
+        if self._store.rows is not None:
+            self._z.data[:] = self._rows.matvec(self._flat_theta)
 
     def line(self, atom: Atom) -> _LinearLine:
-        """Return F along theta + c (atom - theta)."""
+        """Return F along theta + c (atom - theta), with the intercept as it is."""
         self._needs_data()
-        return _LinearLine(self, self._image_of(atom) - self._z.data)
+        return _LinearLine(self, self._image_of(atom) - self._predictions())
+
+    # A second-order model over a few coordinates -----------------------------------------------
+
+    def quadratic_model(self, chosen: Array) -> tuple[Array, Array]:
+        """Return gradient and Hessian of F in the chosen (increasing) coordinates.
+
+        The intercept follows: it is eliminated from the model. A loss that is not convex has a
+        convex model.
+        """
+        gradient = self.gradient().reshape(-1)[chosen]
+        hessian, cross, total = self._curvature(chosen)
+        if self.fit_intercept and total > 0.0:
+            hessian = hessian - np.multiply.outer(cross, cross / total)
+        return gradient, hessian
+
+    def _curvature(self, chosen: Array) -> tuple[Array, Array, float]:
+        bend = self._row_loss.curvatures(self._predictions(), self._y.data, self._w, self.intercept)
+        bend /= self.total_weight
+        hessian, cross = self._rows.gram(chosen, bend)
+        self._pull = cross / bend.sum() if bend.any() else np.zeros_like(cross)
+        return hessian, cross, float(bend.sum())
+
+    def shift(self, chosen: Array, change: Array) -> float:
+        """Move theta by ``change`` in the chosen coordinates, or by a part of it that lowers F.
+
+        Returns the part; both ends of the change must be in the set, so all between are.
+        """
+        z, b = self._predictions(), self.intercept
+        image = self._rows.columns(chosen, change)
+        follow = -float(self._pull @ change) if self.fit_intercept else 0.0
+        slope = float(self.gradient().reshape(-1)[chosen] @ change)
+        start, part = self._value_at(z, b), 1.0
+        for _ in range(HALVINGS):
+            if self._value_at(z + part * image, b + part * follow) <= start + 1e-4 * part * slope:
+                break
+            part *= 0.5
+        else:
+            return 0.0
+        z += part * image
+        self._b = b + part * follow if self.fit_intercept else None
+        iterate = self.iterate
+        assert isinstance(iterate, DenseIterate)
+        iterate.shift(chosen, part * change)
+        self._moved()
+        return part
+
+    # Facts -------------------------------------------------------------------------------------
 
     def smoothness(self) -> float:
         """Return loss.smoothness times the largest eigenvalue of X' diag(w) X / sum(w)."""
         self._needs_data()
-        rows, scale = self._rows, np.sqrt(self._w.data / self.total_weight)
-        assert rows is not None
+        rows, scale = self._rows, np.sqrt(self._w / self.total_weight)
         operator = LinearOperator(
             (len(rows), int(np.prod(rows.shape))),
-            matvec=lambda v: scale * rows.matvec(v),
-            rmatvec=lambda r: rows.rmatvec(scale * r),
+            matvec=lambda v: scale * rows.matvec(v.reshape(-1)),
+            rmatvec=lambda r: rows.rmatvec(scale * r.reshape(-1)),
             dtype=float,
         )
         return self.loss.smoothness * top_singular_pair(operator, tol=1e-6)[1] ** 2
@@ -173,7 +384,7 @@ class LinearObjective(Objective):
         self._needs_batch(self._batch)
         assert self._batch is not None and self.shape is not None
         X, y, w = self._batch
-        z = X @ np.asarray(self.theta).reshape(-1)
+        z = X @ self._flat_theta + self.intercept
         return (X.T @ (w * self.loss.derivative(z, y) / w.sum())).reshape(self.shape)
 
     def batch_smoothness(self) -> float:
@@ -182,37 +393,49 @@ class LinearObjective(Objective):
         assert self._batch is not None
         return self.loss.smoothness * spectral_norm_squared(self._batch[0], self._batch[2])
 
+    # State -------------------------------------------------------------------------------------
+
     def state_dict(self) -> State:
         """Return data, predictions and iterate as plain arrays and JSON-able values."""
+        if len(self._store.lanes) > 1:
+            raise ValueError("these rows are shared with other objectives: pickle them together")
+        a, step, moved = self._pending or (None, 0.0, 0)
         return {
             **self._base_state(),
             "loss": describe(self.loss),
-            "rows": None if self._rows is None else self._rows.state_dict(),
+            "fit_intercept": self.fit_intercept,
+            "intercept": self._b,
+            "store": self._store.state_dict(),
             "z": self._z.data.copy(),
             "y": self._y.data.copy(),
-            "w": self._w.data.copy(),
-            "total_weight": self.total_weight,
             "moves": self._moves,
+            "pending": None if a is None else {"a": a.copy(), "step": step, "rows": moved},
         }
 
     @classmethod
     def from_state(cls, state: State, *, loss: Loss | None = None) -> LinearObjective:
         """Make the objective that ``state_dict`` described; a loss of your own is passed in."""
-        objective = cls(rebuild(state["loss"], "loss", loss))
+        shape = None if state["shape"] is None else tuple(state["shape"])
+        store = RowStore.from_state(state["store"], shape)
+        loss = rebuild(state["loss"], "loss", loss)
+        assert loss is not None
+        objective = cls(loss, fit_intercept=state["fit_intercept"], store=store)
         objective._load_base(state)
-        if state["rows"] is not None:
-            assert objective.shape is not None
-            objective._rows = rows_from_state(state["rows"], objective.shape)
-        for column, name in ((objective._z, "z"), (objective._y, "y"), (objective._w, "w")):
-            column.append(state[name])
-        objective.total_weight = float(state["total_weight"])
+        objective._z.append(state["z"])
+        objective._y.append(state["y"])
         objective._moves = int(state["moves"])
+        objective._b = state["intercept"]
+        if state["pending"] is not None:
+            pending = state["pending"]
+            objective._pending = (np.array(pending["a"]), pending["step"], pending["rows"])
         return objective
 
     def __repr__(self) -> str:
+        past = "" if self._store.past == "all" else f", past={self._store.past!r}"
+        kept = "" if not past else f", n_kept={self.n_kept}"
         return (
-            f"LinearObjective({self.loss}, shape={self.shape}, "
-            f"n_observations={self.n_observations})"
+            f"LinearObjective({self.loss}, shape={self.shape}{past}, "
+            f"n_observations={self.n_observations}{kept})"
         )
 
 
@@ -221,16 +444,17 @@ class _LinearLine:
 
     def __init__(self, objective: LinearObjective, direction: Array) -> None:
         self._objective, self._direction = objective, direction
-        self._z, self._y = objective._z.data, objective._y.data
-        self._w = objective._w.data / objective.total_weight
+        self._z, self._y = objective._predictions(), objective._y.data
+        self._w, self._b = objective._w / objective.total_weight, objective.intercept
         self.curvature: float | None = None
         if objective.loss.quadratic:
             bend = objective.loss.second_derivative(self._z, self._y)
             self.curvature = float((self._w * bend) @ direction**2)
 
     def value(self, c: float) -> float:
-        return self._objective._value_at(self._z + c * self._direction)
+        return self._objective._value_at(self._z + c * self._direction, self._b)
 
     def slope(self, c: float) -> float:
-        slopes = self._objective.loss.derivative(self._z + c * self._direction, self._y)
-        return float((self._w * slopes) @ self._direction)
+        at = self._z + c * self._direction
+        row_loss = self._objective._row_loss
+        return float(row_loss.slopes(at, self._y, self._w, self._b) @ self._direction)

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
+from .._threads import balanced_blocks
 from .._typing import Array, State
 from ..kernels import entries as kernels
 
-__all__ = ["SortedStore", "balanced_blocks"]
-
-
-def balanced_blocks(indptr: Array) -> Array:
-    """Return row ranges, one per thread, with about equally many entries."""
-    threads = numba.get_num_threads()
-    if threads == 1:
-        return np.array([0, indptr.size - 1])
-    cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], threads + 1)[1:-1])
-    return np.concatenate(([0], cuts, [indptr.size - 1])).astype(np.int64)
+__all__ = ["SortedStore"]
 
 
 @dataclass

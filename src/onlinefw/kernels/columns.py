@@ -1,0 +1,119 @@
+"""Loops over sparse rows that are kept by columns, with a short tail of the newest ones by rows.
+
+Loop counters are unsigned: a signed index would be tested for being negative every time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+_ONE = np.uint64(1)
+_FOUR = np.uint64(4)
+
+
+@njit(inline="always")
+def _column_dot(indices, data, r, start, end):
+    """Return the sum of data_k r[indices_k]; four sums at a time hide the latency of each."""
+    k, even = start, end - ((end - start) & np.uint64(3))
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    while k < even:
+        s0 += data[k] * r[indices[k]]
+        s1 += data[k + np.uint64(1)] * r[indices[k + np.uint64(1)]]
+        s2 += data[k + np.uint64(2)] * r[indices[k + np.uint64(2)]]
+        s3 += data[k + np.uint64(3)] * r[indices[k + np.uint64(3)]]
+        k += _FOUR
+    while k < end:
+        s0 += data[k] * r[indices[k]]
+        k += _ONE
+    return (s0 + s1) + (s2 + s3)
+
+
+@njit(cache=True, parallel=True)
+def column_dots(blocks, indptr, indices, data, r, out):
+    """out_j = <column j, r>."""
+    for thread in prange(len(blocks) - 1):
+        for j in range(blocks[thread], blocks[thread + 1]):
+            out[j] = _column_dot(indices, data, r, np.uint64(indptr[j]), np.uint64(indptr[j + 1]))
+
+
+@njit(cache=True, parallel=True)
+def column_dots_of_several(blocks, indptr, indices, data, R, out):
+    """out_j = R' (column j): several vectors share one read."""
+    for thread in prange(len(blocks) - 1):
+        for j in range(blocks[thread], blocks[thread + 1]):
+            for k in range(np.uint64(indptr[j]), np.uint64(indptr[j + 1])):
+                i, value = indices[k], data[k]
+                for c in range(R.shape[1]):
+                    out[j, c] += value * R[i, c]
+
+
+@njit(cache=True)
+def scatter_rows(indptr, indices, data, R, out):
+    """Add X' R to out for rows kept by rows."""
+    for i in range(len(indptr) - 1):
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            for c in range(R.shape[1]):
+                out[indices[k], c] += data[k] * R[i, c]
+
+
+@njit(cache=True)
+def append_rows(indptr, indices, data, tail_indptr, tail_indices, tail_data, n_rows):
+    """Return the columns with the tail's rows (numbered from ``n_rows`` on) at their ends."""
+    n = len(indptr) - 1
+    grown = np.zeros(n + 1, np.int64)
+    for k in range(len(tail_indices)):
+        grown[tail_indices[k] + 1] += 1
+    for j in range(n):
+        grown[j + 1] += grown[j] + indptr[j + 1] - indptr[j]
+    new_indices = np.empty(grown[n], indices.dtype)
+    new_data = np.empty(grown[n], data.dtype)
+    place = np.empty(n, np.int64)
+    for j in range(n):
+        start, length = indptr[j], indptr[j + 1] - indptr[j]
+        new_indices[grown[j] : grown[j] + length] = indices[start : start + length]
+        new_data[grown[j] : grown[j] + length] = data[start : start + length]
+        place[j] = grown[j] + length
+    for i in range(len(tail_indptr) - 1):
+        for k in range(tail_indptr[i], tail_indptr[i + 1]):
+            j = tail_indices[k]
+            new_indices[place[j]] = n_rows + i
+            new_data[place[j]] = tail_data[k]
+            place[j] += 1
+    return grown, new_indices, new_data
+
+
+@njit(cache=True)
+def some_columns(chosen, indptr, indices, data, n_rows):
+    """Return the chosen columns by rows: pointers, positions in ``chosen``, values."""
+    starts = np.zeros(n_rows + 1, np.int64)
+    for c in chosen:
+        for k in range(indptr[c], indptr[c + 1]):
+            starts[indices[k] + 1] += 1
+    for i in range(n_rows):
+        starts[i + 1] += starts[i]
+    place = starts[:-1].copy()
+    positions = np.empty(starts[n_rows], np.int64)
+    values = np.empty(starts[n_rows], data.dtype)
+    for p in range(len(chosen)):
+        for k in range(indptr[chosen[p]], indptr[chosen[p] + 1]):
+            i = indices[k]
+            positions[place[i]] = p
+            values[place[i]] = data[k]
+            place[i] += 1
+    return starts, positions, values
+
+
+@njit(cache=True)
+def add_gram(starts, positions, values, weights, gram, cross):
+    """Gram += X' diag(weights) X (lower triangle) and cross += X' weights.
+
+    ``positions`` increase within each row.
+    """
+    for i in range(len(starts) - 1):
+        for k in range(np.uint64(starts[i]), np.uint64(starts[i + 1])):
+            scaled = weights[i] * values[k]
+            row = gram[positions[k]]
+            cross[positions[k]] += scaled
+            for l in range(np.uint64(starts[i]), k + _ONE):
+                row[positions[l]] += scaled * values[l]

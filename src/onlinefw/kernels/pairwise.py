@@ -1,0 +1,112 @@
+"""Pairwise Frank-Wolfe steps on a quadratic over the l1 ball, with dense matrices of modest size.
+
+The vertices are the signed coordinates and, as a place to keep what is not needed, the origin. Each
+step moves weight from one active vertex to another: the target is the vertex that the gradient
+likes best, the source the one that lowers the quadratic most together with it.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+#: Stands for the origin among the vertices; and for no vertex at all.
+ORIGIN, NOBODY = -1, -2
+
+
+@njit(inline="always")
+def _sign(x):
+    return 1.0 if x > 0.0 else -1.0
+
+
+@njit(inline="always")
+def _gain(descent, curvature):
+    """How much a step without limits lowers a parabola (twice that)."""
+    return descent * descent / max(curvature, 1e-300)
+
+
+@njit(cache=True)
+def _best_pair(H, q, x, slack, target):
+    """Return source and target of the step, and the largest difference of their scores."""
+    slope = abs(q[target])
+    toward = -_sign(q[target])
+    source, best, widest = NOBODY, 0.0, 0.0
+    if slack > 0.0:
+        source, best, widest = ORIGIN, _gain(slope, H[target, target]), slope
+    chosen = target
+    for i in range(len(x)):
+        if x[i] == 0.0:
+            continue
+        sign = _sign(x[i])
+        score = sign * q[i]
+        descent = slope + score
+        widest = max(widest, descent)
+        if descent > 0.0 and not (i == target and sign == toward):
+            bend = H[target, target] + H[i, i] - 2.0 * toward * sign * H[target, i]
+            gain = _gain(descent, bend)
+            if gain > best:
+                source, best, chosen = i, gain, target
+        if score > 0.0:
+            gain = _gain(score, H[i, i])
+            if gain > best:
+                source, best, chosen = i, gain, ORIGIN
+    return source, chosen, widest
+
+
+@njit(inline="always")
+def _step(descent, curvature, longest):
+    return longest if descent >= curvature * longest else descent / curvature
+
+
+@njit(cache=True, fastmath={"reassoc", "contract"})
+def _add_rows(q, a, row_a, b, row_b):
+    for k in range(len(q)):
+        q[k] += a * row_a[k] + b * row_b[k]
+
+
+@njit(cache=True)
+def pairwise_steps(H, q, x, radius, max_steps, tolerance):
+    """Minimise q0'(x - x0) + (x - x0)'H(x - x0)/2 over the l1 ball, from x = x0 on, in place.
+
+    ``q`` is the gradient at x and stays so. Stops when the pairwise gap is at most ``tolerance``;
+    returns the number of steps.
+    """
+    slack = radius
+    for j in range(len(x)):
+        slack -= abs(x[j])
+    for taken in range(max_steps):
+        if slack < 1e-12 * radius:
+            slack = 0.0
+        target = 0
+        for j in range(1, len(x)):
+            if abs(q[j]) > abs(q[target]):
+                target = j
+        source, chosen, widest = _best_pair(H, q, x, slack, target)
+        if widest * radius <= tolerance or source == NOBODY:
+            return taken
+        toward = -_sign(q[target])
+        if chosen == ORIGIN:
+            sign = _sign(x[source])
+            step = _step(sign * q[source], H[source, source], abs(x[source]))
+            slack += step
+            _leave(x, source, sign, step)
+            _add_rows(q, -sign * step, H[source], 0.0, H[source])
+        elif source == ORIGIN:
+            step = _step(abs(q[target]), H[target, target], slack)
+            slack -= step
+            x[target] += toward * step
+            _add_rows(q, toward * step, H[target], 0.0, H[target])
+        else:
+            sign = _sign(x[source])
+            bend = H[target, target] + H[source, source]
+            bend -= 2.0 * toward * sign * H[target, source]
+            step = _step(abs(q[target]) + sign * q[source], bend, abs(x[source]))
+            _leave(x, source, sign, step)
+            x[target] += toward * step
+            _add_rows(q, toward * step, H[target], -sign * step, H[source])
+    return max_steps
+
+
+@njit(inline="always")
+def _leave(x, source, sign, step):
+    """Take a step from a coordinate, leaving exactly 0 if it was the longest possible."""
+    x[source] = 0.0 if step >= abs(x[source]) else x[source] - sign * step

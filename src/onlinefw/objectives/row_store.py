@@ -1,0 +1,179 @@
+"""The rows that are kept of the past, read once for all the models that learn from them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from .._growing import GrowingArray
+from .._typing import Array, Shape, State
+from .._validation import check_rows, check_targets, check_weights, check_whole
+from .rows import DenseRows, Rows, SparseRows, rows_from_state
+
+if TYPE_CHECKING:
+    from .linear import LinearObjective
+
+__all__ = ["RowStore"]
+
+PASTS = ("all", "recent", "reservoir")
+
+
+class RowStore:
+    """Rows with their weights: all of them, the newest, or a uniform random sample.
+
+    Several :class:`LinearObjective` may share one (the classes of a classifier, the radii of a
+    search): each carries its own predictions, and one pass over the rows makes all the gradients
+    that are out of date.
+
+    A forgotten row gets weight 0 at once; its memory is given back when such rows are half of all.
+
+    Parameters
+    ----------
+    past : "all", "recent" or "reservoir"
+        Which rows to keep.
+    max_past : int, optional
+        How many, unless all.
+    random_state : int or Generator, optional
+        Of the reservoir.
+    """
+
+    def __init__(
+        self, past: str = "all", max_past: int | None = None, random_state: Any = None
+    ) -> None:
+        if past not in PASTS:
+            raise ValueError(f"past must be one of {', '.join(PASTS)}, got {past!r}")
+        if past == "all" and max_past is not None:
+            raise ValueError(
+                f'max_past={max_past!r} needs past="recent" or past="reservoir"; past="all" keeps '
+                "every row"
+            )
+        if past != "all":
+            if max_past is None:
+                raise ValueError(f'past="{past}" needs max_past, the number of rows to keep')
+            max_past = check_whole("max_past", max_past)
+        self.past, self.max_past = past, max_past
+        self.rows: Rows | None = None
+        self.lanes: list[LinearObjective] = []
+        self.n_seen = 0
+        self.total_weight = 0.0
+        self._w = GrowingArray()
+        self._forgotten = 0
+        self._rng = np.random.default_rng(random_state)
+
+    @property
+    def w(self) -> Array:
+        """The weight of every row held; 0 for forgotten ones."""
+        return self._w.data
+
+    @property
+    def kept(self) -> Array:
+        """Which of the rows held still count."""
+        return self._w.data > 0.0
+
+    def check(self, X: Any, targets: list[Any], sample_weight: Any, shape: Shape | None) -> Any:
+        """Return rows, targets (one array per lane) and weights, or refuse them."""
+        X = check_rows(X, shape)
+        lanes = zip(targets, self.lanes, strict=True)
+        ys = [check_targets(y, X.shape[0], lane.loss) for y, lane in lanes]
+        w = check_weights(sample_weight, X.shape[0])
+        for lane in self.lanes:
+            lane._agree_on(X.shape[1:])
+        return X, ys, w
+
+    def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[float]:
+        """Add rows, with a target for each lane; return each lane's mean loss of them."""
+        X, ys, w = self.check(X, targets, sample_weight, self.lanes[0].shape)
+        losses = [lane._receive(X, y, w) for lane, y in zip(self.lanes, ys, strict=True)]
+        if self.rows is None:
+            kind = SparseRows if sparse.issparse(X) else DenseRows
+            shape = self.lanes[0].shape
+            assert shape is not None
+            self.rows = kind(shape, X.dtype)
+        self.rows.append(X)
+        self._w.append(w)
+        self.n_seen += X.shape[0]
+        if self.past == "all":
+            self.total_weight += float(w.sum())
+        else:
+            self._forget(X.shape[0])
+        return losses
+
+    def _forget(self, n_new: int) -> None:
+        """Choose which rows stay, now that the last ``n_new`` have come."""
+        assert self.max_past is not None and self.rows is not None
+        w = self._w.data
+        alive = np.flatnonzero(w > 0.0)
+        excess = alive.size - self.max_past
+        if excess > 0:
+            gone = alive[:excess] if self.past == "recent" else self._drawn(alive, n_new)
+            w[gone] = 0.0
+            self._forgotten += gone.size
+            if 2 * self._forgotten > w.size:
+                mask = w > 0.0
+                self.rows.keep(mask)
+                self._w.keep(mask)
+                for lane in self.lanes:
+                    lane._keep(mask)
+                self._forgotten = 0
+        self.total_weight = float(self._w.data.sum())
+
+    def _drawn(self, alive: Array, n_new: int) -> Array:
+        """Return what leaves the reservoir, so that each row seen is in it with equal chance.
+
+        Row number s (from 1) enters with probability max_past / s, in the place of a random one.
+        """
+        n_new = min(n_new, alive.size)
+        slots, new = list(alive[:-n_new]), alive[-n_new:]
+        assert self.max_past is not None
+        gone = []
+        for s, row in enumerate(new, start=self.n_seen - n_new + 1):
+            if len(slots) < self.max_past:
+                slots.append(row)
+                continue
+            place = int(self._rng.integers(s))
+            if place < self.max_past:
+                gone.append(slots[place])
+                slots[place] = row
+            else:
+                gone.append(row)
+        return np.array(gone, dtype=np.intp)
+
+    def renew_gradients(self) -> None:
+        """Make all gradients that are out of date, in one pass over the rows."""
+        assert self.rows is not None
+        due = [lane for lane in self.lanes if lane._gradient is None]
+        if len(due) == 1:
+            due[0]._set_gradient(due[0]._own_gradient())
+            return
+        slopes = np.column_stack([lane._slopes() for lane in due])
+        for lane, gradient in zip(due, self.rows.rmatvec(slopes).T, strict=True):
+            lane._set_gradient(gradient / self.total_weight)
+
+    def state_dict(self) -> State:
+        """Return rows and weights, and how to go on choosing."""
+        return {
+            "past": self.past,
+            "max_past": self.max_past,
+            "rows": None if self.rows is None else self.rows.state_dict(),
+            "w": self._w.data.copy(),
+            "n_seen": self.n_seen,
+            "total_weight": self.total_weight,
+            "forgotten": self._forgotten,
+            "random": self._rng.bit_generator.state,
+        }
+
+    @classmethod
+    def from_state(cls, state: State, shape: Shape | None) -> RowStore:
+        """Make the store that ``state_dict`` described."""
+        store = cls(state["past"], state["max_past"])
+        if state["rows"] is not None:
+            assert shape is not None
+            store.rows = rows_from_state(state["rows"], shape)
+        store._w.append(state["w"])
+        store.n_seen = int(state["n_seen"])
+        store.total_weight = float(state["total_weight"])
+        store._forgotten = int(state["forgotten"])
+        store._rng.bit_generator.state = state["random"]
+        return store
