@@ -22,10 +22,8 @@ QUADRATIC, BERNOULLI, POISSON, EXPONENTIAL, LOGISTIC, SIGMOID, CORRENTROPY = ran
 
 @njit(inline="always")
 def _expit(z):
-    if z >= 0:
-        return 1.0 / (1.0 + exp(-z))
-    e = exp(z)
-    return e / (1.0 + e)
+    e = exp(-abs(z))  # no branch: half of the guesses which one is taken would be wrong
+    return (1.0 if z >= 0 else e) / (1.0 + e)
 
 
 @njit(cache=True)

@@ -26,11 +26,14 @@ from .entries import (
     _expit,
     slope,
 )
+from .wide import LINE, add_product, add_up, everywhere, fetch, nothing, read, read_first, write
 
-#: Rows worked on together: what is read and written per column is shared by them.
-GROUP = 4
-#: Rows whose slopes are summed in the precision of the products before double precision.
+#: Rows that are summed in the precision of the products before double precision.
 CHUNK = 128
+#: How many bytes ahead of where they are read rows are asked for.
+AHEAD = 2**14
+#: Slopes are cut off here in single precision, so that none is infinite: 0 times that is not 0.
+LARGE = 1e30
 #: Sums over all rows are formed in this many parts, whatever the number of threads.
 PARTS = 16
 #: Beyond this many standard deviations a Gaussian is 0 in floating point (see ``losses``).
@@ -108,115 +111,164 @@ def slopes(kind, parameter, z, y, w, b):
     return out
 
 
+# Functions of their own: within a parallel one, these would be parallel loops as well.
+@njit(cache=True)
+def _zeros(parts, n):
+    return np.zeros((parts, n))
+
+
+@njit(cache=True)
+def _add_parts(acc, out):
+    out[:] = 0.0
+    for part in range(len(acc)):
+        out += acc[part]
+
+
 @njit(cache=True, parallel=True)
 def value_sum(kind, parameter, z, y, w, b):
     """Return the sum of w phi(z + b, y); half squares for parabolas."""
-    sums = np.zeros(PARTS)
+    acc, out = _zeros(PARTS, 1), np.empty(1)
     for part in prange(PARTS):
         total = 0.0
         for i in range(part * len(z) // PARTS, (part + 1) * len(z) // PARTS):
             total += w[i] * row_value(kind, parameter, z[i] + b, y[i])
-        sums[part] = total
-    return sums.sum()
+        acc[part, 0] = total
+    _add_parts(acc, out)
+    return out[0]
 
 
 @njit(cache=True, parallel=True)
 def intercept_sums(kind, parameter, z, y, w, b):
     """Return the sums of w phi'(z + b, y) and of w phi''(z + b, y)."""
-    sums = np.zeros((2, PARTS))
+    acc, out = _zeros(PARTS, 2), np.empty(2)
     for part in prange(PARTS):
         first = second = 0.0
         for i in range(part * len(z) // PARTS, (part + 1) * len(z) // PARTS):
             at = z[i] + b
             first += row_slope(kind, parameter, at, y[i], w[i])
             second += w[i] * row_curvature(kind, parameter, at, y[i])
-        sums[0, part] = first
-        sums[1, part] = second
-    return sums[0].sum(), sums[1].sum()
-
-
-@njit(cache=True, parallel=True, fastmath={"reassoc", "contract"})
-def fused_gradient(X, blocks, moved, keep, step, a, z, y, w, b, kind, parameter, out):
-    """z_i <- keep z_i + step <x_i, a> for i < moved, then out = sum_i w_i phi'(z_i + b, y_i) x_i.
-
-    Groups of rows: their products with a, their slopes, their part of the gradient. A group that
-    is cut short by its block's end repeats the last row with slope 0.
-    """
-    n, number = np.uint64(X.shape[1]), a.dtype.type
-    acc = np.zeros((len(blocks) - 1, X.shape[1]))
-    for thread in prange(len(blocks) - 1):
-        total, part = acc[thread], np.zeros(X.shape[1], a.dtype)
-        d, s = np.zeros(GROUP, a.dtype), np.zeros(GROUP, a.dtype)
-        first, end = blocks[thread], blocks[thread + 1]
-        for i in range(first, end, GROUP):
-            r0, r1 = np.uint64(i), np.uint64(min(i + 1, end - 1))
-            r2, r3 = np.uint64(min(i + 2, end - 1)), np.uint64(min(i + 3, end - 1))
-            if i < moved:
-                d0 = d1 = d2 = d3 = number(0)
-                for j in range(n):
-                    d0 += number(X[r0, j]) * a[j]
-                    d1 += number(X[r1, j]) * a[j]
-                    d2 += number(X[r2, j]) * a[j]
-                    d3 += number(X[r3, j]) * a[j]
-                d[0], d[1], d[2], d[3] = d0, d1, d2, d3
-            for k in range(GROUP):
-                r = i + k
-                if r >= end:
-                    s[k] = 0.0
-                    continue
-                if r < moved:
-                    z[r] = keep * z[r] + step * d[k]
-                s[k] = row_slope(kind, parameter, z[r] + b, y[r], w[r])
-            s0, s1, s2, s3 = s[0], s[1], s[2], s[3]
-            for j in range(n):
-                part[j] += (s0 * number(X[r0, j]) + s1 * number(X[r1, j])) + (
-                    s2 * number(X[r2, j]) + s3 * number(X[r3, j])
-                )
-            if (i - first) % CHUNK == CHUNK - GROUP or i + GROUP >= end:
-                for j in range(n):
-                    total[j] += part[j]
-                    part[j] = 0.0
-    _add_up(acc, out)
+        acc[part, 0], acc[part, 1] = first, second
+    _add_parts(acc, out)
+    return out[0], out[1]
 
 
 @njit(cache=True)
-def _add_up(acc, out):
-    out[:] = 0.0
-    for thread in range(len(acc)):
-        out += acc[thread]
+def _padded(a, n):
+    longer = np.zeros(n, a.dtype)
+    longer[: len(a)] = a
+    return longer
 
 
-@njit(cache=True, parallel=True, fastmath={"reassoc", "contract"})
+@njit(cache=True, parallel=True, fastmath={"contract"})
+def fused_gradient(X, blocks, moved, keep, step, a, z, y, w, b, kind, parameter, out):
+    """z_i <- keep z_i + step <x_i, a> for i < moved, then out = sum_i w_i phi'(z_i + b, y_i) x_i.
+
+    While two rows are multiplied by a, the two before them, whose slopes are known by then, are
+    added to the gradient: they are still in the cache. So memory is always at work.
+    """
+    n, number = np.uint64(X.shape[1]), a.dtype.type
+    width = np.uint64(LINE // a.itemsize)
+    rest, ahead, zero = n % width, np.uint64(AHEAD), number(0)
+    whole, limit = n - rest, LARGE if a.itemsize == 4 else inf
+    acc, a = _zeros(len(blocks) - 1, X.shape[1]), _padded(a, whole + width)
+    for thread in prange(len(blocks) - 1):
+        total, part = acc[thread], np.zeros(whole + width, a.dtype)
+        first, end = blocks[thread], blocks[thread + 1]
+        p0 = p1 = np.uint64(first)  # the two rows before, and their slopes
+        s0 = s1 = zero
+        for i in range(first, end + 2 if first < end else first, 2):
+            # Behind the end of the block, the last row stands in; it is not used.
+            r0, r1 = np.uint64(min(i, end - 1)), np.uint64(min(i + 1, end - 1))
+            d0, d1, t0, t1 = nothing(zero), nothing(zero), everywhere(s0), everywhere(s1)
+            j = np.uint64(0)
+            while j < whole:
+                fetch(X, (r0, j), ahead)
+                fetch(X, (r1, j), ahead)
+                a_j, g = read(a, (j,), zero), read(part, (j,), zero)
+                d0 = add_product(d0, a_j, read(X, (r0, j), zero))
+                d1 = add_product(d1, a_j, read(X, (r1, j), zero))
+                g = add_product(g, t0, read(X, (p0, j), zero))
+                write(part, j, add_product(g, t1, read(X, (p1, j), zero)))
+                j += width
+            if rest:
+                a_j, g = read(a, (j,), zero), read(part, (j,), zero)
+                d0 = add_product(d0, a_j, read_first(X, (r0, j), zero, rest))
+                d1 = add_product(d1, a_j, read_first(X, (r1, j), zero, rest))
+                g = add_product(g, t0, read_first(X, (p0, j), zero, rest))
+                write(part, j, add_product(g, t1, read_first(X, (p1, j), zero, rest)))
+            p0, p1, s0, s1 = r0, r1, zero, zero
+            if i < end:
+                if i < moved:
+                    z[i] = keep * z[i] + step * add_up(d0)
+                s = row_slope(kind, parameter, z[i] + b, y[i], w[i])
+                s0 = number(min(max(s, -limit), limit))
+            if i + 1 < end:
+                if i + 1 < moved:
+                    z[i + 1] = keep * z[i + 1] + step * add_up(d1)
+                s = row_slope(kind, parameter, z[i + 1] + b, y[i + 1], w[i + 1])
+                s1 = number(min(max(s, -limit), limit))
+            if (i - first) % CHUNK == 0 or i >= end:
+                for k in range(n):
+                    total[k] += part[k]
+                    part[k] = zero
+    _add_parts(acc, out)
+
+
+@njit(cache=True, parallel=True, fastmath={"contract"})
 def move_rows(X, blocks, keep, step, a, z):
     """z_i <- keep z_i + step <x_i, a>."""
     n, number = np.uint64(X.shape[1]), a.dtype.type
+    width = np.uint64(LINE // a.itemsize)
+    rest, ahead, zero = n % width, np.uint64(AHEAD), number(0)
+    whole = n - rest
+    a = _padded(a, whole + width)
     for thread in prange(len(blocks) - 1):
-        for i in range(np.uint64(blocks[thread]), np.uint64(blocks[thread + 1])):
-            d = number(0)
-            for j in range(n):
-                d += number(X[i, j]) * a[j]
-            z[i] = keep * z[i] + step * d
-
-
-@njit(cache=True, parallel=True, fastmath={"reassoc", "contract"})
-def slope_gradient(X, blocks, s, out):
-    """Write sum_i s_i x_i to out; s has the precision the products are to be formed in."""
-    n, number = np.uint64(X.shape[1]), s.dtype.type
-    acc = np.zeros((len(blocks) - 1, X.shape[1]))
-    for thread in prange(len(blocks) - 1):
-        total, part = acc[thread], np.zeros(X.shape[1], s.dtype)
-        first, end = blocks[thread], blocks[thread + 1]
-        for i in range(first, end, GROUP):
+        end = blocks[thread + 1]
+        for i in range(blocks[thread], end, 2):
             r0, r1 = np.uint64(i), np.uint64(min(i + 1, end - 1))
-            r2, r3 = np.uint64(min(i + 2, end - 1)), np.uint64(min(i + 3, end - 1))
-            s0, s1 = s[r0], s[r1] if i + 1 < end else number(0)
-            s2, s3 = s[r2] if i + 2 < end else number(0), s[r3] if i + 3 < end else number(0)
-            for j in range(n):
-                part[j] += (s0 * number(X[r0, j]) + s1 * number(X[r1, j])) + (
-                    s2 * number(X[r2, j]) + s3 * number(X[r3, j])
-                )
-            if (i - first) % CHUNK == CHUNK - GROUP or i + GROUP >= end:
-                for j in range(n):
-                    total[j] += part[j]
-                    part[j] = 0.0
-    _add_up(acc, out)
+            d0, d1 = nothing(zero), nothing(zero)
+            j = np.uint64(0)
+            while j < whole:
+                fetch(X, (r0, j), ahead)
+                fetch(X, (r1, j), ahead)
+                a_j = read(a, (j,), zero)
+                d0 = add_product(d0, a_j, read(X, (r0, j), zero))
+                d1 = add_product(d1, a_j, read(X, (r1, j), zero))
+                j += width
+            if rest:
+                a_j = read(a, (j,), zero)
+                d0 = add_product(d0, a_j, read_first(X, (r0, j), zero, rest))
+                d1 = add_product(d1, a_j, read_first(X, (r1, j), zero, rest))
+            z[r0] = keep * z[r0] + step * add_up(d0)
+            if i + 1 < end:
+                z[r1] = keep * z[r1] + step * add_up(d1)
+
+
+@njit(cache=True, parallel=True, fastmath={"contract"})
+def slope_gradient(X, blocks, s, out):
+    """Write sum_i s_i x_i to out; the products are of the type of s."""
+    n, number = np.uint64(X.shape[1]), s.dtype.type
+    width = np.uint64(LINE // s.itemsize)
+    rest, ahead, zero = n % width, np.uint64(AHEAD), number(0)
+    whole, acc = n - rest, _zeros(len(blocks) - 1, X.shape[1])
+    for thread in prange(len(blocks) - 1):
+        total, part = acc[thread], np.zeros(whole + width, s.dtype)
+        first, end = blocks[thread], blocks[thread + 1]
+        for i in range(first, end, 2):
+            r0, r1 = np.uint64(i), np.uint64(min(i + 1, end - 1))
+            t0, t1 = everywhere(s[r0]), everywhere(s[r1] if i + 1 < end else zero)
+            j = np.uint64(0)
+            while j < whole:
+                fetch(X, (r0, j), ahead)
+                fetch(X, (r1, j), ahead)
+                g = add_product(read(part, (j,), zero), t0, read(X, (r0, j), zero))
+                write(part, j, add_product(g, t1, read(X, (r1, j), zero)))
+                j += width
+            if rest:
+                g = add_product(read(part, (j,), zero), t0, read_first(X, (r0, j), zero, rest))
+                write(part, j, add_product(g, t1, read_first(X, (r1, j), zero, rest)))
+            if (i - first) % CHUNK == 0 or i + 2 >= end:
+                for k in range(n):
+                    total[k] += part[k]
+                    part[k] = zero
+    _add_parts(acc, out)
