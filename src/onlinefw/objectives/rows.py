@@ -136,7 +136,8 @@ class DenseRows:
         """Return X' r, for one vector (N,) or several (N, k)."""
         if vector.ndim == 1:
             out = np.zeros(self.data.shape[1])
-            by_row.slope_gradient(self.data, self.blocks, vector, out)
+            slopes = np.asarray(vector, self.working_dtype)
+            by_row.slope_gradient(self.data, self.blocks, slopes, out)
             return out
         total = np.zeros((vector.shape[1], self.data.shape[1]))
         for start in range(0, len(self), CHUNK):
