@@ -86,9 +86,9 @@ def best_of(fit, settings, X_test, y_test):
 
 # ---- scikit-learn -------------------------------------------------------------------------------
 
-STEPS = [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0]
+STEPS = [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0]
 RATES = [{"learning_rate": "optimal"}, *grid(learning_rate=["constant", "invscaling"], eta0=STEPS)]
-ALPHAS = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2]
+ALPHAS = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1]
 
 
 def sgd(loss, settings, X_train, y_train, X_test, y_test):
@@ -131,7 +131,7 @@ def sgd_huber_l1(*problem):
 @system("passive-aggressive", "scikit-learn SGDClassifier, passive-aggressive I", "scikit-learn")
 def passive_aggressive(*problem):
     rule = {"penalty": [None], "learning_rate": ["pa1"], "average": [False, True]}
-    return sgd("hinge", grid(**rule, eta0=[1e-5, *STEPS]), *problem)
+    return sgd("hinge", grid(**rule, eta0=STEPS), *problem)
 
 
 @system("batch-l1", "scikit-learn LogisticRegression, l1, batch", "scikit-learn")
@@ -189,7 +189,7 @@ def river(X_train, y_train, X_test, y_test):
         coef[list(model.weights)] = list(model.weights.values())
         return seconds, coef, model.intercept, {}
 
-    rates = [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]
+    rates = [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]
     return best_of(fit, grid(rate=rates, decay=[False, True]), X_test, y_test)
 
 
@@ -223,7 +223,7 @@ def vw(options, settings, X_train, y_train, X_test, y_test):
         return best_of(fit, settings, X_test, y_test)
 
 
-RATES_VW = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]
+RATES_VW = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]
 
 
 @system("vw-logistic", "Vowpal Wabbit, logistic", "vowpalwabbit")
