@@ -40,7 +40,7 @@ def _best_pair(H, q, x, slack, target):
         score = sign * q[i]
         descent = slope + score
         widest = max(widest, descent)
-        if descent > 0.0 and not (i == target and sign == toward):
+        if descent > 0.0 and i != target:
             bend = H[target, target] + H[i, i] - 2.0 * toward * sign * H[target, i]
             gain = _gain(descent, bend)
             if gain > best:
@@ -92,8 +92,7 @@ def pairwise_steps(H, q, x, radius, max_steps, tolerance):
             _add_rows(q, -sign * step, H[source], 0.0, H[source])
         elif source == ORIGIN:
             step = _step(abs(q[target]), H[target, target], slack)
-            slack -= step
-            x[target] += toward * step
+            slack += _enter(x, target, toward, step) - step
             _add_rows(q, toward * step, H[target], 0.0, H[target])
         else:
             sign = _sign(x[source])
@@ -101,7 +100,7 @@ def pairwise_steps(H, q, x, radius, max_steps, tolerance):
             bend -= 2.0 * toward * sign * H[target, source]
             step = _step(abs(q[target]) + sign * q[source], bend, abs(x[source]))
             _leave(x, source, sign, step)
-            x[target] += toward * step
+            slack += _enter(x, target, toward, step)
             _add_rows(q, toward * step, H[target], -sign * step, H[source])
     return max_steps
 
@@ -110,3 +109,14 @@ def pairwise_steps(H, q, x, radius, max_steps, tolerance):
 def _leave(x, source, sign, step):
     """Take a step from a coordinate, leaving exactly 0 if it was the longest possible."""
     x[source] = 0.0 if step >= abs(x[source]) else x[source] - sign * step
+
+
+@njit(inline="always")
+def _enter(x, target, toward, step):
+    """Add a step to a coordinate; return the weight that is free again if it was on the other side.
+
+    x knows only the difference of the two sides, so what both would hold is with the origin.
+    """
+    opposite = -toward * x[target]
+    x[target] += toward * step
+    return 2.0 * min(step, opposite) if opposite > 0.0 else 0.0
