@@ -39,7 +39,8 @@ def best_intercept(
         The sums of w phi'(z + b, y) and of w phi''(z + b, y) at a given b.
     """
     if loss.quadratic:
-        return float(w @ (y - z) / w.sum())
+        slope, bend = sums(0.0)
+        return -slope / bend
     if loss.convex:
         return _root(sums, start or 0.0, w.sum())
     low, high = _sensible_range(loss, z, y, w)

@@ -144,6 +144,7 @@ class LinearObjective(Objective):
         """Take over checked rows that the store is about to add."""
         if self.shape is None:
             self._set_shape(X.shape[1:])
+        self.renew_intercept()  # the loss paid is that of what the model predicts now
         z = np.asarray(X @ self._flat_theta, dtype=float)
         self._z.append(z)
         self._y.append(y)
@@ -153,6 +154,7 @@ class LinearObjective(Objective):
         return float(w @ self.loss.value(z + self.intercept, y) / w.sum())
 
     def _keep(self, mask: Array) -> None:
+        """Forget the rows where ``mask`` is False; the store still holds them."""
         self._settle_predictions()
         self._z.keep(mask)
         self._y.keep(mask)
@@ -191,6 +193,7 @@ class LinearObjective(Objective):
             (a, step, moved), self._pending = self._pending, None
             assert isinstance(self._rows, DenseRows)
             blocks = np.minimum(self._rows.blocks, moved)
+            a = a.astype(self._rows.working_dtype, copy=False)  # rows may be wider by now
             kernels.move_rows(self._rows.data, blocks, 1.0 - step, step, a, self._z.data)
 
     def gradient(self) -> Array:
@@ -220,6 +223,7 @@ class LinearObjective(Objective):
             self.renew_intercept()
         a, step, moved = self._pending or (np.zeros(rows.data.shape[1], rows.working_dtype), 0.0, 0)
         self._pending = None
+        a = a.astype(rows.working_dtype, copy=False)  # rows may be wider by now
         out = np.zeros(rows.data.shape[1])
         kernels.fused_gradient(
             rows.data,
@@ -406,6 +410,7 @@ class LinearObjective(Objective):
             "loss": describe(self.loss),
             "fit_intercept": self.fit_intercept,
             "intercept": self._b,
+            "intercept_due": self._b_due,
             "store": self._store.state_dict(),
             "z": self._z.data.copy(),
             "y": self._y.data.copy(),
@@ -425,7 +430,7 @@ class LinearObjective(Objective):
         objective._z.append(state["z"])
         objective._y.append(state["y"])
         objective._moves = int(state["moves"])
-        objective._b = state["intercept"]
+        objective._b, objective._b_due = state["intercept"], bool(state["intercept_due"])
         if state["pending"] is not None:
             pending = state["pending"]
             objective._pending = (np.array(pending["a"]), pending["step"], pending["rows"])

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["RowStore"]
 
 PASTS = ("all", "recent", "reservoir")
+BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
 
 class RowStore:
@@ -59,7 +60,6 @@ class RowStore:
         self.n_seen = 0
         self.total_weight = 0.0
         self._w = GrowingArray()
-        self._forgotten = 0
         self._rng = np.random.default_rng(random_state)
 
     @property
@@ -93,38 +93,40 @@ class RowStore:
             self.rows = kind(shape, X.dtype)
         self.rows.append(X)
         self._w.append(w)
-        self.n_seen += X.shape[0]
+        self.n_seen += np.count_nonzero(w)
         if self.past == "all":
             self.total_weight += float(w.sum())
         else:
-            self._forget(X.shape[0])
+            self._forget(np.count_nonzero(w))
         return losses
 
     def _forget(self, n_new: int) -> None:
-        """Choose which rows stay, now that the last ``n_new`` have come."""
-        assert self.max_past is not None and self.rows is not None
+        """Choose which rows stay, now that the last ``n_new`` (that count) have come."""
+        assert self.max_past is not None
         w = self._w.data
         alive = np.flatnonzero(w > 0.0)
         excess = alive.size - self.max_past
         if excess > 0:
             gone = alive[:excess] if self.past == "recent" else self._drawn(alive, n_new)
             w[gone] = 0.0
-            self._forgotten += gone.size
-            if 2 * self._forgotten > w.size:
-                mask = w > 0.0
-                self.rows.keep(mask)
-                self._w.keep(mask)
-                for lane in self.lanes:
-                    lane._keep(mask)
-                self._forgotten = 0
+        if 2 * np.count_nonzero(w) < w.size:
+            self._give_back()
         self.total_weight = float(self._w.data.sum())
+
+    def _give_back(self) -> None:
+        """Give the memory of forgotten rows back."""
+        assert self.rows is not None
+        mask = self.kept
+        for lane in self.lanes:
+            lane._keep(mask)
+        self.rows.keep(mask)
+        self._w.keep(mask)
 
     def _drawn(self, alive: Array, n_new: int) -> Array:
         """Return what leaves the reservoir, so that each row seen is in it with equal chance.
 
         Row number s (from 1) enters with probability max_past / s, in the place of a random one.
         """
-        n_new = min(n_new, alive.size)
         slots, new = list(alive[:-n_new]), alive[-n_new:]
         assert self.max_past is not None
         gone = []
@@ -160,7 +162,6 @@ class RowStore:
             "w": self._w.data.copy(),
             "n_seen": self.n_seen,
             "total_weight": self.total_weight,
-            "forgotten": self._forgotten,
             "random": self._rng.bit_generator.state,
         }
 
@@ -174,6 +175,13 @@ class RowStore:
         store._w.append(state["w"])
         store.n_seen = int(state["n_seen"])
         store.total_weight = float(state["total_weight"])
-        store._forgotten = int(state["forgotten"])
-        store._rng.bit_generator.state = state["random"]
+        store._rng = _generator_from_state(state["random"])
         return store
+
+
+def _generator_from_state(state: State) -> np.random.Generator:
+    if state["bit_generator"] not in BIT_GENERATORS:
+        raise ValueError(f"unknown random generator {state['bit_generator']!r} in the state")
+    bits = getattr(np.random, state["bit_generator"])()
+    bits.state = state
+    return np.random.Generator(bits)
