@@ -1,8 +1,8 @@
 """onlinefw's lines in the table of peers.py: the paper's settings, and the library's own.
 
 Nothing here is chosen on test rows: radii are the paper's, or found by predicting each batch before
-learning from it (RadiusSearch: the smallest within a standard error of the best). Documents (sparse rows) are learned on an l1 ball or a ball of
-K-sparse vectors, 30 x 30 matrices on a trace-norm ball.
+learning from it (RadiusSearch: the smallest within a standard error of the best). Documents (sparse
+rows) are learned on an l1 ball or a ball of K-sparse vectors, matrices on a trace-norm ball.
 """
 
 from __future__ import annotations

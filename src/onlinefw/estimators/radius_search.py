@@ -83,6 +83,13 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
     3.0
     """
 
+    radii_: Array
+    estimators_: list[StreamingLinearModel]
+    _team: SideBySide
+    _scores: RunningScores
+    _scorer: Any
+    _t: int
+
     def __init__(
         self,
         estimator: StreamingLinearModel,
