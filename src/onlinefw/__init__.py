@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         FrankWolfeClassifier,
         FrankWolfeMatrixCompletion,
         FrankWolfeRegressor,
+        RadiusSearch,
     )
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "NewtonSteps",
     "OnlineAwayFrankWolfe",
     "OnlineFrankWolfe",
+    "RadiusSearch",
     "RidgeSweeps",
     "Round",
     "__version__",
@@ -73,6 +75,7 @@ _HOME = {
     "NewtonSteps": "algorithms",
     "OnlineAwayFrankWolfe": "algorithms",
     "OnlineFrankWolfe": "algorithms",
+    "RadiusSearch": "estimators",
     "RidgeSweeps": "algorithms",
     "Round": "algorithms",
 }

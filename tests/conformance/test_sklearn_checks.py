@@ -1,10 +1,31 @@
-"""scikit-learn's own checks of estimators, with no expected failures."""
+"""scikit-learn's own checks of estimators: the two estimators with no expected failures."""
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import onlinefw as ofw
 
 
-@parametrize_with_checks([ofw.FrankWolfeRegressor(), ofw.FrankWolfeClassifier()])
-def test_scikit_learn_conventions(estimator, check):
+@parametrize_with_checks(
+    [
+        ofw.FrankWolfeRegressor(),
+        ofw.FrankWolfeClassifier(),
+        ofw.FrankWolfeClassifier(loss="logistic", away_steps=True),
+        ofw.FrankWolfeRegressor(loss="correntropy", radius=3.0),
+    ]
+)
+def test_estimators_follow_scikit_learn(estimator, check):
+    check(estimator)
+
+
+ACROSS_BATCHES = "a search plays at least ten rounds, and weights repeat rows only within a batch"
+
+
+@parametrize_with_checks(
+    [ofw.RadiusSearch(ofw.FrankWolfeRegressor()), ofw.RadiusSearch(ofw.FrankWolfeClassifier())],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": ACROSS_BATCHES,
+        "check_sample_weight_equivalence_on_sparse_data": ACROSS_BATCHES,
+    },
+)
+def test_a_radius_search_follows_scikit_learn(estimator, check):
     check(estimator)

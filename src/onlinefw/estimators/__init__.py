@@ -2,6 +2,12 @@
 
 from .classifier import FrankWolfeClassifier
 from .matrix_completion import FrankWolfeMatrixCompletion
+from .radius_search import RadiusSearch
 from .regressor import FrankWolfeRegressor
 
-__all__ = ["FrankWolfeClassifier", "FrankWolfeMatrixCompletion", "FrankWolfeRegressor"]
+__all__ = [
+    "FrankWolfeClassifier",
+    "FrankWolfeMatrixCompletion",
+    "FrankWolfeRegressor",
+    "RadiusSearch",
+]

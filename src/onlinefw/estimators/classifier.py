@@ -212,6 +212,9 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
         positive = [1] if self.classes_.size == 2 else range(self.classes_.size)
         return [np.where(y == k, 1.0, low) for k in positive]
 
+    def _labels(self, y: Array) -> Array:
+        return self.classes_[y]
+
     @property
     def coef_(self) -> Array:
         """The coefficients, a row for each class (for the second, if there are two)."""

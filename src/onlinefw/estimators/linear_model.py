@@ -26,7 +26,7 @@ from .history import History
 from .path import Path
 from .progress import progress
 
-__all__ = ["CONSTRAINTS", "StreamingLinearModel"]
+__all__ = ["CONSTRAINTS", "StreamingLinearModel", "batches"]
 
 CONSTRAINTS: dict[str, type[Any]] = {
     "l1": L1Ball,
@@ -101,6 +101,10 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator):
         """Return the targets of each problem."""
         return [y]
 
+    def _labels(self, y: Array) -> Array:
+        """Return checked targets as the user gave them."""
+        return y
+
     # Learning -------------------------------------------------------------------------------------
 
     @with_callbacks
@@ -118,14 +122,7 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator):
         """
         self._forget()
         X, y, w = self._checked(X, y, sample_weight, first=True)
-        size = check_whole("batch_size", self.batch_size)
-        epochs = check_whole("epochs", self.epochs)
-        rounds = ceil(X.shape[0] / size)
-        parts: list[Any] = [slice(k * size, (k + 1) * size) for k in range(rounds)]
-        if self.shuffle:
-            order = np.random.default_rng(self.random_state).permutation(X.shape[0])
-            parts = [order[part] for part in parts]
-        parts += [None] * (rounds * (epochs - 1))
+        parts = batches(self, X.shape[0], check_whole("batch_size", self.batch_size))
         self._start(X)
         callbacks = RoundCallbacks(self, len(parts), X=X, y=y)
         with progress(self.verbose, len(parts)) as advance:
@@ -353,6 +350,17 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator):
         if X.dtype == np.uint8:
             X = X.astype(np.float32)
         return np.asarray(X @ thetas.T) + intercepts
+
+
+def batches(model: StreamingLinearModel, n_rows: int, size: int) -> list[Any]:
+    """Return the rows of each round of ``fit``; None where no new ones come."""
+    epochs = check_whole("epochs", model.epochs)
+    rounds = ceil(n_rows / size)
+    parts: list[Any] = [slice(k * size, (k + 1) * size) for k in range(rounds)]
+    if model.shuffle:
+        order = np.random.default_rng(model.random_state).permutation(n_rows)
+        parts = [order[part] for part in parts]
+    return parts + [None] * (rounds * (epochs - 1))
 
 
 def _summary(rounds: list[Round]) -> Round:
