@@ -41,6 +41,7 @@ class Learner(ABC):
     """An online learner: one cheap update of theta per batch."""
 
     certify_every: int | None = None
+    _most_steps = MOST_STEPS
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class Learner(ABC):
 
     def _steps(self, loss: float, before: int) -> Generator[None, None, Round]:
         """Take the steps of a round, and pause between them: others may take theirs meanwhile."""
-        most = MOST_STEPS if self.inner_steps == "auto" else int(self.inner_steps)
+        most = self._most_steps if self.inner_steps == "auto" else int(self.inner_steps)
         due = self.certify_every is not None and (self.t + 1) % self.certify_every == 0
         bound = float("nan")
         for k in range(most):

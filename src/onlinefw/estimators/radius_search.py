@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass, replace
 from math import ceil
 from typing import Any, Self
 
@@ -44,7 +45,7 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : FrankWolfeRegressor or FrankWolfeClassifier
-        The model; its ``constraint`` is a name, its own ``radius`` is not used.
+        The model; its own radius (or that of its set) is not used.
     radii : array-like, optional
         The radii to try. By default eight, a factor of 3 apart, of the size that the first batch
         suggests.
@@ -121,11 +122,11 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
                 "RadiusSearch takes a FrankWolfeRegressor or a FrankWolfeClassifier, got "
                 f'{self.estimator!r} (FrankWolfeMatrixCompletion has radius="auto")'
             )
-        if not isinstance(self.estimator.constraint, str):
-            raise ValueError(
-                f"the set {self.estimator.constraint!r} has its radius already; name it instead, "
-                'for example constraint="l1"'
-            )
+        constraint = self.estimator.constraint
+        if not isinstance(constraint, str) and not (
+            is_dataclass(constraint) and hasattr(constraint, "radius")
+        ):
+            raise ValueError(f"the set {constraint!r} has no radius to search for")
         return clone(self.estimator)
 
     def _start(self, model: StreamingLinearModel, X: Any, y: Array) -> None:
@@ -134,8 +135,9 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         fitted = {k: v for k, v in vars(model).items() if k.endswith("_")}
         estimators = []
         for radius in radii:
-            one = clone(model).set_params(radius=float(radius))
-            vars(one).update(fitted)  # n_features_in_, feature_names_in_, classes_
+            one = with_radius(model, float(radius))
+            for name, value in fitted.items():  # n_features_in_, feature_names_in_, classes_
+                setattr(one, name, value)
             one._start(X, past)
             estimators.append(one)
         self.radii_, self.estimators_ = radii, estimators
@@ -242,6 +244,14 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         """Return the best model's probabilities."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
+
+
+def with_radius(model: StreamingLinearModel, radius: float) -> StreamingLinearModel:
+    """Return a new model whose set, given by name or as an object, has another radius."""
+    if isinstance(model.constraint, str):
+        return clone(model).set_params(radius=radius)
+    constraint: Any = model.constraint  # sets with a radius are dataclasses
+    return clone(model).set_params(constraint=replace(constraint, radius=radius))
 
 
 def suggested_radius(model: StreamingLinearModel, X: Any, y: Array) -> float:

@@ -117,3 +117,6 @@ def add_gram(starts, positions, values, weights, gram, cross):
             cross[positions[k]] += scaled
             for l in range(np.uint64(starts[i]), k + _ONE):
                 row[positions[l]] += scaled * values[l]
+    for j in range(len(cross)):
+        for i in range(j + 1, len(cross)):
+            gram[j, i] = gram[i, j]

@@ -331,7 +331,7 @@ class LinearObjective(Objective):
         gradient = self.gradient().reshape(-1)[chosen]
         hessian, cross, total = self._curvature(chosen)
         if self.fit_intercept and total > 0.0:
-            hessian = hessian - np.multiply.outer(cross, cross / total)
+            hessian -= np.multiply.outer(cross, cross / total)
         return gradient, hessian
 
     def _curvature(self, chosen: Array) -> tuple[Array, Array, float]:

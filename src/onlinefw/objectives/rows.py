@@ -245,6 +245,8 @@ class SparseRows:
             self._merge()
 
     def _merge(self) -> None:
+        if len(self) == self._bulk_rows:
+            return
         bulk = (self._indptr, self._indices, self._data)
         indptr, indices, data = by_column.append_rows(*bulk, *self._tail, self._bulk_rows)
         self._set_bulk(indptr, indices, data, len(self))
@@ -319,8 +321,7 @@ class SparseRows:
         starts, positions, values = by_column.some_columns(chosen, *bulk, self._bulk_rows)
         gram, cross = np.zeros((chosen.size, chosen.size)), np.zeros(chosen.size)
         by_column.add_gram(starts, positions, values, weights, gram, cross)
-        lower = np.tril(gram, -1)
-        return gram + lower.T, cross
+        return gram, cross
 
     def state_dict(self) -> State:
         """Return bulk and tail as plain arrays."""
