@@ -13,8 +13,7 @@ PAGES = sorted(DOCS.glob("*.md"))
 def blocks(page: Path) -> list[tuple[str, str]]:
     """Return the code of a page in order, each with the output shown right below it."""
     text = page.read_text(encoding="utf-8")
-    found = re.findall(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", text, flags=re.DOTALL)
-    return found
+    return re.findall(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", text, flags=re.DOTALL)
 
 
 def main() -> None:

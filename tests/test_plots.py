@@ -76,7 +76,7 @@ def test_gap_and_loss_of_every_estimator_against_rounds_or_seconds(model, x, req
     np.testing.assert_array_equal(values, model.history_["gap"])
     np.testing.assert_array_equal(line(loss, "batch")[1], model.history_["loss"])
     assert gap.get_ylabel() == "duality gap"
-    assert loss.get_ylabel() == "loss"
+    assert loss.get_ylabel() == "loss before learning"
     assert gap.get_xscale() == gap.get_yscale() == loss.get_xscale() == "log"
     words = {"t": "round t", "seconds": "seconds of learning"}
     assert gap.get_xlabel() == loss.get_xlabel() == words[x]
@@ -178,7 +178,8 @@ def test_the_largest_coefficients_have_lines_with_names_that_end_where_the_model
     at, values = line(axes, "x4")
     np.testing.assert_array_equal(at[:-1], regressor.path_[x])
     assert at[-1] == regressor.history_[x][-1]
-    np.testing.assert_array_equal(values[:-1], regressor.path_["coef"][:, [4]].toarray()[:, 0])
+    before = regressor.path_["coef"][:, [4]].toarray()[:, 0]
+    np.testing.assert_array_equal(np.nan_to_num(values[:-1]), before)
     assert values[-1] == regressor.coef_[4]
     assert axes.get_ylabel() == "coefficient"
 
@@ -206,8 +207,22 @@ def test_what_has_left_is_named_after_what_is_there():
     assert [one.get_label() for one in plot_path(Model(), top=2).lines] == ["x3", "x0"]
     axes = plot_path(Model(), top=3)
     assert [one.get_label() for one in axes.lines] == ["x3", "x0", "x1"]
-    assert line(axes, "x1")[1].tolist() == [5.0, 0.0, 0.0]
     assert line(axes, "x3")[0].tolist() == [1, 2, 3]
+
+
+def test_a_line_begins_where_its_coefficient_enters_and_ends_where_it_leaves():
+    class Model:
+        path_ = {  # noqa: RUF012
+            "t": np.arange(1, 7),
+            "coef": sparse.csr_array([[0.0], [0.0], [3.0], [0.0], [0.0], [0.0]]),
+        }
+        history_ = {"t": np.arange(1, 8)}  # noqa: RUF012
+        coef_ = np.array([2.0])
+        n_features_in_ = 1
+
+    values = line(plot_path(Model()), "x0")[1]
+    nan = np.nan
+    np.testing.assert_array_equal(values, [nan, 0.0, 3.0, 0.0, nan, 0.0, 2.0])
 
 
 def test_names_come_from_the_user_the_data_frame_or_numbers(regressor):

@@ -56,8 +56,8 @@ def plot_history(estimator: Any, *, x: str = "t", ax: Any = None) -> Array:
     at = history[x]
     _draw_gap(left, at, history)
     _draw_loss(right, at, history)
-    dress(left, x, at, ylabel="duality gap", title="How far from optimal, at most")
-    dress(right, x, at, ylabel="loss", title="Loss of each batch before it was learned")
+    dress(left, x, at, ylabel="duality gap")
+    dress(right, x, at, ylabel="loss before learning")
     return np.array([left, right])
 
 

@@ -20,6 +20,8 @@ def plot_path(
 ) -> Any:
     """Draw the coefficients over time, from the snapshots in ``path_`` to those of now.
 
+    A line begins where its coefficient enters, and ends where it leaves.
+
     Parameters
     ----------
     estimator : FrankWolfeRegressor or FrankWolfeClassifier
@@ -63,6 +65,7 @@ def plot_path(
     used = np.unique(coefs.nonzero()[1])
     values = coefs[:, used].toarray()
     named, others = _ranked(values, top)
+    values = _while_in_use(values)
     grey = [np.column_stack((at, values[:, k])) for k in others]
     ax.add_collection(LineCollection(grey, colors="0.8", linewidths=0.8))
     for n, k in enumerate(named):
@@ -112,6 +115,12 @@ def _names(estimator: Any, feature_names: Any) -> Any:
         return f"{estimator.classes_[row]}: {feature}" if several else feature
 
     return name
+
+
+def _while_in_use(values: Array) -> Array:
+    """Return the values with nan instead of zeros, except next to what is not zero."""
+    used = np.pad(values != 0.0, ((1, 1), (0, 0)))
+    return np.where(used[:-2] | used[1:-1] | used[2:], values, np.nan)
 
 
 def _ranked(values: Array, top: int) -> tuple[Array, Array]:
