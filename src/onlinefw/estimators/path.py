@@ -43,7 +43,7 @@ class Path:
             self._spacing = max(self._kept[-1][0] / self._kept[-2][0], self._spacing)
 
     def as_dict(self, t: int, seconds: float, coef: Array) -> dict[str, Any]:
-        """Return t, seconds and coef (one flat row per snapshot), with the current ones at the end."""
+        """Return t, seconds and coef (a flat row each); the current ones are the last."""
         kept = [snapshot for snapshot in self._kept if snapshot[0] < t]
         if self.size:
             kept.append((t, seconds, sparse.csr_array(np.atleast_2d(coef))))
