@@ -1,17 +1,22 @@
-"""What the README and the docstrings show is run as printed."""
+"""What the README, the guides and the docstrings show is run as printed."""
 
 import doctest
 import importlib
 import pkgutil
 import re
+import runpy
 from pathlib import Path
 
+import matplotlib as mpl
 import pytest
 
 import onlinefw
 
+mpl.use("Agg")
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDES = runpy.run_path(str(ROOT / "docs" / "make_images.py"))
 MODULES = sorted(m.name for m in pkgutil.walk_packages(onlinefw.__path__, "onlinefw."))
 PUBLIC = ["losses", "sets", "steps", "objectives", "theory", "baselines", "algorithms", "datasets"]
 
@@ -59,6 +64,34 @@ def test_every_other_block_of_the_readme_runs(block):
     exec(compile(block, "README.md", "exec"), {})
 
 
+def assert_shows(printed, shown):
+    """The words are those shown; numbers may differ by one in the last digit, as on other CPUs."""
+    number = r"(-?\d+\.?\d*)"
+    (words, numbers), (words_shown, numbers_shown) = (
+        (re.sub(number, "#", text).split(), re.findall(number, text)) for text in (printed, shown)
+    )
+    assert words == words_shown, printed
+    for one, expected in zip(numbers, numbers_shown, strict=True):
+        last_digit = 10.0 ** -len(expected.partition(".")[2])
+        assert float(one) == pytest.approx(float(expected), rel=0, abs=1.01 * last_digit), printed
+
+
+@pytest.mark.parametrize("page", GUIDES["PAGES"], ids=lambda page: page.name)
+def test_a_guide_is_one_session_that_prints_and_draws_what_it_shows(
+    page, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    session = {}
+    for code, shown in GUIDES["blocks"](page):
+        exec(compile(code, page.name, "exec"), session)
+        assert_shows(capsys.readouterr().out, shown)
+    drawn = {picture.name for picture in tmp_path.iterdir()}
+    text = page.read_text(encoding="utf-8")
+    assert drawn == set(re.findall(r"\]\(images/(.*?)\)", text))
+    for name in drawn:
+        assert (page.parent / "images" / name).stat().st_size < 80_000
+
+
 def test_the_two_commands_are_in_the_readme_and_ci_runs_the_second_as_printed():
     demo = "python3 -m venv .venv && .venv/bin/pip install '.[cli]' && .venv/bin/ofw demo"
     test = "python3 -m venv .venv && .venv/bin/pip install '.[test]' && .venv/bin/pytest"
@@ -67,6 +100,7 @@ def test_the_two_commands_are_in_the_readme_and_ci_runs_the_second_as_printed():
     assert test in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
 
 
-def test_pictures_and_pages_that_the_readme_points_to_exist():
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", README):
-        assert (ROOT / target).exists(), target
+@pytest.mark.parametrize("page", [ROOT / "README.md", *GUIDES["PAGES"]], ids=lambda p: p.name)
+def test_pictures_and_pages_that_a_page_points_to_exist(page):
+    for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target

@@ -18,6 +18,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import own_systems  # noqa: F401 (adds its systems)
 from classification_data import PROBLEMS, flip_labels
 from peer_systems import SYSTEMS
 

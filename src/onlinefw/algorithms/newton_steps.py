@@ -20,7 +20,9 @@ EXACTNESS = 0.1
 STEPS_PER_COORDINATE = 20
 #: A model with at most so many coordinates is minimised to rounding, which costs little and makes
 #: the outcome a function of the data alone (of weights or repeated rows alike).
-SMALL, TO_ROUNDING, SMALL_STEPS = 100, 1e-13, 10_000
+SMALL, TO_ROUNDING, SMALL_STEPS_PER_COORDINATE = 100, 1e-13, 100
+#: A model has at most so many coordinates: it costs their square. The others wait for their turn.
+LARGEST_MODEL = 1000
 #: Added to the diagonal of the model, relative to its mean: repeated columns are no obstacle.
 RIDGE = 1e-10
 
@@ -79,18 +81,28 @@ class NewtonSteps:
         diagonal += RIDGE * diagonal.mean() + np.finfo(float).tiny
         x = theta[chosen]
         if chosen.size <= SMALL:
-            exactness, steps = TO_ROUNDING, SMALL_STEPS
+            exactness, steps = TO_ROUNDING, SMALL_STEPS_PER_COORDINATE * chosen.size
         else:
             exactness, steps = EXACTNESS, STEPS_PER_COORDINATE * chosen.size
-        pairwise_steps(hessian, slopes.copy(), x, ball.radius, steps, exactness * gap)
+        elsewhere = np.abs(theta).sum() - np.abs(x).sum()
+        radius = max(ball.radius - elsewhere, np.abs(x).sum())
+        pairwise_steps(hessian, slopes.copy(), x, radius, steps, exactness * gap)
         change = x - theta[chosen]
         return objective.shift(chosen, change) if change.any() else 0.0
 
     def _coordinates(self, theta: Array, gradient: Array) -> Array:
-        """Return the coordinates in use and the steepest others, in increasing order."""
+        """Return the coordinates in use and the steepest others, in increasing order.
+
+        If too many are in use, those that would rather shrink come first.
+        """
         k = min(self.candidates, theta.size)
-        steepest = np.argpartition(-np.abs(gradient), k - 1)[:k]
-        return np.union1d(np.flatnonzero(theta), steepest)
+        steepness = np.abs(gradient)
+        steepest = np.argpartition(-steepness, k - 1)[:k]
+        active = np.flatnonzero(theta)
+        if active.size > LARGEST_MODEL:
+            shrink = steepness[steepest].max() + np.sign(theta[active]) * gradient[active]
+            active = active[np.argpartition(-shrink, LARGEST_MODEL - 1)[:LARGEST_MODEL]]
+        return np.union1d(active, steepest)
 
     def state_dict(self) -> State:
         """Return the parameters."""

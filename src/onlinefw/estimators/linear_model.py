@@ -340,7 +340,7 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator):
     def path_(self) -> dict[str, Array]:
         """Coefficients over time: t, seconds, and coef as a sparse array with a row for each t."""
         self._fitted("path_")
-        return self._path.as_dict()
+        return self._path.as_dict(self.n_rounds_, self._history.elapsed, self.coef_)
 
     def _scores(self, X: Any) -> Array:
         """Return <theta, x> + intercept, one column per problem."""

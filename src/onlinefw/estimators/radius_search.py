@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import is_dataclass, replace
 from math import ceil
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +30,7 @@ POWERS = range(-1, 7)
 
 def _best_has(name: str) -> Any:
     def check(search: RadiusSearch) -> bool:
-        getattr(search.best_estimator_ if hasattr(search, "_paid") else search.estimator, name)
+        getattr(search.best_estimator_ if hasattr(search, "_scores") else search.estimator, name)
         return True
 
     return check
@@ -52,6 +53,9 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
     scoring : str or callable, optional
         A scikit-learn scorer, applied to each batch before it is learned. By default the model's
         own loss decides.
+    standard_errors : float
+        Prefer the smallest radius (the simplest model) whose score is within so many standard
+        errors of the best one. 0 takes the best.
 
     Attributes
     ----------
@@ -79,19 +83,32 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
     3.0
     """
 
+    radii_: Array
+    estimators_: list[StreamingLinearModel]
+    _team: SideBySide
+    _scores: RunningScores
+    _scorer: Any
+    _t: int
+
     def __init__(
-        self, estimator: StreamingLinearModel, radii: Any = None, *, scoring: Any = None
+        self,
+        estimator: StreamingLinearModel,
+        radii: Any = None,
+        *,
+        scoring: Any = None,
+        standard_errors: float = 0.0,
     ) -> None:
         self.estimator = estimator
         self.radii = radii
         self.scoring = scoring
+        self.standard_errors = standard_errors
 
     # Learning -------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything and stream the rows in the estimator's batches, ten at least."""
         model = self._checked_estimator()
-        self.__dict__.pop("_paid", None)
+        self.__dict__.pop("_scores", None)
         X, y_checked, w = model._checked(X, y, sample_weight, first=True)
         size = min(check_whole("batch_size", model.batch_size), ceil(X.shape[0] / LEAST_ROUNDS))
         parts = batches(model, X.shape[0], size)
@@ -130,6 +147,10 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         return clone(self.estimator)
 
     def _start(self, model: StreamingLinearModel, X: Any, y: Array) -> None:
+        if not (isinstance(self.standard_errors, Real) and self.standard_errors >= 0.0):
+            raise ValueError(
+                f"standard_errors must be a number of at least 0, got {self.standard_errors!r}"
+            )
         radii = self._checked_radii(model, X, y)
         past = model._new_past(X.shape[1])
         fitted = {k: v for k, v in vars(model).items() if k.endswith("_")}
@@ -143,7 +164,7 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         self.radii_, self.estimators_ = radii, estimators
         self._team = SideBySide(past, [k for one in estimators for k in one._team.learners])
         self._scorer = None if self.scoring is None else check_scoring(model, self.scoring)
-        self._paid, self._weight, self._t = np.zeros(len(radii)), 0.0, 0
+        self._scores, self._t = RunningScores(len(radii)), 0
         for name, value in fitted.items():
             setattr(self, name, value)
 
@@ -169,9 +190,8 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         self._share(rounds)
         losses = np.array([one.loss for one in rounds]).reshape(len(self.radii_), -1).mean(axis=1)
         self._t += 1
-        share = self._t * (targets.size if weights is None else weights.sum())
-        self._weight += share
-        self._paid += share / self._weight * ((-losses if scores is None else scores) - self._paid)
+        share = self._t * (targets.size if weights is None else float(weights.sum()))
+        self._scores.add(-losses if scores is None else scores, share)
 
     def _share(self, rounds: list[Any]) -> None:
         """Let every model keep its own history."""
@@ -188,7 +208,7 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
     # The model ------------------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_paid")
+        return hasattr(self, "_scores")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -204,14 +224,17 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
     def scores_(self) -> Array:
         """The score of every radius so far, the larger the better."""
         check_is_fitted(self)
-        return self._paid.copy()
+        return self._scores.means.copy()
 
     @property
     def best_index_(self) -> int:
         """The place of the best radius in ``radii_``."""
         check_is_fitted(self)
-        best = np.flatnonzero(self._paid == np.max(self._paid))
-        return int(best[best.size // 2])  # while nothing is known, not the extremes
+        means = self._scores.means
+        best = np.flatnonzero(means == means.max())
+        chosen = int(best[best.size // 2])  # while nothing is known, not the extremes
+        slack = self.standard_errors * self._scores.standard_error(chosen) if self._t > 1 else 0.0
+        return chosen if slack == 0.0 else int(np.flatnonzero(means >= means.max() - slack)[0])
 
     @property
     def best_radius_(self) -> float:
@@ -244,6 +267,29 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         """Return the best model's probabilities."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
+
+
+class RunningScores:
+    """Weighted means of scores over rounds, and how uncertain they are."""
+
+    def __init__(self, n: int) -> None:
+        self.means = np.zeros(n)
+        self._weight = 0.0
+        # Sums of weight^2 times 1, score and score^2.
+        self._sums = np.zeros((3, n))
+
+    def add(self, scores: Array, weight: float) -> None:
+        """Add a round."""
+        self._weight += weight
+        self.means += weight / self._weight * (scores - self.means)
+        self._sums += weight**2 * np.array([np.ones_like(scores), scores, scores**2])
+
+    def standard_error(self, k: int) -> float:
+        """Return the standard error of the mean score k, from its spread over the rounds."""
+        ones, first, second = self._sums[:, k]
+        mean = self.means[k]
+        spread = second - 2.0 * mean * first + mean**2 * ones
+        return float(np.sqrt(max(spread, 0.0))) / self._weight
 
 
 def with_radius(model: StreamingLinearModel, radius: float) -> StreamingLinearModel:

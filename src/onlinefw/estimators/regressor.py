@@ -38,9 +38,9 @@ class FrankWolfeRegressor(RegressorMixin, StreamingLinearModel):
     radius : float
         Of the set, if it is given by name. :class:`~onlinefw.RadiusSearch` finds one.
     loss : str or Loss
-        "square", "correntropy" (robust; pass ``Correntropy(sigma)`` for errors of another size than
-        1), "gaussian", "poisson", "bernoulli", "exponential", or an object of
-        :mod:`onlinefw.losses`.
+        "square", "correntropy" (robust: errors much larger than sqrt(sigma) count alike; the name
+        means sigma = 1, pass ``Correntropy(sigma)`` for others), "gaussian", "poisson",
+        "bernoulli", "exponential", or an object of :mod:`onlinefw.losses`.
     away_steps : bool
         Use O-AW instead of O-FW (polytopes such as "l1").
     step : None, "line-search" or step rule

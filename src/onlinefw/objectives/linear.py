@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from .._growing import GrowingArray
 from .._state import describe, rebuild
-from .._threads import one_blas_thread
+from .._threads import one_blas_thread, threads_for
 from .._typing import Array, Shape, State
 from .._validation import check_part
 from ..atoms import Atom, SignedCoordinate
@@ -192,9 +192,10 @@ class LinearObjective(Objective):
         if self._pending is not None:
             (a, step, moved), self._pending = self._pending, None
             assert isinstance(self._rows, DenseRows)
-            blocks = np.minimum(self._rows.blocks, moved)
-            a = a.astype(self._rows.working_dtype, copy=False)  # rows may be wider by now
-            kernels.move_rows(self._rows.data, blocks, 1.0 - step, step, a, self._z.data)
+            data, blocks = self._rows.data, np.minimum(self._rows.blocks, moved)
+            a = a.astype(self._rows.working_dtype, copy=False)
+            with threads_for(data.size):
+                kernels.move_rows(data, blocks, 1.0 - step, step, a, self._z.data)
 
     def gradient(self) -> Array:
         """Return X' (w phi'(z + b, y)) / sum(w): one pass over the past."""
@@ -221,25 +222,26 @@ class LinearObjective(Objective):
             return rows.rmatvec(self._slopes()) / self.total_weight
         if self.fit_intercept:  # which needs all predictions before the first slope
             self.renew_intercept()
-        a, step, moved = self._pending or (np.zeros(rows.data.shape[1], rows.working_dtype), 0.0, 0)
+        a, step, moved = self._pending or (np.zeros(rows.data.shape[1]), 0.0, 0)
         self._pending = None
-        a = a.astype(rows.working_dtype, copy=False)  # rows may be wider by now
+        a = a.astype(rows.working_dtype, copy=False)
         out = np.zeros(rows.data.shape[1])
-        kernels.fused_gradient(
-            rows.data,
-            rows.blocks,
-            moved,
-            1.0 - step,
-            step,
-            a,
-            self._z.data,
-            self._y.data,
-            self._w,
-            self.intercept,
-            self._row_loss.kind,
-            self._row_loss.parameter,
-            out,
-        )
+        with threads_for(rows.data.size):
+            kernels.fused_gradient(
+                rows.data,
+                rows.blocks,
+                moved,
+                1.0 - step,
+                step,
+                a,
+                self._z.data,
+                self._y.data,
+                self._w,
+                self.intercept,
+                self._row_loss.kind,
+                self._row_loss.parameter,
+                out,
+            )
         return out / self.total_weight
 
     def _warn_if_saturated(self) -> None:
@@ -277,10 +279,7 @@ class LinearObjective(Objective):
         if self.n_observations:
             self._settle_predictions()
             if self._may_wait(atom):
-                rows = self._rows
-                assert isinstance(rows, DenseRows)
-                a = atom.dense().reshape(-1).astype(rows.working_dtype)
-                self._pending = (a, step, len(rows))
+                self._pending = (atom.dense().reshape(-1).astype(float), step, len(self._rows))
             else:
                 image = self._image_of(atom)
                 z = self._z.data

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from .._growing import GrowingArray
-from .._threads import balanced_blocks, blocks_for
+from .._threads import balanced_blocks, blocks_for, threads_for
 from .._typing import Array, Shape, State
 from ..kernels import columns as by_column
 from ..kernels import rows as by_row
@@ -129,7 +129,8 @@ class DenseRows:
         """Return X v."""
         out = np.zeros(len(self))
         a = np.asarray(vector, self.working_dtype)
-        by_row.move_rows(self.data, self.blocks, 0.0, 1.0, a, out)
+        with threads_for(self.data.size):
+            by_row.move_rows(self.data, self.blocks, 0.0, 1.0, a, out)
         return out
 
     def rmatvec(self, vector: Array) -> Array:
@@ -137,7 +138,8 @@ class DenseRows:
         if vector.ndim == 1:
             out = np.zeros(self.data.shape[1])
             slopes = np.asarray(vector, self.working_dtype)
-            by_row.slope_gradient(self.data, self.blocks, slopes, out)
+            with threads_for(self.data.size):
+                by_row.slope_gradient(self.data, self.blocks, slopes, out)
             return out
         total = np.zeros((vector.shape[1], self.data.shape[1]))
         for start in range(0, len(self), CHUNK):
@@ -283,10 +285,11 @@ class SparseRows:
         R = np.ascontiguousarray(vector.reshape(len(self), -1), dtype=float)
         out = np.zeros((self.n_features, R.shape[1]))
         bulk = (self._blocks, self._indptr, self._indices, self._data)
-        if R.shape[1] == 1:
-            by_column.column_dots(*bulk, R[:, 0], out[:, 0])
-        else:
-            by_column.column_dots_of_several(*bulk, R, out)
+        with threads_for(self._data.size * R.shape[1]):
+            if R.shape[1] == 1:
+                by_column.column_dots(*bulk, R[:, 0], out[:, 0])
+            else:
+                by_column.column_dots_of_several(*bulk, R, out)
         by_column.scatter_rows(*self._tail, R[self._bulk_rows :], out)
         return out.reshape(self.n_features, *vector.shape[1:])
 

@@ -1,0 +1,110 @@
+"""onlinefw's lines in the table of peers.py: the paper's settings, and the library's own.
+
+Nothing here is chosen on test rows: radii are the paper's, or found by predicting each batch before
+learning from it (RadiusSearch: the smallest within a standard error of the best). Documents (sparse
+rows) are learned on an l1 ball or a ball of K-sparse vectors, matrices on a trace-norm ball.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+from peer_systems import Result, system
+from scipy.sparse import issparse
+
+import onlinefw as ofw
+from onlinefw.sets import KSparse
+from onlinefw.steps import Power
+
+
+def fitted(model, X_train, y_train, X_test, y_test):
+    """Fit, and describe the fit (of the best model, if several were fitted)."""
+    started = perf_counter()
+    model.fit(X_train, y_train)
+    seconds = perf_counter() - started
+    best = getattr(model, "best_estimator_", model)
+    objective = best.objective_
+    facts = {"gap / loss": f"{best.gap_ / objective.value():.2%}"}
+    if hasattr(model, "best_radius_"):
+        facts |= {"radius": model.best_radius_, "of": str(model.radii_.tolist())}
+    wrong = 100.0 * np.mean(model.predict(X_test) != y_test)
+    return Result(wrong, seconds, np.count_nonzero(best.coef_), {}, facts)
+
+
+def single_steps(loss, radii, data):
+    """The paper's setting: one step a round with step t^-0.75, no intercept."""
+    sparse = issparse(data[0])
+    model = ofw.FrankWolfeClassifier(
+        "l1" if sparse else "trace",
+        radii[0 if sparse else 1],
+        loss=loss,
+        inner_steps=1,
+        step=Power(0.75),
+        batch_size=5 if sparse else 10,
+        fit_intercept=False,
+        coef_shape=None if sparse else (30, 30),
+    )
+    return fitted(model, *data)
+
+
+@system("ofw-sigmoid-paper", "**onlinefw**, sigmoid, the paper's single steps", "onlinefw")
+def sigmoid_paper(*data):
+    return single_steps("sigmoid", (100.0, 1.0), data)
+
+
+@system("ofw-logistic-paper", "**onlinefw**, logistic, the paper's single steps", "onlinefw")
+def logistic_paper(*data):
+    return single_steps("logistic", (1000.0, 10.0), data)
+
+
+def several_steps(loss, radii, data):
+    """The estimator's defaults: steps until the gap is 1% of the loss."""
+    sparse = issparse(data[0])
+    model = ofw.FrankWolfeClassifier(
+        "l1" if sparse else "trace",
+        radii[0 if sparse else 1],
+        loss=loss,
+        coef_shape=None if sparse else (30, 30),
+    )
+    return fitted(model, *data)
+
+
+@system("ofw-logistic", "**onlinefw**, logistic, the paper's radius", "onlinefw")
+def logistic(*data):
+    return several_steps("logistic", (1000.0, 10.0), data)
+
+
+@system("ofw-sigmoid", "**onlinefw**, sigmoid, the paper's radius", "onlinefw")
+def sigmoid(*data):
+    return several_steps("sigmoid", (100.0, 1.0), data)
+
+
+@system("ofw-logistic-search", "**onlinefw**, logistic, radius found on the way", "onlinefw")
+def logistic_search(*data):
+    sparse = issparse(data[0])
+    radii = [250.0, 500.0, 1000.0, 2000.0, 4000.0] if sparse else [1.0, 2.0, 4.0, 8.0, 16.0]
+    model = ofw.FrankWolfeClassifier(
+        "l1" if sparse else "trace",
+        loss="logistic",
+        coef_shape=None if sparse else (30, 30),
+        inner_steps="auto" if sparse else 5,
+        step="line-search",
+    )
+    return fitted(ofw.RadiusSearch(model, radii, standard_errors=1.0), *data)
+
+
+@system("ofw-sigmoid-search", "**onlinefw**, sigmoid, radius found on the way", "onlinefw")
+def sigmoid_search(*data):
+    """On documents: 700-sparse vectors, with away steps, which keep the model sparse."""
+    if issparse(data[0]):
+        model = ofw.FrankWolfeClassifier(
+            KSparse(700, 1.0), away_steps=True, inner_steps=5, step="line-search"
+        )
+        radii = [0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.7, 1.0]
+    else:
+        model = ofw.FrankWolfeClassifier(
+            "trace", coef_shape=(30, 30), inner_steps=5, step="line-search", batch_size=100
+        )
+        radii = [0.25, 0.5, 1.0, 2.0, 4.0]
+    return fitted(ofw.RadiusSearch(model, radii, standard_errors=1.0), *data)
