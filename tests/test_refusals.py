@@ -83,9 +83,13 @@ REFUSED = {
         lambda: ofw.OnlineFrankWolfe(vector(), Simplex(1.0), step=LineSearch()),
         ["Simplex", "LineSearch", "Harmonic"],
     ),
-    "a line search with away steps": (
-        lambda: ofw.OnlineAwayFrankWolfe(vector(), L1Ball(1.0), step=LineSearch()),
-        ["OnlineAwayFrankWolfe", "LineSearch", "batch_away_frank_wolfe"],
+    "a short step with away steps": (
+        lambda: ofw.OnlineAwayFrankWolfe(vector(), L1Ball(1.0), step=ShortStep(1.0)),
+        ["OnlineAwayFrankWolfe", "ShortStep", "batch_away_frank_wolfe"],
+    ),
+    "Newton steps on another set": (
+        lambda: ofw.OnlineFrankWolfe(vector(), L2Ball(1.0), corrective=ofw.NewtonSteps()),
+        ["NewtonSteps", "L1Ball", "L2Ball", "corrective="],
     ),
     "a short step online": (
         lambda: ofw.OnlineAwayFrankWolfe(vector(), L1Ball(1.0), step=ShortStep(1.0)),
@@ -151,8 +155,8 @@ REFUSED = {
         ["RidgeSweeps", "RunningLeastSquares", "corrective="],
     ),
     "an inner step in words": (
-        lambda: ofw.OnlineFrankWolfe(vector(), L1Ball(1.0), inner_steps="auto"),
-        ["inner_steps", "auto"],
+        lambda: ofw.OnlineFrankWolfe(vector(), L1Ball(1.0), inner_steps="many"),
+        ["inner_steps", "auto", "many"],
     ),
     "half an inner step": (
         lambda: ofw.OnlineFrankWolfe(vector(), L1Ball(1.0), inner_steps=1.5),
@@ -184,7 +188,7 @@ def test_a_refused_learner_does_not_claim_the_objective():
     for make in (
         lambda: ofw.OnlineFrankWolfe(objective, TraceNormBall(1.0)),
         lambda: ofw.OnlineAwayFrankWolfe(objective, L2Ball(1.0)),
-        lambda: ofw.OnlineAwayFrankWolfe(objective, L1Ball(1.0), step=LineSearch()),
+        lambda: ofw.OnlineAwayFrankWolfe(objective, L1Ball(1.0), step=ShortStep(1.0)),
     ):
         with pytest.raises(ValueError):
             make()

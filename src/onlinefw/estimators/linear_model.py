@@ -138,7 +138,12 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator):
         X, y, w = self._checked(X, y, sample_weight, first, classes)
         if first:
             self._start(X)
-        self._play(X, y, w, slice(None))
+        try:
+            self._play(X, y, w, slice(None))
+        except ValueError:
+            if first:  # nothing has been learned: the model is not fitted
+                self._forget()
+            raise
         return self
 
     def _play(self, X: Any, y: Array, w: Array | None, part: Any) -> None:
@@ -189,16 +194,18 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator):
 
     def _new_past(self, n_features: int) -> RowStore | Moments:
         """Make what is kept of the past: sums where they suffice, else rows."""
+        store = RowStore(self.past, self.max_past, self._seed(1))
         plain = type(self._loss()) is Square and self.past == "all" and self.coef_shape is None
         if plain and n_features <= MOST_SUMS:
             return Moments(n_features, bool(self.fit_intercept))
-        return RowStore(self.past, self.max_past, self._seed())
+        return store
 
-    def _seed(self) -> Any:
-        """The reservoir draws other numbers than the shuffling."""
+    def _seed(self, *purpose: int) -> Any:
+        """Return what to draw random numbers from: others for each purpose."""
         if self.random_state is None or isinstance(self.random_state, np.random.Generator):
             return self.random_state
-        return [check_whole("random_state", self.random_state, 0), 1]
+        otherwise = ", a numpy Generator or None"
+        return [check_whole("random_state", self.random_state, 0, otherwise), *purpose]
 
     def _new_learner(self, n_features: int, past: RowStore | Moments) -> Learner:
         shape, constraint = self._shape(n_features), self._set()
@@ -214,10 +221,9 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator):
             objective = LinearObjective(
                 self._loss(), fit_intercept=self.fit_intercept, store=past, **sizes
             )
-        step = self._step_rule(constraint)
+        step, corrective = self._step_rule(constraint), self._corrective(constraint)
         if self.away_steps:
             return OnlineAwayFrankWolfe(objective, constraint, step, self.inner_steps)
-        corrective = self._corrective(constraint)
         return OnlineFrankWolfe(
             objective, constraint, step, self.inner_steps, corrective=corrective
         )
@@ -273,10 +279,14 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator):
     def _corrective(self, constraint: ConvexSet) -> NewtonSteps | None:
         if isinstance(self.corrective, str) and self.corrective == "auto":
             wanted = self.inner_steps == "auto" and isinstance(constraint, L1Ball)
-            return NewtonSteps() if wanted else None
+            return NewtonSteps() if wanted and not self.away_steps else None
         if self.corrective is not None and not isinstance(self.corrective, NewtonSteps):
             raise ValueError(
                 f'corrective must be "auto", None or NewtonSteps(), got {self.corrective!r}'
+            )
+        if self.corrective is not None and self.away_steps:
+            raise ValueError(
+                f'{self.corrective} corrects O-FW: use away_steps=False or corrective="auto"'
             )
         return self.corrective
 
@@ -358,7 +368,7 @@ def batches(model: StreamingLinearModel, n_rows: int, size: int) -> list[Any]:
     rounds = ceil(n_rows / size)
     parts: list[Any] = [slice(k * size, (k + 1) * size) for k in range(rounds)]
     if model.shuffle:
-        order = np.random.default_rng(model.random_state).permutation(n_rows)
+        order = np.random.default_rng(model._seed()).permutation(n_rows)
         parts = [order[part] for part in parts]
     return parts + [None] * (rounds * (epochs - 1))
 

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.metrics import check_scoring
 from sklearn.utils.metaestimators import available_if
@@ -51,8 +52,8 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         The radii to try. By default eight, a factor of 3 apart, of the size that the first batch
         suggests.
     scoring : str or callable, optional
-        A scikit-learn scorer, applied to each batch before it is learned. By default the model's
-        own loss decides.
+        A scikit-learn scorer, applied to each batch before it is learned (one for which it is not
+        defined does not count). By default the model's own loss decides.
     standard_errors : float
         Prefer the smallest radius (the simplest model) whose score is within so many standard
         errors of the best one. 0 takes the best.
@@ -130,7 +131,12 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         X, y, w = model._checked(X, y, sample_weight, first, classes)
         if first:
             self._start(model, X, y)
-        self._play(X, y, w, slice(None))
+        try:
+            self._play(X, y, w, slice(None))
+        except ValueError:
+            if first:  # nothing has been learned: the search is not fitted
+                del self._scores
+            raise
         return self
 
     def _checked_estimator(self) -> StreamingLinearModel:
@@ -171,7 +177,10 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
     def _checked_radii(self, model: StreamingLinearModel, X: Any, y: Array) -> Array:
         if self.radii is None:
             return suggested_radius(model, X, y) * 3.0 ** np.array(POWERS)
-        radii = np.unique(np.asarray(self.radii, dtype=float).reshape(-1))
+        try:
+            radii = np.unique(np.asarray(self.radii, dtype=float).reshape(-1))
+        except (TypeError, ValueError):
+            radii = np.empty(0)
         if radii.size == 0 or not (np.isfinite(radii).all() and radii.min() > 0.0):
             raise ValueError(f"radii must be positive numbers, got {self.radii!r}")
         return radii
@@ -224,7 +233,7 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
     def scores_(self) -> Array:
         """The score of every radius so far, the larger the better."""
         check_is_fitted(self)
-        return self._scores.means.copy()
+        return self._scores.means
 
     @property
     def best_index_(self) -> int:
@@ -270,24 +279,34 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
 
 
 class RunningScores:
-    """Weighted means of scores over rounds, and how uncertain they are."""
+    """Weighted means of scores over rounds, and how uncertain they are.
+
+    A round with a score that is not defined says nothing; an infinite loss is never made good.
+    """
 
     def __init__(self, n: int) -> None:
-        self.means = np.zeros(n)
-        self._weight = 0.0
+        self._weight, self._total = 0.0, np.zeros(n)
         # Sums of weight^2 times 1, score and score^2.
         self._sums = np.zeros((3, n))
 
     def add(self, scores: Array, weight: float) -> None:
         """Add a round."""
-        self._weight += weight
-        self.means += weight / self._weight * (scores - self.means)
-        self._sums += weight**2 * np.array([np.ones_like(scores), scores, scores**2])
+        if not np.isnan(scores).any():
+            self._weight += weight
+            self._total += weight * scores
+            self._sums += weight**2 * np.array([np.ones_like(scores), scores, scores**2])
+
+    @property
+    def means(self) -> Array:
+        """The mean scores; 0 before the first."""
+        return self._total / self._weight if self._weight else self._total.copy()
 
     def standard_error(self, k: int) -> float:
         """Return the standard error of the mean score k, from its spread over the rounds."""
-        ones, first, second = self._sums[:, k]
         mean = self.means[k]
+        if self._weight == 0.0 or not np.isfinite(mean):
+            return 0.0
+        ones, first, second = self._sums[:, k]
         spread = second - 2.0 * mean * first + mean**2 * ones
         return float(np.sqrt(max(spread, 0.0))) / self._weight
 
@@ -306,7 +325,7 @@ def suggested_radius(model: StreamingLinearModel, X: Any, y: Array) -> float:
     The size of the targets (or 1, where the loss has a scale of its own) over the largest root
     mean square of a feature.
     """
-    squares = X.multiply(X) if hasattr(X, "multiply") else np.square(X, dtype=float)
+    squares = X.astype(float).power(2) if sparse.issparse(X) else np.square(X, dtype=float)
     largest = float(np.sqrt(np.max(np.asarray(squares.mean(axis=0)))))
     spread = 1.0
     if isinstance(model._loss(), (Square, Gaussian, Correntropy)) and model._lanes() == 1:

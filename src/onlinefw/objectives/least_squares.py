@@ -21,6 +21,8 @@ __all__ = ["RunningLeastSquares"]
 
 #: H theta is recomputed after this many moves (or n of them, if that is more).
 REFRESH_EVERY = 1000
+#: Rows are centred (which makes them dense) about this many numbers at a time.
+MOST_CENTRED = 2**22
 
 
 class Moments:
@@ -42,9 +44,16 @@ class Moments:
         X = check_rows(X, self.mean.shape).astype(float, copy=False)
         ys = [check_targets(y, X.shape[0]) for y in targets]
         w = check_weights(sample_weight, X.shape[0])
-        total, seen = float(w.sum()), self.total_weight
-        losses = [lane._loss_of(X, y, w) for lane, y in zip(self.lanes, ys, strict=True)]
-        rows, delta, share = X, np.zeros(0), 0.0
+        losses = [lane._receive(X, y, w) for lane, y in zip(self.lanes, ys, strict=True)]
+        size = max(1, MOST_CENTRED // self.mean.size) if self.centred else X.shape[0]
+        for start in range(0, X.shape[0], size):
+            part = slice(start, start + size)
+            if w[part].any():
+                self._add(X[part], [y[part] for y in ys], w[part])
+        return losses
+
+    def _add(self, X: Any, ys: list[Array], w: Array) -> None:
+        rows, total, seen = X, float(w.sum()), self.total_weight
         if self.centred:
             batch_mean = (w @ X) / total
             delta, share = batch_mean - self.mean, seen * total / (seen + total)
@@ -55,8 +64,7 @@ class Moments:
         self._add_gram(rows, weighted)
         self.total_weight += total
         for lane, y in zip(self.lanes, ys, strict=True):
-            lane._receive(X, y, rows, weighted, w, total)
-        return losses
+            lane._add(y, rows, weighted, w, total)
 
     def _add_gram(self, X: Any, weighted: Any) -> None:
         if sparse.issparse(X):
@@ -144,12 +152,15 @@ class RunningLeastSquares(Objective):
             raise ValueError("these sums are shared with other objectives: use their Moments")
         return self._moments.observe(X, [y], sample_weight)[0]
 
-    def _loss_of(self, X: Any, y: Array, w: Array) -> float:
+    def _receive(self, X: Any, y: Array, w: Array) -> float:
+        """Take over checked rows; return the weighted mean of their losses."""
+        self._batch = (X, y, w)
+        self.n_observations += y.size
         return float(w @ self.loss.value(X @ self._vector + self.intercept, y) / w.sum())
 
-    def _receive(self, X: Any, y: Array, rows: Any, weighted: Any, w: Array, total: float) -> None:
-        """Take over checked rows; the sums are made of ``rows``, ``weighted`` and ``w``."""
-        self._batch, targets = (X, y, w[: y.size]), y
+    def _add(self, y: Array, rows: Any, weighted: Any, w: Array, total: float) -> None:
+        """Add to the sums, which are made of ``rows``, ``weighted`` and ``w``."""
+        targets = y
         if self.fit_intercept:
             batch_mean = float(w[: y.size] @ y) / total
             targets = np.append(y - batch_mean, batch_mean - self._mean_y)
@@ -157,7 +168,6 @@ class RunningLeastSquares(Objective):
         self._b += weighted.T @ targets
         self._H_theta += weighted.T @ (rows @ self._vector)
         self._yy += float(w @ targets**2)
-        self.n_observations += y.size
         self._column = None
 
     def gradient(self) -> Array:

@@ -93,11 +93,12 @@ class RowStore:
             self.rows = kind(shape, X.dtype)
         self.rows.append(X)
         self._w.append(w)
-        self.n_seen += np.count_nonzero(w)
+        n_new = int(np.count_nonzero(w))
+        self.n_seen += n_new
         if self.past == "all":
             self.total_weight += float(w.sum())
         else:
-            self._forget(np.count_nonzero(w))
+            self._forget(n_new)
         return losses
 
     def _forget(self, n_new: int) -> None:
