@@ -31,10 +31,14 @@ def _column_dot(indices, data, r, start, end):
 
 @njit(cache=True, parallel=True)
 def column_dots(blocks, indptr, indices, data, r, out):
-    """out_j = <column j, r>."""
+    """out_j = <column j, r>, for columns that are not empty."""
     for thread in prange(len(blocks) - 1):
+        start = np.uint64(indptr[blocks[thread]])
         for j in range(blocks[thread], blocks[thread + 1]):
-            out[j] = _column_dot(indices, data, r, np.uint64(indptr[j]), np.uint64(indptr[j + 1]))
+            end = np.uint64(indptr[j + 1])
+            if start < end:  # most columns of wide data are empty
+                out[j] = _column_dot(indices, data, r, start, end)
+            start = end
 
 
 @njit(cache=True, parallel=True)

@@ -219,7 +219,9 @@ class LinearObjective(Objective):
     def _own_gradient(self) -> Array:
         rows = self._rows
         if not (isinstance(rows, DenseRows) and self._row_loss.is_compiled):
-            return rows.rmatvec(self._slopes()) / self.total_weight
+            gradient = rows.rmatvec(self._slopes())
+            gradient /= self.total_weight
+            return gradient
         if self.fit_intercept:  # which needs all predictions before the first slope
             self.renew_intercept()
         a, step, moved = self._pending or (np.zeros(rows.data.shape[1]), 0.0, 0)
@@ -242,7 +244,8 @@ class LinearObjective(Objective):
                 self._row_loss.parameter,
                 out,
             )
-        return out / self.total_weight
+        out /= self.total_weight
+        return out
 
     def _warn_if_saturated(self) -> None:
         gradient = self._gradient
