@@ -57,7 +57,8 @@ class OnlineFrankWolfe(Learner):
     Attributes
     ----------
     theta : ndarray or LowRank
-        The current model, read-only; predictions are ``X @ theta`` (there is no intercept).
+        The current model, read-only; predictions are ``X @ theta`` (plus ``objective.intercept``,
+        if the objective has one).
     t, n_steps : int
         Rounds played, and the step counter.
 

@@ -315,9 +315,6 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator):
     @property
     def _intercepts(self) -> Array:
         team = self._fitted("intercept_")
-        for learner in team.learners:
-            if isinstance(learner.objective, LinearObjective):
-                learner.objective.renew_intercept()
         return np.array([one.objective.intercept for one in team.learners], self._precision)
 
     @property

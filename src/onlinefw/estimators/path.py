@@ -14,7 +14,7 @@ __all__ = ["Path"]
 
 
 class Path:
-    """Snapshots of sparse coefficients at rounds spaced evenly in log t, at most ``size``.
+    """Snapshots of sparse coefficients, ``size`` at most, at rounds further and further apart.
 
     Examples
     --------

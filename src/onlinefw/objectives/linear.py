@@ -144,14 +144,14 @@ class LinearObjective(Objective):
         """Take over checked rows that the store is about to add."""
         if self.shape is None:
             self._set_shape(X.shape[1:])
-        self.renew_intercept()  # the loss paid is that of what the model predicts now
+        b = self.intercept  # before the new rows: the loss paid is that of what is predicted now
         z = np.asarray(X @ self._flat_theta, dtype=float)
         self._z.append(z)
         self._y.append(y)
         self.n_observations += X.shape[0]
         self._batch = (X, y, w)
         self._forget_derived()
-        return float(w @ self.loss.value(z + self.intercept, y) / w.sum())
+        return float(w @ self.loss.value(z + b, y) / w.sum())
 
     def _keep(self, mask: Array) -> None:
         """Forget the rows where ``mask`` is False; the store still holds them."""
@@ -171,17 +171,14 @@ class LinearObjective(Objective):
 
     @property
     def intercept(self) -> float:
-        """The intercept b; 0 without one."""
-        return 0.0 if self._b is None else self._b
-
-    def renew_intercept(self) -> None:
-        """Minimise F over the intercept alone."""
+        """The best intercept for the current theta; 0 without one."""
         if self.fit_intercept and self._b_due and self.n_observations:
             z, y, w = self._predictions(), self._y.data, self._w
             best = best_intercept(
                 self.loss, z, y, w, self._b, lambda b: self._row_loss.sums(z, y, w, b)
             )
             self._b, self._b_due = best, False
+        return 0.0 if self._b is None else self._b
 
     def _predictions(self) -> Array:
         """The carried predictions (without intercept), brought up to date."""
@@ -213,8 +210,8 @@ class LinearObjective(Objective):
         self._gradient.flags.writeable = False
 
     def _slopes(self) -> Array:
-        self.renew_intercept()
-        return self._row_loss.slopes(self._predictions(), self._y.data, self._w, self.intercept)
+        b = self.intercept
+        return self._row_loss.slopes(self._predictions(), self._y.data, self._w, b)
 
     def _own_gradient(self) -> Array:
         rows = self._rows
@@ -222,8 +219,7 @@ class LinearObjective(Objective):
             gradient = rows.rmatvec(self._slopes())
             gradient /= self.total_weight
             return gradient
-        if self.fit_intercept:  # which needs all predictions before the first slope
-            self.renew_intercept()
+        b = self.intercept  # which, if there is one, needs all predictions before the first slope
         a, step, moved = self._pending or (np.zeros(rows.data.shape[1]), 0.0, 0)
         self._pending = None
         a = a.astype(rows.working_dtype, copy=False)
@@ -239,7 +235,7 @@ class LinearObjective(Objective):
                 self._z.data,
                 self._y.data,
                 self._w,
-                self.intercept,
+                b,
                 self._row_loss.kind,
                 self._row_loss.parameter,
                 out,
@@ -265,7 +261,6 @@ class LinearObjective(Objective):
     def value(self) -> float:
         """Return F_t at the current iterate, from the carried predictions."""
         self._needs_data()
-        self.renew_intercept()
         return self._value_at(self._predictions(), self.intercept)
 
     def _value_at(self, z: Array, b: float) -> float:
