@@ -14,6 +14,7 @@ from onlinefw.kernels.pairwise import pairwise_steps
 from onlinefw.losses import Bernoulli, Correntropy, Logistic, Poisson, Sigmoid, Square
 from onlinefw.objectives import LinearObjective, RunningLeastSquares
 from onlinefw.sets import L1Ball
+from onlinefw.steps import LineSearch
 
 # The kernel --------------------------------------------------------------------------------------
 
@@ -209,6 +210,26 @@ def test_many_coordinates_are_corrected_too(size, rng):
     round_ = learner.observe(X, y)
     assert round_.n_steps <= 20
     assert learner.certificate() <= 0.01 * learner.objective.value()
+
+
+def test_models_of_a_part_of_the_coordinates_are_feasible_and_reach_the_gap(rng, monkeypatch):
+    monkeypatch.setattr("onlinefw.algorithms.newton_steps.LARGEST_MODEL", 7)
+    X = rng.standard_normal((200, 40))
+    y = X @ rng.standard_normal(40) + rng.standard_normal(200)
+    for radius in (5.0, 25.0, 1000.0):
+        objective = RunningLeastSquares(40)
+        learner = ofw.OnlineFrankWolfe(
+            objective, L1Ball(radius), LineSearch(), corrective=ofw.NewtonSteps(3)
+        )
+        learner.observe(X, y)
+        value = objective.value()
+        for _ in range(300):
+            learner.refine()
+            assert np.abs(learner.theta).sum() <= radius * (1 + 1e-12)
+            assert objective.value() <= value * (1 + 1e-12)
+            value = objective.value()
+        assert np.count_nonzero(learner.theta) > 7
+        assert learner.certificate() <= 0.01 * value
 
 
 def test_newton_steps_survive_a_state(rng):
