@@ -19,7 +19,12 @@ from onlinefw.steps import Power
 
 
 def fitted(model, X_train, y_train, X_test, y_test):
-    """Fit, and describe the fit (of the best model, if several were fitted)."""
+    """Fit, and describe the fit (of the best model, if several were fitted).
+
+    Dense rows are given, and kept, in single precision.
+    """
+    if not issparse(X_train):
+        X_train, X_test = X_train.astype(np.float32), X_test.astype(np.float32)
     started = perf_counter()
     model.fit(X_train, y_train)
     seconds = perf_counter() - started
@@ -88,7 +93,7 @@ def logistic_search(*data):
         "l1" if sparse else "trace",
         loss="logistic",
         coef_shape=None if sparse else (30, 30),
-        inner_steps="auto" if sparse else 5,
+        inner_steps="auto" if sparse else 1,
         step="line-search",
     )
     return fitted(ofw.RadiusSearch(model, radii, standard_errors=1.0), *data)
@@ -104,7 +109,7 @@ def sigmoid_search(*data):
         radii = [0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.7, 1.0]
     else:
         model = ofw.FrankWolfeClassifier(
-            "trace", coef_shape=(30, 30), inner_steps=5, step="line-search", batch_size=100
+            "trace", coef_shape=(30, 30), inner_steps=1, step="line-search"
         )
         radii = [0.25, 0.5, 1.0, 2.0, 4.0]
     return fitted(ofw.RadiusSearch(model, radii, standard_errors=1.0), *data)

@@ -33,15 +33,15 @@ _OBJECTIVES: dict[str, Any] = {
 ENOUGH = 0.01
 #: ... or to rounding, against the largest F_t so far (a perfect fit has F_t = 0) ...
 ROUNDING = 1e-9
-#: ... or after this many steps.
-MOST_STEPS = 50
+#: ... or after this many steps, or more (but not above a limit) as long as all of them together
+#: read no more rows than this.
+FEWEST_MOST_STEPS, MOST_STEPS, ROWS_A_ROUND = 20, 500, 20_000
 
 
 class Learner(ABC):
     """An online learner: one cheap update of theta per batch."""
 
     certify_every: int | None = None
-    _most_steps = MOST_STEPS
 
     def __init__(
         self,
@@ -124,6 +124,12 @@ class Learner(ABC):
             gap_upper=fw_gap if self.objective.exact_lmo else bound,
             reads=self.objective.reads - before,
         )
+
+    @property
+    def _most_steps(self) -> int:
+        """How many steps a round with ``inner_steps="auto"`` may take."""
+        wanted = ROWS_A_ROUND // max(1, self.objective.n_kept)
+        return min(max(wanted, FEWEST_MOST_STEPS), MOST_STEPS)
 
     def _is_enough(self, fw_gap: float) -> bool:
         """Whether theta is good enough for this round (``inner_steps="auto"``)."""

@@ -39,8 +39,8 @@ class OnlineAwayFrankWolfe(Learner):
         most instead, after a first one of length 1 (the paper's rates are for step rules).
     inner_steps : int or "auto"
         How often lines 4-15 are repeated per batch without new data; each advances the counter,
-        except for drop steps. "auto" goes on until the gap is below 1% of the mean loss, or 50
-        times.
+        except for drop steps. "auto" goes on until the gap is below 1% of the mean loss, or 20
+        times (more often while there are few rows).
 
     Attributes
     ----------

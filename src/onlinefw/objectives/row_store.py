@@ -128,15 +128,15 @@ class RowStore:
 
         Row number s (from 1) enters with probability max_past / s, in the place of a random one.
         """
-        slots, new = list(alive[:-n_new]), alive[-n_new:]
+        slots, new = alive[:-n_new].tolist(), alive[-n_new:].tolist()
         assert self.max_past is not None
+        numbers = np.arange(self.n_seen - n_new, self.n_seen) + 1
+        places = self._rng.integers(numbers).tolist()
         gone = []
-        for s, row in enumerate(new, start=self.n_seen - n_new + 1):
+        for row, place in zip(new, places, strict=True):
             if len(slots) < self.max_past:
                 slots.append(row)
-                continue
-            place = int(self._rng.integers(s))
-            if place < self.max_past:
+            elif place < self.max_past:
                 gone.append(slots[place])
                 slots[place] = row
             else:
