@@ -276,6 +276,8 @@ def test_rows_of_weight_zero_are_left_out(name, rng):
 @pytest.mark.parametrize("name", [n for n in MODELS if "recent" not in n and "reservoir" not in n])
 def test_weights_in_one_batch_repeat_rows(name, rng):
     model = clone(MODELS[name])
+    if name == "square, trace":  # "auto" would end at a number of steps that depends on the rows
+        model.set_params(inner_steps=5)
     X, y = data(model, rng)
     w = rng.integers(1, 4, 120)
     weighted = clone(model).partial_fit(X, y, sample_weight=w)
