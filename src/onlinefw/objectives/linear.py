@@ -191,7 +191,7 @@ class LinearObjective(Objective):
             (a, step, moved), self._pending = self._pending, None
             assert isinstance(self._rows, DenseRows)
             data, blocks = self._rows.data, np.minimum(self._rows.blocks, moved)
-            with threads_for(data.size):
+            with threads_for(self._rows.work):
                 kernels.move_rows(data, blocks, 1.0 - step, step, a, self._z.data)
 
     def gradient(self) -> Array:
@@ -224,7 +224,7 @@ class LinearObjective(Objective):
         a, step, moved = self._pending or (np.zeros(rows.data.shape[1], rows.working_dtype), 0.0, 0)
         self._pending = None
         out = np.zeros(rows.data.shape[1])
-        with threads_for(rows.data.size):
+        with threads_for(rows.work):
             kernels.fused_gradient(
                 rows.data,
                 rows.blocks,
