@@ -31,8 +31,8 @@ _OBJECTIVES: dict[str, Any] = {
 
 #: A round with ``inner_steps="auto"`` ends when the gap has fallen below this share of F_t ...
 ENOUGH = 0.01
-#: ... or to rounding, against the largest F_t so far (a perfect fit has F_t = 0) ...
-ROUNDING = 1e-9
+#: ... or this share of the largest F_t so far (a perfect fit has F_t = 0) ...
+NEGLIGIBLE = 1e-6
 #: ... or after this many steps, or more (but not above a limit) as long as all of them together
 #: read no more rows than this.
 FEWEST_MOST_STEPS, MOST_STEPS, ROWS_A_ROUND = 20, 500, 20_000
@@ -137,7 +137,7 @@ class Learner(ABC):
             return False
         value = abs(self.objective.value())
         self._largest = max(self._largest, value)
-        return fw_gap <= max(ENOUGH * value, ROUNDING * self._largest)
+        return fw_gap <= max(ENOUGH * value, NEGLIGIBLE * self._largest)
 
     @property
     def theta(self) -> Array | LowRank | None:

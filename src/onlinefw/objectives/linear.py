@@ -191,7 +191,7 @@ class LinearObjective(Objective):
             assert isinstance(self._rows, DenseRows)
             data, blocks = self._rows.data, np.minimum(self._rows.blocks, moved)
             a = a.astype(self._rows.working_dtype, copy=False)
-            with threads_for(data.size):
+            with threads_for(self._rows.work):
                 kernels.move_rows(data, blocks, 1.0 - step, step, a, self._z.data)
 
     def gradient(self) -> Array:
@@ -224,7 +224,7 @@ class LinearObjective(Objective):
         self._pending = None
         a = a.astype(rows.working_dtype, copy=False)
         out = np.zeros(rows.data.shape[1])
-        with threads_for(rows.data.size):
+        with threads_for(rows.work):
             kernels.fused_gradient(
                 rows.data,
                 rows.blocks,

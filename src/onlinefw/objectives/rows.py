@@ -22,8 +22,8 @@ __all__ = ["DenseRows", "Rows", "SparseRows"]
 #: Dense second-order models look at about this many rows per coordinate: what they leave out
 #: costs a shorter step, what they look at costs coordinates^2 each.
 ROWS_PER_COORDINATE, LEAST_ROWS = 8, 2048
-#: Sparse products are so fast that a second thread pays only for this many times longer loops.
-ENTRIES_PER_START = 4
+#: Products are so fast that a second thread pays only for this many times longer loops.
+ENTRIES_PER_START = 8
 #: Rows of bytes become floating-point numbers so many at a time.
 CHUNK = 2048
 
@@ -111,9 +111,14 @@ class DenseRows:
         return np.dtype(float) if self.dtype == float else np.dtype(np.float32)
 
     @property
+    def work(self) -> int:
+        """How long a loop over all entries is, for the choice of threads."""
+        return self.data.size // ENTRIES_PER_START
+
+    @property
     def blocks(self) -> Array:
         """Boundaries of the rows that each thread works on."""
-        return blocks_for(len(self), self._data.data.size)
+        return blocks_for(len(self), self.work)
 
     def append(self, batch: Any) -> None:
         """Add rows at the end."""
@@ -131,7 +136,7 @@ class DenseRows:
         """Return X v."""
         out = np.zeros(len(self))
         a = np.asarray(vector, self.working_dtype)
-        with threads_for(self.data.size):
+        with threads_for(self.work):
             by_row.move_rows(self.data, self.blocks, 0.0, 1.0, a, out)
         return out
 
@@ -140,7 +145,7 @@ class DenseRows:
         if vector.ndim == 1:
             out = np.zeros(self.data.shape[1])
             slopes = np.asarray(vector, self.working_dtype)
-            with threads_for(self.data.size):
+            with threads_for(self.work):
                 by_row.slope_gradient(self.data, self.blocks, slopes, out)
             return out
         total = np.zeros((vector.shape[1], self.data.shape[1]))
