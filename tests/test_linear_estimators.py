@@ -839,3 +839,24 @@ def test_matrix_features_may_come_as_a_set_object(rng):
     model.fit(X, y)
     nuclear = np.linalg.norm(model.coef_.reshape(3, 4), "nuc")
     assert nuclear <= 1.0 + 1e-9
+
+
+def test_a_batch_whose_loss_overflows_is_refused_and_nothing_is_lost(rng):
+    X, y = rng.standard_normal((200, 5)), rng.poisson(1.0, 200).astype(float)
+    model = ofw.FrankWolfeRegressor(radius=2.0, loss="poisson", fit_intercept=False)
+    model.partial_fit(X, y)
+    before = model.coef_
+    with pytest.raises(ValueError, match="infinite"):
+        model.partial_fit(1e5 * np.abs(X) * np.sign(before), y)
+    np.testing.assert_array_equal(model.coef_, before)
+    model.partial_fit(X, y)
+    assert model.n_rounds_ == 2
+
+
+def test_weights_repeat_rows_also_where_the_steps_of_a_round_are_capped(rng):
+    X, y = rng.standard_normal((120, 8)), rng.standard_normal(120)
+    w = rng.integers(1, 4, 120)
+    model = ofw.FrankWolfeRegressor("l1", 1.5, corrective=None, batch_size=1000)
+    weighted = model.fit(X, y, sample_weight=w).coef_
+    repeated = model.fit(np.repeat(X, w, axis=0), np.repeat(y, w)).coef_
+    np.testing.assert_allclose(weighted, repeated, atol=1e-9)

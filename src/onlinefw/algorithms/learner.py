@@ -128,8 +128,9 @@ class Learner(ABC):
     @property
     def _most_steps(self) -> int:
         """How many steps a round with ``inner_steps="auto"`` may take."""
-        wanted = ROWS_A_ROUND // max(1, self.objective.n_kept)
-        return min(max(wanted, FEWEST_MOST_STEPS), MOST_STEPS)
+        # By weight, not number: a row of weight 2 is two rows.
+        rows = max(1.0, getattr(self.objective, "total_weight", 1.0))
+        return int(min(max(ROWS_A_ROUND // rows, FEWEST_MOST_STEPS), MOST_STEPS))
 
     def _is_enough(self, fw_gap: float) -> bool:
         """Whether theta is good enough for this round (``inner_steps="auto"``)."""

@@ -54,11 +54,6 @@ class Objective(ABC):
     #: Whether linear minimisation over its gradient is exact, so that a gap is its own bound.
     exact_lmo: bool = True
 
-    @property
-    def n_kept(self) -> int:
-        """How many of the rows observed still count."""
-        return self.n_observations
-
     def __init__(self, shape: Shape | None) -> None:
         self._iterate: DenseIterate | LowRank | None = None
         self._owner: str | None = None

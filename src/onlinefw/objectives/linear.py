@@ -140,18 +140,25 @@ class LinearObjective(Objective):
             raise ValueError("these rows are shared with other objectives: use their RowStore")
         return self._store.observe(X, [y], sample_weight)[0]
 
-    def _receive(self, X: Any, y: Array, w: Array) -> float:
+    def _predicted(self, X: Any) -> Array:
+        """Return <theta, x> of new rows."""
+        if self.shape is None:  # theta is 0, of whatever length
+            return np.zeros(X.shape[0])
+        return np.asarray(X @ self._flat_theta, dtype=float)
+
+    def _loss_of(self, z: Array, y: Array, w: Array) -> float:
+        """Return the mean loss of new rows, with the intercept as it is without them."""
+        return float(w @ self.loss.value(z + self.intercept, y) / w.sum())
+
+    def _receive(self, X: Any, z: Array, y: Array, w: Array) -> None:
         """Take over checked rows that the store is about to add."""
         if self.shape is None:
             self._set_shape(X.shape[1:])
-        b = self.intercept  # before the new rows: the loss paid is that of what is predicted now
-        z = np.asarray(X @ self._flat_theta, dtype=float)
         self._z.append(z)
         self._y.append(y)
         self.n_observations += X.shape[0]
         self._batch = (X, y, w)
         self._forget_derived()
-        return float(w @ self.loss.value(z + b, y) / w.sum())
 
     def _keep(self, mask: Array) -> None:
         """Forget the rows where ``mask`` is False; the store still holds them."""

@@ -85,7 +85,15 @@ class RowStore:
     def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[float]:
         """Add rows, with a target for each lane; return each lane's mean loss of them."""
         X, ys, w = self.check(X, targets, sample_weight, self.lanes[0].shape)
-        losses = [lane._receive(X, y, w) for lane, y in zip(self.lanes, ys, strict=True)]
+        zs = [lane._predicted(X) for lane in self.lanes]
+        losses = [lane._loss_of(z, y, w) for lane, z, y in zip(self.lanes, zs, ys, strict=True)]
+        if not np.isfinite(losses).any():  # of several models, some may be ruled out
+            raise ValueError(
+                f"{self.lanes[0].loss} of these rows is infinite at the current coefficients; "
+                "rescale the features, or use a smaller radius"
+            )
+        for lane, z, y in zip(self.lanes, zs, ys, strict=True):
+            lane._receive(X, z, y, w)
         if self.rows is None:
             kind = SparseRows if sparse.issparse(X) else DenseRows
             shape = self.lanes[0].shape
