@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from onlinefw.losses import Gaussian, Logistic, Sigmoid, Square
 from onlinefw.objectives import GradientOracle, LinearObjective, RunningLeastSquares
-from onlinefw.sets import Box, L1Ball, TraceNormBall
+from onlinefw.sets import Box, L1Ball, L2Ball, TraceNormBall
 
 from .reference import MeanLoss
 
@@ -53,6 +53,21 @@ def test_carried_predictions_equal_recomputed_ones(loss, weighted, kind, rng):
     X = np.vstack([batch[0] for batch in batches])
     np.testing.assert_allclose(objective.predictions(), X @ objective.theta, atol=1e-12)
     assert objective.n_observations == len(X)
+
+
+@pytest.mark.parametrize("n", [20, 100])  # the second may be multiplied in whole numbers
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_bytes_are_multiplied_as_exactly_as_single_precision(n, fit_intercept, rng):
+    objective, past = LinearObjective(Logistic(), fit_intercept=fit_intercept), []
+    for k in range(20):
+        X, y = rng.integers(0, 256, (13, n), dtype=np.uint8), rng.choice([-1.0, 1.0], 13)
+        past.append((X.astype(float), y))
+        play(objective, L2Ball(0.01), [(X, y)], steps=(0.3 if k else 1.0,))
+    X, y = np.vstack([X for X, _ in past]), np.concatenate([y for _, y in past])
+    gradient = objective.gradient()  # which renews the intercept
+    slopes = Logistic().derivative(X @ objective.theta + objective.intercept, y)
+    np.testing.assert_allclose(gradient, slopes @ X / len(X), rtol=0, atol=2e-6 * 255)
+    np.testing.assert_allclose(objective.predictions(), X @ objective.theta, rtol=0, atol=1e-6)
 
 
 @given(seed=st.integers(0, 10**6), count=st.integers(1, 12), sparse=st.booleans())

@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit, prange
 
 from onlinefw.kernels import entries, rows
+from onlinefw.kernels.bytes import fused_bytes, suits
 
 COMMAND = "benchmarks/linear/kernels.py --write"
 CASES = [
@@ -27,6 +28,7 @@ CASES = [
     (20_000, 911, "float32"),
     (60_000, 784, "uint8"),
     (30_000, 784, "uint8"),
+    (10_000, 3072, "uint8"),
     (20_000, 900, "float64"),
 ]
 
@@ -61,15 +63,16 @@ def kernels(n_rows, n, dtype, threads):
     blocks, word_blocks = boundaries(n_rows, threads), boundaries(len(words), threads)
     sums = np.zeros(threads, words.dtype)
 
-    def fused(kind):
-        return lambda: rows.fused_gradient(
-            X, blocks, n_rows, 0.9, 0.1, a, z, y, w, 0.0, kind, 0.0, out
-        )
+    best = fused_bytes if suits(X) else rows.fused_gradient
+
+    def fused(kind, kernel=best):
+        return lambda: kernel(X, blocks, n_rows, 0.9, 0.1, a, z, y, w, 0.0, kind, 0.0, out)
 
     return X.nbytes, {
         "read": lambda: pure_read(words, word_blocks, sums),
         "fused, square": fused(entries.QUADRATIC),
         "fused, logistic": fused(entries.LOGISTIC),
+        "fused in floats": fused(entries.QUADRATIC, rows.fused_gradient),
         "move": lambda: rows.move_rows(X, blocks, 0.9, 0.1, a, z),
         "gradient": lambda: rows.slope_gradient(X, blocks, s, out),
         "value": lambda: rows.value_sum(entries.LOGISTIC, 0.0, z, y, w, 0.0),

@@ -17,6 +17,7 @@ from .._validation import check_part
 from ..atoms import Atom, SignedCoordinate
 from ..iterates import DenseIterate
 from ..kernels import rows as kernels
+from ..kernels.bytes import fused_bytes, suits
 from ..linalg import top_singular_pair
 from ..losses import Loss
 from .base import Objective, spectral_norm_squared
@@ -231,8 +232,9 @@ class LinearObjective(Objective):
         self._pending = None
         a = a.astype(rows.working_dtype, copy=False)
         out = np.zeros(rows.data.shape[1])
+        fused = fused_bytes if suits(rows.data) else kernels.fused_gradient
         with threads_for(rows.work):
-            kernels.fused_gradient(
+            fused(
                 rows.data,
                 rows.blocks,
                 moved,
