@@ -33,9 +33,9 @@ _OBJECTIVES: dict[str, Any] = {
 ENOUGH = 0.01
 #: ... or this share of the largest F_t so far (a perfect fit has F_t = 0) ...
 NEGLIGIBLE = 1e-6
-#: ... or after this many steps, or more (but not above a limit) as long as all of them together
-#: read no more rows than this.
-FEWEST_MOST_STEPS, MOST_STEPS, ROWS_A_ROUND = 20, 500, 20_000
+#: ... or after this many steps; plain ones may be more (up to a limit), as long as all of them
+#: together read no more rows than this.
+STEPS, MOST_STEPS, ROWS_A_ROUND = 20, 200, 20_000
 
 
 class Learner(ABC):
@@ -130,7 +130,7 @@ class Learner(ABC):
         """How many steps a round with ``inner_steps="auto"`` may take."""
         # By weight, not number: a row of weight 2 is two rows.
         rows = max(1.0, getattr(self.objective, "total_weight", 1.0))
-        return int(min(max(ROWS_A_ROUND // rows, FEWEST_MOST_STEPS), MOST_STEPS))
+        return int(min(max(ROWS_A_ROUND // rows, STEPS), MOST_STEPS))
 
     def _is_enough(self, fw_gap: float) -> bool:
         """Whether theta is good enough for this round (``inner_steps="auto"``)."""

@@ -16,7 +16,7 @@ from ..objectives.entries_gradient import EntriesGradient
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
 from ..steps import Harmonic, LineSearch
 from .block_atom import block_atom
-from .learner import Learner, check_open_loop
+from .learner import STEPS, Learner, check_open_loop
 from .newton_steps import NewtonSteps
 from .ridge_sweeps import RidgeSweeps
 from .rounds import Round
@@ -39,8 +39,8 @@ class OnlineFrankWolfe(Learner):
         that lowers F_t most instead (the paper's rates are for step rules).
     inner_steps : int or "auto"
         How often lines 4-5 are repeated per batch without new data; each advances the counter.
-        "auto" goes on until the gap is below 1% of the mean loss, or 20 times (more often while
-        there are few rows).
+        "auto" goes on until the gap is below 1% of the mean loss, or 20 times (plain steps more
+        often while there are few rows).
     certify_every : int, optional
         Where the LMO is inexact: fill ``Round.gap_upper`` every this many rounds.
     atoms_per_round : int
@@ -93,6 +93,10 @@ class OnlineFrankWolfe(Learner):
         self.atoms_per_round = _checked_block(atoms_per_round, objective, step)
         super().__init__(objective, constraint, step, inner_steps)
         self.certify_every, self.corrective = certify_every, corrective
+
+    @property
+    def _most_steps(self) -> int:
+        return STEPS if isinstance(self.corrective, NewtonSteps) else super()._most_steps
 
     def _check_parts(self) -> None:
         searched = isinstance(self.step, LineSearch)

@@ -54,7 +54,7 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
         already held.
     inner_steps : int or "auto"
         Steps a round; 1 is the paper's setting. "auto" takes steps until the gap is below 1% of
-        the mean loss of the rows kept, 20 at most (more while there are few rows).
+        the mean loss of the rows kept, 20 at most (plain steps more while there are few rows).
     corrective : "auto", None or NewtonSteps
         On the l1 ball with O-FW: let each step re-optimise all active coefficients. "auto" does so
         with ``inner_steps="auto"``.
