@@ -91,7 +91,9 @@ def compare(options):
         f"{n_train:,} training rows in one pass (batch: until converged) and {y_test.size:,} test "
         f"rows, {n_features:,} features; 0% or 25% of the training labels flipped (seed "
         f"{options.seed}). Settings were chosen from a grid by the error on the test rows, for "
-        "each share of flips: an oracle in the favour of the peers. Seconds are training alone, "
+        "each share of flips: an oracle in the favour of the peers. onlinefw has none: its radii are "
+        "the paper's, or found by predicting each batch before learning from it. Seconds are "
+        "training alone, "
         "with the rows in the form the library wants (Vowpal Wabbit: read from its binary cache on "
         "disk within that time), and rows/s are training rows over those seconds. Nonzeros are "
         "coefficients, without the intercept.",
