@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 import numpy as np
-from scipy import linalg as dense_linalg
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
@@ -106,7 +105,9 @@ def top_singular_pair(
     """
     m, n = direction.shape
     if isinstance(direction, np.ndarray) and m * n * min(m, n) <= SMALL_SVD:
-        u_all, s_all, vt_all = dense_linalg.svd(direction, full_matrices=False)
+        if not np.isfinite(direction).all():
+            raise ValueError("the matrix has NaN or infinity: it has no singular values")
+        u_all, s_all, vt_all = np.linalg.svd(direction, full_matrices=False)
         return u_all[:, 0], float(s_all[0]), vt_all[0]
 
     operator = aslinearoperator(direction)
