@@ -17,7 +17,7 @@ __all__ = ["NewtonSteps"]
 #: The model is minimised to this share of the gap: more exactness would be lost in the next one ...
 EXACTNESS = 0.1
 #: ... in at most so many pairwise steps per coordinate.
-STEPS_PER_COORDINATE = 20
+STEPS_PER_COORDINATE = 5
 #: A model with at most so many coordinates is minimised to rounding, which costs little and makes
 #: the outcome a function of the data alone (of weights or repeated rows alike).
 SMALL, TO_ROUNDING, SMALL_STEPS_PER_COORDINATE = 100, 1e-13, 100

@@ -7,6 +7,7 @@ likes best, the source the one that lowers the quadratic most together with it.
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 #: Stands for the origin among the vertices; and for no vertex at all.
@@ -25,13 +26,17 @@ def _gain(descent, curvature):
 
 
 @njit(cache=True)
-def _best_pair(H, q, x, slack, target):
-    """Return source and target of the step, and the largest difference of their scores."""
-    slope = abs(q[target])
+def _best_pair(row, diagonal, q, x, slack, target):
+    """Return source and target of the step, and the largest difference of their scores.
+
+    ``row`` is the target's row of H. The diagonal is passed by itself: in H its entries are far
+    apart.
+    """
+    slope, own = abs(q[target]), diagonal[target]
     toward = -_sign(q[target])
     source, best, widest = NOBODY, 0.0, 0.0
     if slack > 0.0:
-        source, best, widest = ORIGIN, _gain(slope, H[target, target]), slope
+        source, best, widest = ORIGIN, _gain(slope, own), slope
     chosen = target
     for i in range(len(x)):
         if x[i] == 0.0:
@@ -41,12 +46,12 @@ def _best_pair(H, q, x, slack, target):
         descent = slope + score
         widest = max(widest, descent)
         if descent > 0.0 and i != target:
-            bend = H[target, target] + H[i, i] - 2.0 * toward * sign * H[target, i]
+            bend = own + diagonal[i] - 2.0 * toward * sign * row[i]
             gain = _gain(descent, bend)
             if gain > best:
                 source, best, chosen = i, gain, target
         if score > 0.0:
-            gain = _gain(score, H[i, i])
+            gain = _gain(score, diagonal[i])
             if gain > best:
                 source, best, chosen = i, gain, ORIGIN
     return source, chosen, widest
@@ -70,6 +75,7 @@ def pairwise_steps(H, q, x, radius, max_steps, tolerance):
     ``q`` is the gradient at x and stays so. Stops when the pairwise gap is at most ``tolerance``;
     returns the number of steps.
     """
+    diagonal = np.diag(H).copy()
     slack = radius
     for j in range(len(x)):
         slack -= abs(x[j])
@@ -80,23 +86,23 @@ def pairwise_steps(H, q, x, radius, max_steps, tolerance):
         for j in range(1, len(x)):
             if abs(q[j]) > abs(q[target]):
                 target = j
-        source, chosen, widest = _best_pair(H, q, x, slack, target)
+        source, chosen, widest = _best_pair(H[target], diagonal, q, x, slack, target)
         if widest * radius <= tolerance or source == NOBODY:
             return taken
         toward = -_sign(q[target])
         if chosen == ORIGIN:
             sign = _sign(x[source])
-            step = _step(sign * q[source], H[source, source], abs(x[source]))
+            step = _step(sign * q[source], diagonal[source], abs(x[source]))
             slack += step
             _leave(x, source, sign, step)
             _add_rows(q, -sign * step, H[source], 0.0, H[source])
         elif source == ORIGIN:
-            step = _step(abs(q[target]), H[target, target], slack)
+            step = _step(abs(q[target]), diagonal[target], slack)
             slack += _enter(x, target, toward, step) - step
             _add_rows(q, toward * step, H[target], 0.0, H[target])
         else:
             sign = _sign(x[source])
-            bend = H[target, target] + H[source, source]
+            bend = diagonal[target] + diagonal[source]
             bend -= 2.0 * toward * sign * H[target, source]
             step = _step(abs(q[target]) + sign * q[source], bend, abs(x[source]))
             _leave(x, source, sign, step)
