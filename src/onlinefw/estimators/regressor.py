@@ -7,18 +7,15 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from .._typing import Array, Shape
-from ..algorithms import NewtonSteps
+from .._typing import Array
 from ..losses import (
     Bernoulli,
     Correntropy,
     Exponential,
     Gaussian,
-    Loss,
     Poisson,
     Square,
 )
-from ..sets import ConvexSet
 from .linear_model import StreamingLinearModel
 
 __all__ = ["FrankWolfeRegressor"]
@@ -115,49 +112,6 @@ class FrankWolfeRegressor(RegressorMixin, StreamingLinearModel):
         "bernoulli": Bernoulli,
         "exponential": Exponential,
     }
-
-    def __init__(
-        self,
-        constraint: str | ConvexSet = "l1",
-        radius: float = 1.0,
-        *,
-        loss: str | Loss = "square",
-        away_steps: bool = False,
-        step: Any = None,
-        batch_size: int = 256,
-        epochs: int = 1,
-        inner_steps: int | str = "auto",
-        corrective: str | NewtonSteps | None = "auto",
-        fit_intercept: bool = True,
-        past: str = "all",
-        max_past: int | None = None,
-        coef_shape: Shape | None = None,
-        shuffle: bool = False,
-        random_state: Any = None,
-        history_size: int = 10_000,
-        path_size: int = 100,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            constraint,
-            radius,
-            loss=loss,
-            away_steps=away_steps,
-            step=step,
-            batch_size=batch_size,
-            epochs=epochs,
-            inner_steps=inner_steps,
-            corrective=corrective,
-            fit_intercept=fit_intercept,
-            past=past,
-            max_past=max_past,
-            coef_shape=coef_shape,
-            shuffle=shuffle,
-            random_state=random_state,
-            history_size=history_size,
-            path_size=path_size,
-            verbose=verbose,
-        )
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Play one round with these rows; parameters as for :meth:`fit`."""
