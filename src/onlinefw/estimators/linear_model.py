@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import partial
 from math import ceil
 from numbers import Real
@@ -41,7 +42,7 @@ MOST_SUMS = 1024
 KEPT = (np.float64, np.float32, np.uint8)
 
 
-class StreamingLinearModel(CallbackSupportMixin, BaseEstimator):
+class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
     """The common part of the regressor and the classifier: see there for the parameters."""
 
     def __init__(
@@ -89,9 +90,9 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator):
 
     _losses: dict[str, Any]
 
+    @abstractmethod
     def _check_y(self, y: Any, first: bool, classes: Any = None) -> Array:
         """Return targets that the model can learn from; on the first call, learn their kind."""
-        raise NotImplementedError
 
     def _lanes(self) -> int:
         """How many problems are solved side by side."""
@@ -300,8 +301,8 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _fitted(self, name: str) -> Any:
-        """Return a private attribute, or say (as AttributeError) that there is nothing yet."""
+    def _fitted(self, name: str) -> SideBySide:
+        """Return the learners, or say (as AttributeError) that there is no such attribute yet."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"{type(self).__name__} has no {name} before it is fitted")
         return self._team
