@@ -76,8 +76,8 @@ class NewtonSteps:
         assert isinstance(ball, L1Ball)
         theta = np.asarray(objective.theta).reshape(-1)
         chosen = self._coordinates(theta, gradient.reshape(-1))
-        slopes, hessian = objective.quadratic_model(chosen)
-        diagonal = np.einsum("ii->i", hessian)
+        model = objective.coordinate_model(chosen)
+        diagonal = np.einsum("ii->i", model.hessian)
         diagonal += RIDGE * diagonal.mean() + np.finfo(float).tiny
         x = theta[chosen]
         if chosen.size <= SMALL:
@@ -86,9 +86,10 @@ class NewtonSteps:
             exactness, steps = EXACTNESS, STEPS_PER_COORDINATE * chosen.size
         elsewhere = np.abs(theta).sum() - np.abs(x).sum()
         radius = max(ball.radius - elsewhere, np.abs(x).sum())
-        pairwise_steps(hessian, slopes.copy(), x, radius, steps, exactness * gap)
+        slopes = model.gradient.copy()
+        pairwise_steps(model.hessian, slopes, x, radius, steps, exactness * gap)
         change = x - theta[chosen]
-        return objective.shift(chosen, change) if change.any() else 0.0
+        return model.move(change) if change.any() else 0.0
 
     def _coordinates(self, theta: Array, gradient: Array) -> Array:
         """Return the coordinates in use and the steepest others, in increasing order.

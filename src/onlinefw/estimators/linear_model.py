@@ -315,8 +315,8 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     @property
     def _intercepts(self) -> Array:
-        team = self._fitted("intercept_")
-        return np.array([one.objective.intercept for one in team.learners], self._precision)
+        objectives: list[Any] = [one.objective for one in self._fitted("intercept_").learners]
+        return np.array([one.intercept for one in objectives], self._precision)
 
     @property
     def n_rounds_(self) -> int:

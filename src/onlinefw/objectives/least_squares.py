@@ -226,18 +226,9 @@ class RunningLeastSquares(Objective):
         curvature = (atom.dot(image) - float(theta @ image)) / self.total_weight
         return _QuadraticLine(self.value(), slope, max(curvature, 0.0))
 
-    def quadratic_model(self, chosen: Array) -> tuple[Array, Array]:
-        """Return gradient and Hessian of F in the chosen coordinates."""
-        return self.gradient()[chosen], self._H[np.ix_(chosen, chosen)] / self.total_weight
-
-    def shift(self, chosen: Array, change: Array) -> float:
-        """Move theta by ``change`` in the chosen coordinates (all of it: F is its own model)."""
-        self._H_theta += change @ self._H[chosen]
-        iterate = self.iterate
-        assert isinstance(iterate, DenseIterate)
-        iterate.shift(chosen, change)
-        self._moved()
-        return 1.0
+    def coordinate_model(self, chosen: Array) -> _ChosenSquares:
+        """Return F in the chosen coordinates."""
+        return _ChosenSquares(self, chosen)
 
     def smoothness(self) -> float:
         """Return the largest eigenvalue of H / sum(w)."""
@@ -290,6 +281,23 @@ class RunningLeastSquares(Objective):
 
     def __repr__(self) -> str:
         return f"RunningLeastSquares({self._b.size}, n_observations={self.n_observations})"
+
+
+class _ChosenSquares:
+    """Gradient and Hessian in the chosen coordinates; F is its own model, so steps are whole."""
+
+    def __init__(self, objective: RunningLeastSquares, chosen: Array) -> None:
+        self._objective, self._chosen = objective, chosen
+        self.gradient = objective.gradient()[chosen]
+        self.hessian = objective._H[np.ix_(chosen, chosen)] / objective.total_weight
+
+    def move(self, change: Array) -> float:
+        objective, iterate = self._objective, self._objective.iterate
+        assert isinstance(iterate, DenseIterate)
+        objective._H_theta += change @ objective._H[self._chosen]
+        iterate.shift(self._chosen, change)
+        objective._moved()
+        return 1.0
 
 
 class _QuadraticLine:

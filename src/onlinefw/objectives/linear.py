@@ -15,13 +15,13 @@ from .._threads import one_blas_thread, threads_for
 from .._typing import Array, Shape, State
 from .._validation import check_part
 from ..atoms import Atom, SignedCoordinate
-from ..iterates import DenseIterate
 from ..kernels import rows as kernels
 from ..kernels.bytes import fused_bytes, suits
 from ..linalg import top_singular_pair
 from ..losses import Loss
 from .base import Objective, spectral_norm_squared
-from .intercept import ROUNDING, best_intercept
+from .coordinate_model import CoordinateModel
+from .intercept import best_intercept
 from .row_loss import RowLoss
 from .row_store import RowStore
 from .rows import DenseRows, Rows
@@ -30,8 +30,6 @@ __all__ = ["LinearObjective"]
 
 #: Predictions are recomputed from theta after this many moves, against rounding drift.
 REFRESH_EVERY = 1000
-#: A Newton step is halved at most this often.
-HALVINGS = 30
 
 
 class LinearObjective(Objective):
@@ -330,51 +328,9 @@ class LinearObjective(Objective):
         self._needs_data()
         return _LinearLine(self, self._image_of(atom) - self._predictions())
 
-    # A second-order model over a few coordinates -----------------------------------------------
-
-    def quadratic_model(self, chosen: Array) -> tuple[Array, Array]:
-        """Return gradient and Hessian of F in the chosen (increasing) coordinates.
-
-        The intercept follows: it is eliminated from the model. A loss that is not convex has a
-        convex model.
-        """
-        gradient = self.gradient().reshape(-1)[chosen]
-        hessian, cross, total = self._curvature(chosen)
-        if self.fit_intercept and total > 0.0:
-            hessian -= np.multiply.outer(cross, cross / total)
-        return gradient, hessian
-
-    def _curvature(self, chosen: Array) -> tuple[Array, Array, float]:
-        bend = self._row_loss.curvatures(self._predictions(), self._y.data, self._w, self.intercept)
-        bend /= self.total_weight
-        hessian, cross = self._rows.gram(chosen, bend)
-        self._pull = cross / bend.sum() if bend.any() else np.zeros_like(cross)
-        return hessian, cross, float(bend.sum())
-
-    def shift(self, chosen: Array, change: Array) -> float:
-        """Move theta by ``change`` in the chosen coordinates, or by a part of it that lowers F.
-
-        Returns the part; both ends of the change must be in the set, so all between are.
-        """
-        z, b = self._predictions(), self.intercept
-        image = self._rows.columns(chosen, change)
-        follow = -float(self._pull @ change) if self.fit_intercept else 0.0
-        slope = float(self.gradient().reshape(-1)[chosen] @ change)
-        start, part = self._value_at(z, b), 1.0
-        for _ in range(HALVINGS):
-            limit = start + 1e-4 * part * slope + ROUNDING * abs(start)
-            if self._value_at(z + part * image, b + part * follow) <= limit:
-                break
-            part *= 0.5
-        else:
-            return 0.0
-        z += part * image
-        self._b = b + part * follow if self.fit_intercept else None
-        iterate = self.iterate
-        assert isinstance(iterate, DenseIterate)
-        iterate.shift(chosen, part * change)
-        self._moved()
-        return part
+    def coordinate_model(self, chosen: Array) -> CoordinateModel:
+        """Return a second-order model of F in the chosen (increasing) coordinates."""
+        return CoordinateModel(self, chosen)
 
     # Facts -------------------------------------------------------------------------------------
 
