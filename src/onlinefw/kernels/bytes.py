@@ -21,9 +21,9 @@ from numba.core import types
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic, models, register_model
 
-from .lanes import fused
+from .lanes import fused, spread
 from .rows import LARGE, _add_parts, _zeros, row_slope
-from .wide import _INDEX, LINE, _pointer, _spread, _Wide, add_up, fetch, write
+from .wide import _INDEX, LINE, _pointer, _Wide, add_up, fetch, write
 
 #: Whether numba compiles for a machine that has these instructions.
 HAS_VNNI = "+avx512vnni" in cpu_target.target_context.codegen().magic_tuple()[2]
@@ -88,7 +88,7 @@ def _read_four(typingctx, array, i, j):
     def codegen(context, builder, signature, args):
         pointer = _pointer(context, builder, array, args[0], [i, j], args[1:])
         four = builder.load(builder.bitcast(pointer, ir.PointerType(_INDEX)), align=1)
-        return builder.bitcast(_spread(builder, four, LINE // 4), BYTES.vector)
+        return builder.bitcast(spread(builder, four, LINE // 4), BYTES.vector)
 
     return BYTES(array, i, j), codegen
 

@@ -73,12 +73,11 @@ def zero(typingctx, like):
     return lanes(like), codegen
 
 
-def spread(builder, number):
+def spread(builder, number, width=LANES):
     """Return a vector that holds ``number`` in every place (for intrinsics)."""
-    vector = ir.VectorType(number.type, LANES)
-    undefined = ir.Constant(vector, ir.Undefined)
+    undefined = ir.Constant(ir.VectorType(number.type, width), ir.Undefined)
     first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
-    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
     return builder.shuffle_vector(first, undefined, everywhere)
 
 

@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, models, register_model
 
-from .lanes import fused
+from .lanes import fused, spread
 
 __all__ = ["add_product", "add_up", "everywhere", "fetch", "nothing", "read", "read_first", "write"]
 
@@ -43,13 +43,6 @@ def _pointer(context, builder, array_type, array, place_types, place):
         start = builder.mul(start, builder.extract_value(view.shape, axis))
         start = builder.add(start, index)
     return builder.gep(view.data, [start])
-
-
-def _spread(builder, number, width):
-    undefined = ir.Constant(ir.VectorType(number.type, width), ir.Undefined)
-    first = builder.insert_element(undefined, number, ir.Constant(_INDEX, 0))
-    places = ir.Constant(ir.VectorType(_INDEX, width), [0] * width)
-    return builder.shuffle_vector(first, undefined, places)
 
 
 def _read(context, builder, array, place, wide, args, mask=None):
@@ -93,7 +86,7 @@ def read_first(typingctx, array, place, like, count):
     def codegen(context, builder, signature, args):
         count_value = context.cast(builder, args[3], count, types.uint32)
         places = ir.Constant(ir.VectorType(_INDEX, wide.width), list(range(wide.width)))
-        mask = builder.icmp_unsigned("<", places, _spread(builder, count_value, wide.width))
+        mask = builder.icmp_unsigned("<", places, spread(builder, count_value, wide.width))
         return _read(context, builder, array, place, wide, args, mask)
 
     return wide(array, place, like, count), codegen
@@ -129,7 +122,7 @@ def everywhere(typingctx, number):
     wide = _Wide(number)
 
     def codegen(context, builder, signature, args):
-        return _spread(builder, args[0], wide.width)
+        return spread(builder, args[0], wide.width)
 
     return wide(number), codegen
 
