@@ -37,52 +37,43 @@ def fitted(model, X_train, y_train, X_test, y_test):
     return Result(wrong, seconds, np.count_nonzero(best.coef_), {}, facts)
 
 
-def single_steps(loss, radii, data):
-    """The paper's setting: one step a round with step t^-0.75, no intercept."""
-    sparse = issparse(data[0])
-    model = ofw.FrankWolfeClassifier(
-        "l1" if sparse else "trace",
-        radii[0 if sparse else 1],
-        loss=loss,
-        inner_steps=1,
-        step=Power(0.75),
-        batch_size=5 if sparse else 10,
-        fit_intercept=False,
-        coef_shape=None if sparse else (30, 30),
-    )
+def at_the_papers_radius(loss, data, **settings):
+    """An l1 ball for documents, a trace-norm ball for matrices, of the paper's radii."""
+    l1_radius, trace_radius = {"sigmoid": (100.0, 1.0), "logistic": (1000.0, 10.0)}[loss]
+    if issparse(data[0]):
+        model = ofw.FrankWolfeClassifier("l1", l1_radius, loss=loss, **settings)
+    else:
+        model = ofw.FrankWolfeClassifier(
+            "trace", trace_radius, loss=loss, coef_shape=(30, 30), **settings
+        )
     return fitted(model, *data)
+
+
+def single_steps(loss, data):
+    """The paper's setting: one step a round with step t^-0.75, no intercept."""
+    size = 5 if issparse(data[0]) else 10
+    settings = {"inner_steps": 1, "step": Power(0.75), "fit_intercept": False}
+    return at_the_papers_radius(loss, data, batch_size=size, **settings)
 
 
 @system("ofw-sigmoid-paper", "**onlinefw**, sigmoid, the paper's single steps", "onlinefw")
 def sigmoid_paper(*data):
-    return single_steps("sigmoid", (100.0, 1.0), data)
+    return single_steps("sigmoid", data)
 
 
 @system("ofw-logistic-paper", "**onlinefw**, logistic, the paper's single steps", "onlinefw")
 def logistic_paper(*data):
-    return single_steps("logistic", (1000.0, 10.0), data)
-
-
-def several_steps(loss, radii, data):
-    """The estimator's defaults: steps until the gap is 1% of the loss."""
-    sparse = issparse(data[0])
-    model = ofw.FrankWolfeClassifier(
-        "l1" if sparse else "trace",
-        radii[0 if sparse else 1],
-        loss=loss,
-        coef_shape=None if sparse else (30, 30),
-    )
-    return fitted(model, *data)
+    return single_steps("logistic", data)
 
 
 @system("ofw-logistic", "**onlinefw**, logistic, the paper's radius", "onlinefw")
 def logistic(*data):
-    return several_steps("logistic", (1000.0, 10.0), data)
+    return at_the_papers_radius("logistic", data)
 
 
 @system("ofw-sigmoid", "**onlinefw**, sigmoid, the paper's radius", "onlinefw")
 def sigmoid(*data):
-    return several_steps("sigmoid", (100.0, 1.0), data)
+    return at_the_papers_radius("sigmoid", data)
 
 
 @system("ofw-logistic-search", "**onlinefw**, logistic, radius found on the way", "onlinefw")
