@@ -1,0 +1,145 @@
+"""What an experiment leaves behind: curves, verdicts, settings; as JSON and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from .._files import write_text
+from .._version import __version__
+
+__all__ = ["Claim", "Results", "Series", "plain"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One curve of a figure.
+
+    Attributes
+    ----------
+    label : str
+        Whose curve it is: "O-FW", "O-PG", "slow bound".
+    x_name, y_name : str
+        What the axes are: "round", "seconds"; "test error", "duality gap".
+    x, y : list of float
+        Points of equal number, all finite.
+    panel : str
+        Which of the figure's panels it belongs to (curves of one panel share their axes).
+    dataset : str
+        On which data.
+    """
+
+    label: str
+    x_name: str
+    y_name: str
+    x: list[float]
+    y: list[float]
+    panel: str = ""
+    dataset: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.x) != len(self.y):
+            raise ValueError(
+                f"the series {self.label!r} has {len(self.x)} values of {self.x_name} and "
+                f"{len(self.y)} of {self.y_name}"
+            )
+        if not (np.all(np.isfinite(self.x)) and np.all(np.isfinite(self.y))):
+            raise ValueError(f"the series {self.label!r} of {self.y_name} has values not finite")
+
+    @classmethod
+    def of(cls, label: str, x_name: str, y_name: str, x: Any, y: Any, **where: str) -> Self:
+        """Make a series of anything array-like, leaving out the points that are not finite."""
+        x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+        good = np.isfinite(x) & np.isfinite(y)
+        return cls(label, x_name, y_name, x[good].tolist(), y[good].tolist(), **where)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A thing that the paper says, what it predicts here, what was measured, and whether it holds.
+
+    Attributes
+    ----------
+    id : str
+        A short name, the same in every run.
+    statement : str
+        What is claimed, in a sentence.
+    predicted, measured : str
+        The criterion and what was found, in words and numbers.
+    holds : bool
+        The verdict.
+    source : str
+        Where the paper says so.
+    dataset : str
+        On which data it was measured.
+    """
+
+    id: str
+    statement: str
+    predicted: str
+    measured: str
+    holds: bool
+    source: str = ""
+    dataset: str = ""
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that one figure, or its part on one data set, has to show.
+
+    ``extra`` holds what is not a curve: pictures (lists of rows of numbers) and tables.
+    """
+
+    figure: str
+    dataset: str
+    series: list[Series]
+    claims: list[Claim]
+    settings: dict[str, Any]
+    seconds: float
+    version: str = __version__
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def write(self, path: Path) -> None:
+        """Write as JSON; the file is whole or not there."""
+        write_text(path, json.dumps(plain(asdict(self)), indent=1, allow_nan=False) + "\n")
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read what ``write`` wrote."""
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        stored["series"] = [Series(**series) for series in stored["series"]]
+        stored["claims"] = [Claim(**claim) for claim in stored["claims"]]
+        return cls(**stored)
+
+    @classmethod
+    def merge(cls, parts: list[Self]) -> Self:
+        """Put the parts of a figure, one for each data set, into one."""
+        first = parts[0]
+        if len(parts) == 1:
+            return first
+        return cls(
+            figure=first.figure,
+            dataset=", ".join(part.dataset for part in parts),
+            series=[series for part in parts for series in part.series],
+            claims=[claim for part in parts for claim in part.claims],
+            settings={part.dataset: part.settings for part in parts},
+            seconds=sum(part.seconds for part in parts),
+            version=first.version,
+            extra={part.dataset: part.extra for part in parts},
+        )
+
+
+def plain(value: Any) -> Any:
+    """Turn arrays and numpy numbers into what JSON knows."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    return value.item() if isinstance(value, np.generic) else value

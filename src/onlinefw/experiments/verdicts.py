@@ -1,0 +1,222 @@
+"""How claims are judged: small functions of measured numbers, which know no result.
+
+Each takes the claim's ``id``, ``statement`` and ``source`` as keywords and returns a
+:class:`~onlinefw.experiments.results.Claim` with its criterion written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from .. import theory
+from .._typing import Array
+from .results import Claim
+
+__all__ = [
+    "MeasuredRate",
+    "at_most",
+    "close",
+    "decays",
+    "flat",
+    "lower",
+    "never_above",
+    "no_slower_than",
+    "seconds_to",
+    "slopes",
+    "sooner",
+]
+
+#: A measured log-log slope may be this much flatter than the predicted one: finite rounds.
+SLOPE_TOLERANCE = 0.1
+
+
+class MeasuredRate(NamedTuple):
+    """A log-log slope with a 95% interval: over seeds if there are several, else of the fit."""
+
+    slope: float
+    low: float
+    high: float
+    seeds: int
+
+    def __str__(self) -> str:
+        return f"{self.slope:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+def slopes(t: ArrayLike, h: ArrayLike, first: float = 0.0) -> MeasuredRate:
+    """Fit the slope of log h against log t, from round ``first`` on.
+
+    Parameters
+    ----------
+    t : array-like (rounds,)
+        Rounds.
+    h : array-like (rounds,) or (seeds, rounds)
+        Positive values; with several seeds each is fitted by itself, and the interval is
+        Student's over their slopes.
+    first : float
+        Where the fit begins.
+    """
+    t, h = np.asarray(t, dtype=float), np.atleast_2d(np.asarray(h, dtype=float))
+    late = t >= first
+    rates = [theory.fit_rate(t[late], row[late]) for row in h]
+    if len(rates) == 1:
+        return MeasuredRate(rates[0].slope, rates[0].low, rates[0].high, 1)
+    values = np.array([rate.slope for rate in rates])
+    mean, error = float(values.mean()), float(stats.sem(values))
+    margin = float(stats.t.ppf(0.975, values.size - 1)) * error
+    return MeasuredRate(mean, mean - margin, mean + margin, values.size)
+
+
+def no_slower_than(
+    t: ArrayLike,
+    h: ArrayLike,
+    rate: Callable[[Array], Array],
+    name: str,
+    *,
+    first: float = 0.0,
+    tolerance: float = SLOPE_TOLERANCE,
+    **claim: Any,
+) -> Claim:
+    """Judge whether h falls at least as fast as ``rate``: by slopes over the same rounds.
+
+    ``rate`` is the predicted function of t, logarithms included, so that its slope over finite
+    rounds is what it really is there; ``name`` is how it is written.
+    """
+    t = np.asarray(t, dtype=float)
+    late = t[t >= first]
+    predicted = theory.fit_rate(late, rate(late)).slope
+    measured = slopes(t, h, first)
+    return Claim(
+        predicted=f"{name}: slope at most {predicted:.2f} + {tolerance:g} "
+        f"over rounds {late[0]:,.0f} to {late[-1]:,.0f}",
+        measured=f"slope {measured}" + (f", {measured.seeds} seeds" if measured.seeds > 1 else ""),
+        holds=bool(measured.slope <= predicted + tolerance),
+        **claim,
+    )
+
+
+def decays(t: ArrayLike, gap: ArrayLike, *, first: float = 0.0, **claim: Any) -> Claim:
+    """Judge whether a positive quantity falls: its log-log slope is below 0 with 95% confidence."""
+    measured = slopes(t, gap, first)
+    return Claim(
+        predicted="falls: the 95% interval of its log-log slope is below 0",
+        measured=f"slope {measured}",
+        holds=bool(measured.high < 0.0),
+        **claim,
+    )
+
+
+def never_above(values: ArrayLike, bound: ArrayLike, **claim: Any) -> Claim:
+    """Judge whether no value exceeds its bound."""
+    values, bound = np.asarray(values, dtype=float), np.asarray(bound, dtype=float)
+    share = float(np.max(values / bound))
+    return Claim(
+        predicted="never above the bound",
+        measured=f"at most {share:.2g} times the bound",
+        holds=bool(np.all(values <= bound)),
+        **claim,
+    )
+
+
+def lower(
+    ours: float, theirs: float, what: str, *, names: tuple[str, str], unit: str = "", **claim: Any
+) -> Claim:
+    """Judge whether the first number is below the second."""
+    return Claim(
+        predicted=f"{what}: {names[0]} below {names[1]}",
+        measured=f"{names[0]} {ours:.3g}{unit}, {names[1]} {theirs:.3g}{unit}",
+        holds=bool(ours < theirs),
+        **claim,
+    )
+
+
+def close(
+    ours: float,
+    theirs: float,
+    what: str,
+    *,
+    within: float,
+    names: tuple[str, str],
+    unit: str = "",
+    **claim: Any,
+) -> Claim:
+    """Judge whether two numbers differ by at most ``within``."""
+    return Claim(
+        predicted=f"{what}: {names[0]} and {names[1]} within {within:g}{unit} of each other",
+        measured=f"{names[0]} {ours:.3g}{unit}, {names[1]} {theirs:.3g}{unit}",
+        holds=bool(abs(ours - theirs) <= within),
+        **claim,
+    )
+
+
+def at_most(value: float, limit: float, what: str, **claim: Any) -> Claim:
+    """Judge whether a number is at most a limit."""
+    return Claim(
+        predicted=f"{what} at most {limit:.3g}",
+        measured=f"{value:.3g}",
+        holds=bool(value <= limit),
+        **claim,
+    )
+
+
+def flat(milliseconds: ArrayLike, *, within: float = 1.5, skip: int = 1, **claim: Any) -> Claim:
+    """Judge whether a round costs as much late as early.
+
+    Parameters
+    ----------
+    milliseconds : array-like
+        Median milliseconds of a round in successive parts of the run.
+    within : float
+        The last part may take this many times as long as the first one looked at.
+    skip : int
+        Parts to leave out at the beginning.
+    """
+    milliseconds = np.asarray(milliseconds, dtype=float)
+    early, last = float(milliseconds[skip]), float(milliseconds[-1])
+    return Claim(
+        predicted=f"a late round costs at most {within:g} times an early one",
+        measured=f"{early:.3g} ms early, {last:.3g} ms late",
+        holds=bool(last <= within * early),
+        **claim,
+    )
+
+
+def seconds_to(level: float, seconds: ArrayLike, values: ArrayLike) -> float:
+    """Return when a curve is first at or below a level; inf if never."""
+    reached = np.flatnonzero(np.asarray(values) <= level)
+    return float(np.asarray(seconds)[reached[0]]) if reached.size else float("inf")
+
+
+def sooner(
+    ours: tuple[ArrayLike, ArrayLike],
+    theirs: tuple[ArrayLike, ArrayLike],
+    what: str,
+    *,
+    names: tuple[str, str],
+    within: float = 1.0,
+    **claim: Any,
+) -> Claim:
+    """Judge who is first, in seconds, at the best level that both curves reach.
+
+    Parameters
+    ----------
+    ours, theirs : (seconds, values)
+        The two curves.
+    what : str
+        What the values are.
+    within : float
+        Ours may take this many times as long as theirs.
+    """
+    level = max(float(np.min(ours[1])), float(np.min(theirs[1])))
+    mine, other = seconds_to(level, *ours), seconds_to(level, *theirs)
+    factor = "sooner than" if within == 1.0 else f"in at most {within:g} times the seconds of"
+    return Claim(
+        predicted=f"{names[0]} reaches the {what} that both reach {factor} {names[1]}",
+        measured=f"{what} {level:.3g}: {names[0]} in {mine:.3g} s, {names[1]} in {other:.3g} s",
+        holds=bool(mine <= within * other if within != 1.0 else mine < other),
+        **claim,
+    )

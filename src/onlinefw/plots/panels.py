@@ -1,0 +1,85 @@
+"""Grids of panels with curves, for the figures of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..experiments.results import Series
+
+__all__ = ["COLORS", "Panel", "draw_panel", "draw_panels"]
+
+#: One color for one thing in every figure; the duality gap is purple, as in the paper.
+COLORS = {
+    "O-FW": "#1f5fa8",
+    "O-AW": "#d1495b",
+    "O-PG": "#7a828c",
+    "sPG": "#7a828c",
+    "batch FW": "#c98a1b",
+    "active ALT": "#2e8b63",
+    "sigmoid": "#1f5fa8",
+    "logistic": "#c98a1b",
+    "duality gap": "#7b3fa0",
+}
+_SPARE = ("#2e8b63", "#c98a1b", "#8c5a3c", "#3a9bb5", "#b04a8b", "#5d6b2f")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes: its curves, a title, and which axes are logarithmic."""
+
+    title: str
+    series: Sequence[Series]
+    log_x: bool = True
+    log_y: bool = True
+    y_label: str = ""
+
+
+def draw_panels(grid: Sequence[Sequence[Panel | None]], *, width: float = 4.6) -> Any:
+    """Draw rows of panels; None leaves a place empty.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+    """
+    from matplotlib.figure import Figure
+
+    columns = max(len(row) for row in grid)
+    figure = Figure(figsize=(width * columns, 3.5 * len(grid)), layout="constrained")
+    places = figure.subplots(len(grid), columns, squeeze=False)
+    for row, panels in zip(places, grid, strict=True):
+        for axes, panel in zip(row, [*panels, *[None] * (columns - len(panels))], strict=True):
+            if panel is None:
+                axes.set_axis_off()
+            else:
+                draw_panel(axes, panel)
+    return figure
+
+
+def draw_panel(axes: Any, panel: Panel) -> None:
+    """Draw one panel: bounds dashed, the rest as lines, each label in its color."""
+    spare = iter(_SPARE * 3)
+    for series in panel.series:
+        x, y = np.asarray(series.x), np.asarray(series.y)
+        keep = ((x > 0) | (not panel.log_x)) & ((y > 0) | (not panel.log_y))
+        known = next((label for label in COLORS if series.label.startswith(label)), None)
+        color = "#3a3a3a" if "bound" in series.label else COLORS.get(known or "") or next(spare)
+        style = "--" if "bound" in series.label else "-"
+        axes.plot(x[keep], y[keep], style, color=color, linewidth=1.7, label=series.label)
+    names = list(dict.fromkeys(series.y_name for series in panel.series))
+    axes.set(
+        title=panel.title,
+        xlabel=panel.series[0].x_name if panel.series else "",
+        ylabel=panel.y_label or " / ".join(names),
+        xscale="log" if panel.log_x else "linear",
+        yscale="log" if panel.log_y else "linear",
+    )
+    axes.grid(True, which="major", alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    if panel.series:
+        axes.legend(frameon=False, fontsize="small")
