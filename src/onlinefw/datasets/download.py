@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import DownloadError
+from .folder import is_writable
 from .registry import RawFile
 
 __all__ = ["ResumingDownloader", "download"]
@@ -34,6 +35,11 @@ def download(raw: RawFile, folder: Path, page: str) -> Path:
         raise ModuleNotFoundError(
             f"downloading takes pooch: pip install 'onlinefw[cli]', {by_hand} from {raw.url}"
         ) from None
+    if not is_writable(folder):
+        raise DownloadError(
+            f"{raw.name} is not in {folder}, which cannot be written; to download {raw.url}, name "
+            "another folder in the environment variable ONLINEFW_DATA"
+        )
     known = None if raw.md5 is None else f"md5:{raw.md5}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -45,11 +51,6 @@ def download(raw: RawFile, folder: Path, page: str) -> Path:
         raise DownloadError(
             f"{raw.url} came with a checksum other than the published md5 {raw.md5}; "
             f"try again, {by_hand}"
-        ) from error
-    except PermissionError as error:
-        raise DownloadError(
-            f"cannot write into {folder} ({error.strerror}); name another folder in the "
-            f"environment variable ONLINEFW_DATA to download {raw.url}"
         ) from error
     except OSError as error:  # of the network too: those of requests are OSErrors
         raise DownloadError(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
 import zipfile
 import zlib
 from pathlib import Path
@@ -14,7 +12,7 @@ import numpy as np
 from .._typing import Array
 from .errors import DataFileError
 
-__all__ = ["data_folder", "read_arrays", "write_arrays"]
+__all__ = ["data_folder", "is_writable", "read_arrays", "write_arrays"]
 
 
 def data_folder() -> Path:
@@ -64,20 +62,27 @@ def read_arrays(path: Path, keys: tuple[str, ...]) -> dict[str, Array]:
     return arrays
 
 
+def is_writable(folder: Path) -> bool:
+    """Whether files may be put into a folder that exists, or that can be made."""
+    while not folder.exists():
+        folder = folder.parent
+    # The bits too: for an administrator every folder can be written, even one marked read-only.
+    return os.access(folder, os.W_OK) and bool(folder.stat().st_mode & 0o222)
+
+
 def write_arrays(path: Path, arrays: dict[str, Array]) -> bool:
-    """Write an npz file whole or not at all; return whether the folder could be written."""
-    temporary = None
+    """Write an npz file whole or not at all; return whether it could be written."""
+    if not is_writable(path.parent):
+        return False
+    # In the same folder, so that the rename is atomic.
+    temporary = path.with_name(f".{path.stem}-{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # In the same folder, so that the rename is atomic.
-        handle, temporary = tempfile.mkstemp(suffix=".tmp", prefix=path.stem, dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("wb") as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
         os.replace(temporary, path)
-    except OSError:  # read-only or full: the arrays are good, they are only not kept
+    except OSError:  # a full disk, say: the arrays are good, they are only not kept
         return False
     finally:
-        if temporary is not None:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
     return True
