@@ -76,7 +76,8 @@ class ResumingDownloader:
         os.replace(part, output_file)
 
     def _receive(self, url: str, part: Path) -> None:
-        import requests  # comes with pooch
+        import requests  # comes with pooch, and urllib3 with requests
+        import urllib3
 
         have = part.stat().st_size if part.exists() else 0
         # Identity: a server must not unpack a .gz file on the way, nor count other bytes.
@@ -96,9 +97,14 @@ class ResumingDownloader:
             total = None if length is None else have + int(length)
             with part.open("ab" if have else "wb") as file, _progress(self.name, total) as advance:
                 advance(have)
-                for chunk in response.raw.stream(CHUNK, decode_content=False):
-                    file.write(chunk)
-                    advance(len(chunk))
+                # The length is compared below, so that what came before a break is kept.
+                response.raw.enforce_content_length = False
+                try:
+                    for chunk in response.raw.stream(CHUNK, decode_content=False):
+                        file.write(chunk)
+                        advance(len(chunk))
+                except urllib3.exceptions.HTTPError as error:
+                    raise OSError("the connection broke") from error
         if total is not None and part.stat().st_size != total:
             raise OSError(f"the connection closed after {part.stat().st_size} of {total} bytes")
 

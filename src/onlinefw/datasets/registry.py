@@ -19,8 +19,8 @@ LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
 RICE = "http://dsp.rice.edu/cscamera"
 
 MOVIELENS_TERMS = "research only; no redistribution; cite Harper and Konstan (2015)"
-RCV1_TERMS = "research; cite Lewis et al. (2004)"
-RICE_TERMS = "research; cite Duarte et al. (2008)"
+RCV1_TERMS = "see the page; cite Lewis et al. (2004)"
+RICE_TERMS = "see the page; cite Duarte et al. (2008)"
 
 
 @dataclass(frozen=True)

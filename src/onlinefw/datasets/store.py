@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,19 +14,6 @@ from .folder import data_folder, read_arrays, write_arrays
 from .registry import ENTRIES, Entry, RawFile
 
 __all__ = ["expect", "is_present", "load_arrays", "reading"]
-
-#: How the readers of the formats say that a file is not what it should be.
-BROKEN = (
-    OSError,
-    ValueError,
-    KeyError,
-    EOFError,
-    IndexError,
-    TypeError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 Parser = Callable[[Entry, dict[str, Path]], dict[str, Array]]
 
@@ -76,9 +61,9 @@ def reading(path: Path) -> Iterator[None]:
     """Name the file, whatever the reader of its format says when it is damaged."""
     try:
         yield
-    except DataFileError:
+    except (DataFileError, ImportError, MemoryError):
         raise
-    except BROKEN as error:
+    except Exception as error:  # each reader has exceptions of its own, some with no common base
         reason = " ".join(str(error).split())[:120] or type(error).__name__
         raise DataFileError(f"cannot read {path} ({reason}); delete it and get it again") from error
 
