@@ -15,7 +15,7 @@ from onlinefw.datasets import DataFileError, DownloadError, Ratings, data_folder
 from onlinefw.datasets.catalogue import LOADERS
 from onlinefw.datasets.registry import ENTRIES
 
-from .publisher import TINY, closed_port, serving, tiny_entry, zipped
+from .publisher import TINY, closed_port, mat, serving, tiny_entry, zipped
 
 SERVED = sorted(set(TINY) - {"mug64"})
 
@@ -143,6 +143,20 @@ def test_the_masks_of_the_camera_are_in_the_order_of_the_picture(folder):
     np.testing.assert_array_equal(camera.picture(picture.ravel()), picture)
     masks = np.arange(8).reshape(2, 4) % 2
     np.testing.assert_array_equal(camera.masks @ picture.ravel(), masks @ vector)
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_masks_may_be_in_the_file_of_the_readings_or_apart(folder, monkeypatch, apart):
+    monkeypatch.setitem(ENTRIES, "R64", replace(ENTRIES["R64"], counts={"pixels": 4}))
+    y, masks = np.array([[5.0], [7.0]]), np.eye(4)
+    folder.mkdir()
+    (folder / "R_64.mat").write_bytes(mat(y=y) if apart else mat(y=y, Phi=masks))
+    if apart:
+        with pytest.raises(DataFileError, match=r"R_64\.mat has no masks Phi; put Phi_64\.mat"):
+            fetch("R64")
+        (folder / "Phi_64.mat").write_bytes(mat(Phi=masks))
+    camera = fetch("R64")
+    np.testing.assert_array_equal(camera.masks @ camera.picture([1, 2, 3, 4]).ravel(), [3, 1])
 
 
 def test_every_entry_has_a_loader_and_every_loader_an_entry():

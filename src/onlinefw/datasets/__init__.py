@@ -9,9 +9,10 @@ with their terms.
 from .catalogue import fetch
 from .errors import DataFileError, DownloadError
 from .folder import data_folder
-from .mnist import Rows, fetch_mnist
+from .mnist import fetch_mnist
 from .movielens import Ratings, fetch_movielens
 from .rcv1 import fetch_rcv1_binary, fetch_rcv1v2_subset
+from .rows import Rows
 from .single_pixel import fetch_single_pixel
 from .synthetic import (
     Classification,

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._typing import Array
-from .mnist import Rows
 from .registry import Entry
+from .rows import Rows
 from .store import expect, load_arrays, reading
 
 __all__ = ["fetch_rcv1_binary", "fetch_rcv1v2_subset"]

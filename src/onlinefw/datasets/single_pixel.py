@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from .._typing import Array
+from .errors import DataFileError
 from .registry import Entry
 from .store import load_arrays, reading
 from .synthetic import SinglePixel
@@ -58,7 +59,11 @@ def _parse(entry: Entry, paths: dict[str, Path]) -> dict[str, Array]:
     with reading(readings):
         content = loadmat(readings)
         y = np.asarray(content["y"], dtype=np.float64).reshape(-1)
-    masks = readings if "Phi" in content or not apart else apart[0]
+    if "Phi" not in content and not apart:
+        raise DataFileError(
+            f"{readings} has no masks Phi; put Phi_64.mat of {entry.page} beside it"
+        )
+    masks = readings if "Phi" in content else apart[0]
     with reading(masks):
         Phi = np.asarray(content["Phi"] if masks == readings else loadmat(masks)["Phi"])
         if Phi.ndim != 2 or Phi.shape[1] != entry.counts["pixels"] or len(Phi) < y.size:
