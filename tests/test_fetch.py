@@ -403,9 +403,9 @@ def real(name):
     folder = os.environ.get("ONLINEFW_DATA")
     if not folder or not Path(folder).is_dir():
         pytest.skip("ONLINEFW_DATA names no folder of real data")
-    from onlinefw.datasets.store import is_present
+    from onlinefw.datasets.store import available
 
-    if not is_present(name):
+    if not available(name):
         pytest.skip(f"{name} is not in the folder that ONLINEFW_DATA names")
     return fetch(name)
 

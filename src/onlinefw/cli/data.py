@@ -9,7 +9,7 @@ from rich.table import Table
 
 from ..datasets import data_folder, fetch
 from ..datasets.registry import ENTRIES
-from ..datasets.store import is_present
+from ..datasets.store import available
 
 __all__ = ["fetch_datasets", "list_datasets"]
 
@@ -21,7 +21,7 @@ def list_datasets() -> None:
         table.add_column(column, no_wrap=True)
     table.add_column("what, and its terms")
     for name, entry in ENTRIES.items():
-        here = "yes" if is_present(name) else "no"
+        here = "yes" if available(name) else "no"
         table.add_row(name, entry.size, here, f"{entry.what} ({entry.terms})")
     console = Console()
     console.print(table)

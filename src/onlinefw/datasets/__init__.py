@@ -14,6 +14,7 @@ from .movielens import Ratings, fetch_movielens
 from .rcv1 import fetch_rcv1_binary, fetch_rcv1v2_subset
 from .rows import Rows
 from .single_pixel import fetch_single_pixel
+from .store import available
 from .synthetic import (
     Classification,
     Entries,
@@ -35,6 +36,7 @@ __all__ = [
     "Ratings",
     "Rows",
     "SinglePixel",
+    "available",
     "data_folder",
     "fetch",
     "fetch_mnist",

@@ -13,7 +13,7 @@ from .errors import DataFileError
 from .folder import data_folder, read_arrays, write_arrays
 from .registry import ENTRIES, Entry, RawFile
 
-__all__ = ["expect", "is_present", "load_arrays", "reading"]
+__all__ = ["available", "expect", "load_arrays", "reading"]
 
 Parser = Callable[[Entry, dict[str, Path]], dict[str, Array]]
 
@@ -39,7 +39,7 @@ def load_arrays(name: str, parse: Parser) -> dict[str, Array]:
     return arrays
 
 
-def is_present(name: str) -> bool:
+def available(name: str) -> bool:
     """Whether a data set can be had with no network: parsed before, or all its files there."""
     entry, folder = ENTRIES[name], data_folder()
     if (folder / f"{entry.cache}.npz").exists():
