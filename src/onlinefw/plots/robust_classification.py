@@ -30,11 +30,20 @@ def draw(results: Results) -> Any:
         [Panel(f"{TITLES.get(name, name)}, {row}", _errors(chosen[row, name])) for name in columns]
         for row in ROWS
     ]
-    figure = draw_panels(grid)
-    for axes, place in zip(list(figure.axes), places, strict=True):
-        for gap in chosen[place]:
+    figure = draw_panels(grid, width=4.2)
+    lines: dict[str, Any] = {}
+    for axes, (row, name) in zip(list(figure.axes), places, strict=True):
+        _plain_percents(axes)
+        if name != columns[0]:
+            axes.set_ylabel("")
+        lines |= {line.get_label(): line for line in axes.lines}
+        for gap in chosen[row, name]:
             if gap.y_name == "duality gap":
-                _draw_gap(axes.twinx(), gap)
+                right = axes.twinx()
+                lines["duality gap (sigmoid, right axis)"] = _draw_gap(right, gap)
+                if name == columns[-1]:
+                    right.set_ylabel("duality gap", color=PURPLE)
+    figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=3, frameon=False)
     return figure
 
 
@@ -42,11 +51,23 @@ def _errors(series: list[Series]) -> list[Series]:
     return [one for one in series if one.y_name.startswith("test error")]
 
 
-def _draw_gap(axes: Any, gap: Series) -> None:
+def _plain_percents(axes: Any) -> None:
+    """Label 1, 2, 5, 10, 20, 50 percent, as numbers; the legend is the figure's."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    if axes.get_legend() is not None:
+        axes.get_legend().remove()
+
+
+def _draw_gap(axes: Any, gap: Series) -> Any:
+    """Draw the gap on an axis of its own, and return its line."""
     t, value = np.asarray(gap.x), np.asarray(gap.y)
-    axes.plot(t[value > 0], value[value > 0], color=PURPLE, linewidth=1.3)
+    (line,) = axes.plot(t[value > 0], value[value > 0], color=PURPLE, linewidth=1.3)
     axes.set_yscale("log")
-    axes.set_ylabel("duality gap (sigmoid)", color=PURPLE)
     axes.tick_params(axis="y", which="both", colors=PURPLE)
     axes.spines[["top", "left", "bottom"]].set_visible(False)
     axes.spines["right"].set_color(PURPLE)
+    return line
