@@ -44,7 +44,7 @@ eigenvalue of X_t' X_t / B over the batches X_t, and C_f = L (2 R)^2.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from itertools import product
 from typing import Any
@@ -193,10 +193,7 @@ class RobustClassification(Experiment):
             "sharpness": SHARPNESS,
             "flips": list(FLIPS.values()),
             "seeds": seeds,
-            "rows": size.n_train,
-            "test_rows": size.n_test,
-            "shape": size.shape,
-            "rank": size.rank,
+            **{name: value for name, value in asdict(size).items() if value is not None},
         }
         self._held: tuple[int, Problem] | None = None
 
