@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from copy import deepcopy
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.sparse import random_array
 
+from onlinefw.datasets import Rows
 from onlinefw.experiments import robust_classification as module
 from onlinefw.experiments.results import Results, plain
 from onlinefw.experiments.robust_classification import RobustClassification, Size
@@ -27,13 +27,13 @@ def digits():
     X = rng.integers(0, 40, (500, 8, 8)).astype(np.uint8)
     y = rng.integers(0, 3, 500)
     X[y == 1, :, 4] += 20
-    return SimpleNamespace(X_train=X[:400], y_train=y[:400], X_test=X[400:], y_test=y[400:])
+    return Rows(X_train=X[:400], y_train=y[:400], X_test=X[400:], y_test=y[400:])
 
 
 def documents():
     X = random_array((500, 40), density=0.2, rng=np.random.default_rng(0), format="csr")
     y = np.where(X @ np.r_[np.ones(20), -np.ones(20)] > 0, 1, -1)
-    return SimpleNamespace(X_train=X[:402], y_train=y[:402], X_test=X[402:], y_test=y[402:])
+    return Rows(X_train=X[:402], y_train=y[:402], X_test=X[402:], y_test=y[402:])
 
 
 @pytest.fixture(autouse=True)
@@ -223,5 +223,5 @@ def test_sizes_are_the_papers_unless_quick():
 
 @pytest.mark.parametrize("at_hand", [True, False])
 def test_the_papers_documents_are_used_where_they_are_at_hand(monkeypatch, at_hand):
-    monkeypatch.setattr(module, "available", lambda name: at_hand)
+    monkeypatch.setattr(module, "is_present", lambda name: at_hand)
     assert module.usual_datasets()[-1] == ("rcv1" if at_hand else "rcv1v2-subset")
