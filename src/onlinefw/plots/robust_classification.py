@@ -1,0 +1,73 @@
+"""Figure 2: test errors of both losses against rounds, and the sigmoid's duality gap in purple."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .panels import COLORS, Panel, draw_panels
+
+if TYPE_CHECKING:
+    from ..experiments.results import Results, Series
+
+__all__ = ["draw"]
+
+ROWS = ("no flips", "25% flips")
+TITLES = {"mnist": "mnist (class '1')", "rcv1": "rcv1.binary"}
+PURPLE = COLORS["duality gap"]
+
+
+def draw(results: Results) -> Any:
+    """Return the figure: a column a data set, above without flips, below with 25% flipped."""
+    columns = list(dict.fromkeys(series.dataset for series in results.series))
+    places = [(row, name) for row in ROWS for name in columns]
+    chosen = {
+        (row, name): [s for s in results.series if s.panel == row and s.dataset == name]
+        for row, name in places
+    }
+    grid = [
+        [Panel(f"{TITLES.get(name, name)}, {row}", _errors(chosen[row, name])) for name in columns]
+        for row in ROWS
+    ]
+    figure = draw_panels(grid, width=4.2)
+    lines: dict[str, Any] = {}
+    for axes, (row, name) in zip(list(figure.axes), places, strict=True):
+        _plain_percents(axes)
+        if name != columns[0]:
+            axes.set_ylabel("")
+        lines |= {line.get_label(): line for line in axes.lines}
+        for gap in chosen[row, name]:
+            if gap.y_name == "duality gap":
+                right = axes.twinx()
+                lines["duality gap (sigmoid, right axis)"] = _draw_gap(right, gap)
+                if name == columns[-1]:
+                    right.set_ylabel("duality gap", color=PURPLE)
+    figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=3, frameon=False)
+    return figure
+
+
+def _errors(series: list[Series]) -> list[Series]:
+    return [one for one in series if one.y_name.startswith("test error")]
+
+
+def _plain_percents(axes: Any) -> None:
+    """Label 1, 2, 5, 10, 20, 50 percent, as numbers; the legend is the figure's."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    if axes.get_legend() is not None:
+        axes.get_legend().remove()
+
+
+def _draw_gap(axes: Any, gap: Series) -> Any:
+    """Draw the gap on an axis of its own, and return its line."""
+    t, value = np.asarray(gap.x), np.asarray(gap.y)
+    (line,) = axes.plot(t[value > 0], value[value > 0], color=PURPLE, linewidth=1.3)
+    axes.set_yscale("log")
+    axes.tick_params(axis="y", which="both", colors=PURPLE)
+    axes.spines[["top", "left", "bottom"]].set_visible(False)
+    axes.spines["right"].set_color(PURPLE)
+    return line
