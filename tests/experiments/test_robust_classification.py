@@ -223,5 +223,5 @@ def test_sizes_are_the_papers_unless_quick():
 
 @pytest.mark.parametrize("at_hand", [True, False])
 def test_the_papers_documents_are_used_where_they_are_at_hand(monkeypatch, at_hand):
-    monkeypatch.setattr(module, "is_present", lambda name: at_hand)
+    monkeypatch.setattr(module, "available", lambda name: at_hand)
     assert module.usual_datasets()[-1] == ("rcv1" if at_hand else "rcv1v2-subset")

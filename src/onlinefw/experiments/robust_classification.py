@@ -54,8 +54,13 @@ import numpy as np
 from .. import theory
 from .._typing import Array, Shape
 from ..algorithms import OnlineFrankWolfe
-from ..datasets import fetch_mnist, fetch_rcv1_binary, fetch_rcv1v2_subset, make_classifier
-from ..datasets.store import is_present
+from ..datasets import (
+    available,
+    fetch_mnist,
+    fetch_rcv1_binary,
+    fetch_rcv1v2_subset,
+    make_classifier,
+)
 from ..losses import Logistic, Loss, Sigmoid
 from ..objectives import LinearObjective
 from ..sets import ConvexSet, L1Ball, TraceNormBall
@@ -416,7 +421,7 @@ def _name(loss: str, flips: str, seed: int) -> str:
 
 def usual_datasets() -> list[str]:
     """Return the paper's data sets, with rcv1v2-subset where rcv1.binary is not at hand."""
-    return ["synthetic", "mnist", "rcv1" if is_present("rcv1") else "rcv1v2-subset"]
+    return ["synthetic", "mnist", "rcv1" if available("rcv1") else "rcv1v2-subset"]
 
 
 def make(dataset: str, *, quick: bool, seeds: int | None) -> RobustClassification:
