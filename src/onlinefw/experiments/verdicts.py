@@ -24,6 +24,7 @@ __all__ = [
     "decays",
     "flat",
     "lower",
+    "lower_over_seeds",
     "never_above",
     "no_slower_than",
     "seconds_to",
@@ -130,6 +131,27 @@ def lower(
         predicted=f"{what}: {names[0]} below {names[1]}",
         measured=f"{names[0]} {ours:.3g}{unit}, {names[1]} {theirs:.3g}{unit}",
         holds=bool(ours < theirs),
+        **claim,
+    )
+
+
+def lower_over_seeds(
+    ours: ArrayLike, theirs: ArrayLike, what: str, *, names: tuple[str, str], **claim: Any
+) -> Claim:
+    """Judge whether a positive quantity is lower on average: the mean of log(ours / theirs).
+
+    ``ours`` and ``theirs`` have one row for each seed; a row is averaged first. The interval is
+    Student's over the seeds.
+    """
+    ratio = np.log(np.atleast_2d(ours) / np.atleast_2d(theirs)).mean(axis=1)
+    mean, measured = float(ratio.mean()), f"{ratio.mean():+.3f}"
+    if ratio.size > 1:
+        margin = float(stats.t.ppf(0.975, ratio.size - 1) * stats.sem(ratio))
+        measured += f" ({mean - margin:+.3f} to {mean + margin:+.3f}, {ratio.size} seeds)"
+    return Claim(
+        predicted=f"{what}: mean of log({names[0]} / {names[1]}) below 0",
+        measured=measured,
+        holds=bool(mean < 0.0),
         **claim,
     )
 
