@@ -1,0 +1,41 @@
+"""Figure 3: h_t of online LASSO against rounds and seconds, inside and on the boundary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .panels import Panel, draw_panels
+
+if TYPE_CHECKING:
+    from ..experiments.results import Results
+
+__all__ = ["draw"]
+
+TITLES = {
+    "interior": r"minimiser inside: $r = 1.1\,\|\bar\theta\|_1$",
+    "boundary": r"minimiser on the boundary: $r = 0.15\,\|\bar\theta\|_1$",
+}
+
+
+def draw(results: Results) -> Any:
+    """Draw the figure from its results alone.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Columns: the two radii; rows: rounds, seconds.
+    """
+    return draw_panels(
+        [
+            [
+                Panel(
+                    title,
+                    [s for s in results.series if s.panel == panel and s.x_name == x_name],
+                    y_label=r"$h_t = f(\theta_t) - \min f$, mean over seeds",
+                )
+                for panel, title in TITLES.items()
+            ]
+            for x_name in ("round", "seconds")
+        ],
+        width=5.4,
+    )
