@@ -19,6 +19,7 @@ from .results import Claim
 
 __all__ = [
     "MeasuredRate",
+    "at_least",
     "at_most",
     "close",
     "decays",
@@ -181,6 +182,16 @@ def at_most(value: float, limit: float, what: str, **claim: Any) -> Claim:
         predicted=f"{what} at most {limit:.3g}",
         measured=f"{value:.3g}",
         holds=bool(value <= limit),
+        **claim,
+    )
+
+
+def at_least(value: float, limit: float, what: str, **claim: Any) -> Claim:
+    """Judge whether a number is at least a limit."""
+    return Claim(
+        predicted=f"{what} at least {limit:.3g}",
+        measured=f"{value:.3g}",
+        holds=bool(value >= limit),
         **claim,
     )
 
