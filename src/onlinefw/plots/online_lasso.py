@@ -25,7 +25,7 @@ def draw(results: Results) -> Any:
     matplotlib.figure.Figure
         Columns: the two radii; rows: rounds, seconds.
     """
-    return draw_panels(
+    figure = draw_panels(
         [
             [
                 Panel(
@@ -39,3 +39,18 @@ def draw(results: Results) -> Any:
         ],
         width=5.4,
     )
+    return _with_one_legend(figure)
+
+
+def _with_one_legend(figure: Any) -> Any:
+    """Draw what 1/t looks like, and move the legend, the same for all panels, below them."""
+    rounds = figure.axes[: len(TITLES)]
+    for axes in figure.axes:
+        axes.get_legend().remove()
+    for axes in rounds:
+        t, h = axes.lines[0].get_data()
+        late = t >= t[-1] / 10
+        axes.plot(t[late], 3.0 * h[-1] * t[-1] / t[late], ":", color="black", label="slope of 1/t")
+    handles, labels = rounds[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    return figure
