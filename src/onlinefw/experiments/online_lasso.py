@@ -1,54 +1,140 @@
-"""The paper's synthetic online LASSO.
+"""Figure 3: the paper's synthetic online LASSO.
 
-Problem: f(theta) = E ||y_t - A theta||^2 / 2 over {||theta||_1 <= r}, A fixed, 80 x 300, and
-y_t = A theta_bar + noise of standard deviation 10; r = 1.1 ||theta_bar||_1 (the minimiser is
-inside) or 0.15 ||theta_bar||_1 (it is on the boundary).
+Problem: f(theta) = E ||y_t - A theta||^2 / 2 over {||theta||_1 <= r}, A fixed, 80 x 300, of
+independent N(0, 1) entries, and y_t = A theta_bar + noise of standard deviation sigma_w = 10;
+theta_bar has 10% entries that are N(0, 1), the others are 0. r = 1.1 ||theta_bar||_1 (the
+minimiser is inside: H1 holds) or 0.15 ||theta_bar||_1 (it is on the boundary: it does not).
 
-Theory: A'A has rank at most 80 < 300, so mu = 0 and of the paper's bounds on h_t for O-FW and
-O-AW with constants only the slow one, O(sqrt(log t / t)), applies; its figure shows about 1/t.
+Algorithms: O-FW and O-AW with steps 2 / (1 + t), and stochastic projected gradient (sPG), which
+follows the gradient of the current round, with the paper's fixed step 1/L.
+
+Prediction: h_t = f(theta_t) - f(theta*) falls like 1/t, for O-FW on the boundary too, where O-AW is
+slightly ahead; sPG's rate is similar, its step costs O(n log n) instead of O(n); a round costs the
+same early and late. A'A has rank at most 80 < 300, so mu = 0, and of the paper's bounds on h_t with
+constants only the slow one, O(sqrt(log t / t)), exists here. With noise, a fixed step of sPG leaves
+theta_t at a distance from theta* that does not shrink. Two more curves show what makes the
+difference: sPG with steps 1 / (L sqrt t), and projected gradient with fixed steps 1/L along the
+aggregated gradient, which O-FW uses.
+
+Chosen here, as the paper does not say: sigma_w is a standard deviation; T = 5,000 rounds; the mean
+over 10 seeds, each with a design, a truth and noise of its own.
 
 Units are the paper's: losses are summed over the 80 rows of a round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from .. import theory
 from .._typing import Array
 from ..algorithms import Learner, OnlineAwayFrankWolfe, OnlineFrankWolfe
-from ..baselines import StochasticProjectedGradient, batch_away_frank_wolfe
-from ..datasets import LassoStream
+from ..baselines import (
+    OnlineProjectedGradient,
+    StochasticProjectedGradient,
+    batch_away_frank_wolfe,
+)
+from ..datasets import LassoStream, make_lasso
 from ..objectives import RunningLeastSquares
 from ..sets import L1Ball
+from . import verdicts
+from .experiment import Advance, Experiment, Record, Run
+from .recorder import Trace, play
+from .results import Claim, Series
 
-__all__ = ["LEARNERS", "Curve", "minimum_excess", "run_online_lasso", "slow_bound"]
+__all__ = [
+    "DATASETS",
+    "LEARNERS",
+    "Curve",
+    "OnlineLasso",
+    "make",
+    "minimum_excess",
+    "run_online_lasso",
+    "slow_bound",
+    "usual_datasets",
+]
 
-LEARNERS: dict[str, type[Learner]] = {
+DATASETS = ("synthetic",)
+
+#: Makes a learner of an objective and a ball.
+MakeLearner = Callable[[RunningLeastSquares, L1Ball], Learner]
+
+#: The paper's.
+LEARNERS: dict[str, MakeLearner] = {
     "O-FW": OnlineFrankWolfe,
     "O-AW": OnlineAwayFrankWolfe,
     "sPG": StochasticProjectedGradient,
 }
+#: sPG with steps that shrink, and with the aggregated gradient.
+SHRINKING, AGGREGATED = "shrinking sPG, 1/(L sqrt t)", "aggregated PG, 1/L"
+#: Where the minimiser is, and the radius in multiples of the true l1 norm.
+RADII = {"interior": 1.1, "boundary": 0.15}
+#: The rates of sPG and O-FW are similar if their slopes differ by no more than this.
+SIMILAR = 0.2
+
+
+def usual_datasets() -> list[str]:
+    """Return the data sets to run when none is named."""
+    return list(DATASETS)
+
+
+def make(dataset: str, *, quick: bool, seeds: int | None) -> OnlineLasso:
+    """Return the experiment."""
+    if dataset not in DATASETS:
+        raise ValueError(f"dataset must be one of {', '.join(DATASETS)}, got {dataset!r}")
+    if quick:
+        return OnlineLasso(T=1000, seeds=seeds or 3, quick=True)
+    return OnlineLasso(seeds=seeds or 10)
 
 
 @dataclass(frozen=True)
 class Curve:
-    """What one learner did: h_t and the FW gap of theta_t at some rounds t, and how it ended.
+    """What one learner did, in the paper's units.
 
-    ``seconds_per_round`` is the time inside ``observe``, storing the data included.
+    Attributes
+    ----------
+    trace : Trace
+        What was recorded: h_t is its look "h".
+    rows : int
+        The rows of a round, over which the paper sums.
+    final_h, final_certificate : float
+        h of the theta after the last round, and the learner's own upper bound on
+        F_T(theta) - min F_T.
+    nonzeros : int
+        Of the theta after the last round.
     """
 
-    t: Array
-    h: Array
-    gap: Array
+    trace: Trace
+    rows: int
     final_h: float
     final_certificate: float
     nonzeros: int
-    seconds_per_round: float
+
+    @property
+    def t(self) -> Array:
+        """The rounds at which h_t and the gap are known."""
+        return self.trace.t
+
+    @property
+    def h(self) -> Array:
+        """f(theta_t) - min f."""
+        return self.trace.looks["h"]
+
+    @property
+    def gap(self) -> Array:
+        """g_t^FW of theta_t on F_t; nan for sPG."""
+        return self.rows * self.trace.gap_at()
+
+    @property
+    def seconds_per_round(self) -> float:
+        """The mean time inside ``observe``, storing the data included."""
+        return float(self.trace.round_seconds.mean())
 
     def rate(self, first: int) -> theory.Rate:
         """Fit the log-log slope of h_t from round ``first`` on."""
@@ -60,36 +146,31 @@ def run_online_lasso(
     problem: LassoStream,
     radius: float,
     T: int,
-    learner_class: type[Learner],
+    make_learner: MakeLearner,
     *,
     minimum: float = 0.0,
-    on_round: Callable[[int], None] | None = None,
+    on_round: Advance | None = None,
 ) -> Curve:
     """Stream T rounds through a learner and record h_t at about 60 log-spaced rounds."""
     m, n = problem.A.shape
-    learner = learner_class(RunningLeastSquares(n), L1Ball(radius))  # type: ignore[call-arg]
-    recorded = np.unique(np.geomspace(2, T, 60).round().astype(int))
-    wanted = set(recorded.tolist())
-    h, gap, seconds = [], [], 0.0
-    for t, (A, y) in enumerate(problem.rounds(T), start=1):
-        if t in wanted:
-            h.append(problem.expected_excess(np.asarray(learner.theta)) - minimum)
-        started = perf_counter()
-        round_ = learner.observe(A, y)
-        seconds += perf_counter() - started
-        if t in wanted:
-            gap.append(m * round_.fw_gap)
-        if on_round is not None:
-            on_round(t)
-    theta = np.asarray(learner.theta)
+
+    def h(theta: Any) -> float:
+        return problem.expected_excess(np.asarray(theta)) - minimum
+
+    trace = play(
+        lambda: make_learner(RunningLeastSquares(n), L1Ball(radius)),
+        lambda: problem.rounds(T),
+        T,
+        {"h": h},
+        on_round,
+    )
+    learner = trace.learner
     return Curve(
-        t=recorded,
-        h=np.array(h),
-        gap=np.array(gap),
-        final_h=problem.expected_excess(theta) - minimum,
+        trace=trace,
+        rows=m,
+        final_h=h(learner.theta),
         final_certificate=m * learner.certificate(),
-        nonzeros=int(np.count_nonzero(theta)),
-        seconds_per_round=seconds / T,
+        nonzeros=int(np.count_nonzero(np.asarray(learner.theta))),
     )
 
 
@@ -122,3 +203,267 @@ def slow_bound(problem: LassoStream, radius: float, t: Array, epsilon: float = 0
         L=float(np.linalg.norm(problem.A, 2)) ** 2,
         diameter=ball.diameter(2),
     )
+
+
+class OnlineLasso(Experiment):
+    """Figure 3. The size, the rounds and the number of seeds can be reduced."""
+
+    figure, dataset = "fig3", "synthetic"
+
+    def __init__(
+        self, *, m: int = 80, n: int = 300, T: int = 5000, seeds: int = 10, quick: bool = False
+    ) -> None:
+        self._m, self._n, self._T, self._seeds = m, n, T, range(seeds)
+        self._labels = [*LEARNERS, SHRINKING, AGGREGATED]
+        self.settings = {
+            "quick": quick,
+            "m": m,
+            "n": n,
+            "sparsity": 0.1,
+            "noise standard deviation": 10.0,
+            "radius / true l1 norm": RADII,
+            "T": T,
+            "seeds": list(self._seeds),
+            "O-FW and O-AW": "step 2 / (1 + t)",
+            "sPG": "step 1 / L",
+        }
+
+    def runs(self) -> list[Run]:
+        """Return one run for every learner, radius and seed, and the timing of one step."""
+        played = [
+            Run(_name(label, place, seed), self._T, partial(self._play, label, place, seed))
+            for place in RADII
+            for label in self._labels
+            for seed in self._seeds
+        ]
+        return [*played, Run("one step", 1, self._time_one_step)]
+
+    def _problem(self, place: str, seed: int) -> tuple[LassoStream, float]:
+        problem = make_lasso(self._m, self._n, sigma=10.0, seed=seed)
+        return problem, RADII[place] * float(np.abs(problem.theta).sum())
+
+    def _play(self, label: str, place: str, seed: int, advance: Advance) -> Record:
+        problem, radius = self._problem(place, seed)
+        curve = run_online_lasso(
+            problem,
+            radius,
+            self._T,
+            _learners(problem)[label],
+            minimum=minimum_excess(problem, radius),
+            on_round=advance,
+        )
+        trace = curve.trace
+        return {
+            "t": curve.t,
+            "h": curve.h,
+            "seconds": trace.seconds,
+            "slow bound": slow_bound(problem, radius, curve.t),
+            "final h": curve.final_h,
+            "certificate": curve.final_certificate,
+            "nonzeros": curve.nonzeros,
+            "round milliseconds": trace.round_milliseconds(),
+            "rounds for a counted step": float(np.max(np.arange(1, self._T + 1) / trace.n_steps)),
+        }
+
+    def _time_one_step(self, advance: Advance) -> Record:
+        """Time what differs between a round of O-FW and one of sPG, on the same gradients."""
+        problem, radius = self._problem("interior", self._seeds[0])
+        ball = L1Ball(radius)
+        length = 1.0 / np.linalg.norm(problem.A, 2) ** 2
+        theta = ball.project(problem.theta)
+        seconds: dict[str, list[float]] = {"linear minimisation": [], "projection": []}
+        for _, y in problem.rounds(1000):
+            gradient = problem.A.T @ (problem.A @ theta - y)
+            point = theta - length * gradient
+            started = perf_counter()
+            ball.lmo(gradient)
+            minimised = perf_counter()
+            ball.project(point)
+            projected = perf_counter()
+            seconds["linear minimisation"].append(minimised - started)
+            seconds["projection"].append(projected - minimised)
+        advance(1)
+        return {f"{name}, us": 1e6 * float(np.median(took)) for name, took in seconds.items()}
+
+    def curves(self, records: Mapping[str, Record]) -> list[Series]:
+        """Return the means over seeds of h_t, by rounds and by seconds, and the slow bound."""
+        series = []
+        for place in RADII:
+            where = {"panel": place, "dataset": self.dataset}
+            for label in self._labels:
+                t, h = self._seeds_of(records, label, place, "h")
+                seconds = self._seeds_of(records, label, place, "seconds")[1].mean(axis=0)
+                h = h.mean(axis=0)
+                series.append(Series.of(label, "round", "h", t, h, **where))
+                series.append(Series.of(label, "seconds", "h", seconds, h, **where))
+            t, bound = self._seeds_of(records, "O-FW", place, "slow bound")
+            series.append(
+                Series.of("slow bound of O-FW", "round", "h", t, bound.mean(axis=0), **where)
+            )
+        return series
+
+    def claims(self, records: Mapping[str, Record]) -> list[Claim]:
+        """Return the verdicts on what the appendix says of this figure."""
+        claims = [
+            claim
+            for place in RADII
+            for claim in (
+                self._rate(records, "O-FW", place),
+                self._rate(records, "O-AW", place),
+                self._below_slow_bound(records, place),
+                self._similar_rate(records, place),
+            )
+        ]
+        claims.append(self._away_ahead(records))
+        claims.append(self._cheaper_step(records))
+        claims += [self._constant_cost(records, label) for label in ("O-FW", "O-AW")]
+        claims.append(self._counted_steps(records))
+        return claims
+
+    def _rate(self, records: Mapping[str, Record], label: str, place: str) -> Claim:
+        t, h = self._seeds_of(records, label, place, "h")
+        condition = "H1 holds" if place == "interior" else "H1 does not hold"
+        return verdicts.no_slower_than(
+            t,
+            h,
+            lambda t: 1.0 / t,
+            "1/t",
+            first=self._T / 10,
+            id=f"lasso-rate-{place}-{_slug(label)}",
+            statement=f"The primal optimality of {label} falls like 1/t with the minimiser "
+            f"{_WHERE[place]} ({condition})",
+            source=SOURCE,
+            dataset=self.dataset,
+        )
+
+    def _below_slow_bound(self, records: Mapping[str, Record], place: str) -> Claim:
+        return verdicts.never_above(
+            self._seeds_of(records, "O-FW", place, "h")[1],
+            self._seeds_of(records, "O-FW", place, "slow bound")[1],
+            id=f"lasso-slow-bound-{place}",
+            statement=f"h_t of O-FW stays below the slow bound with the minimiser {_WHERE[place]} "
+            "(there is no other one: mu = 0 with 80 rows and 300 features)",
+            source="Appendix, proof of Theorem 2",
+            dataset=self.dataset,
+        )
+
+    def _similar_rate(self, records: Mapping[str, Record], place: str) -> Claim:
+        slope = partial(self._slope, records, place=place)
+        claim = verdicts.close(
+            slope("O-FW"),
+            slope("sPG"),
+            "slopes of log h_t",
+            within=SIMILAR,
+            names=("O-FW", "sPG with the fixed step 1/L"),
+            id=f"lasso-spg-similar-rate-{place}",
+            statement="The primal convergence rate of sPG is similar to that of O-FW with the "
+            f"minimiser {_WHERE[place]}",
+            source=SOURCE,
+            dataset=self.dataset,
+        )
+        aggregated = f"; projected gradient with the aggregated gradient {slope(AGGREGATED):.3g}"
+        return replace(claim, measured=claim.measured + aggregated)
+
+    def _away_ahead(self, records: Mapping[str, Record]) -> Claim:
+        t, away = self._seeds_of(records, "O-AW", "boundary", "h")
+        late = t >= self._T / 10
+        plain = self._seeds_of(records, "O-FW", "boundary", "h")[1]
+        return verdicts.lower_over_seeds(
+            away[:, late],
+            plain[:, late],
+            f"h_t over rounds {t[late][0]:,} to {t[late][-1]:,}",
+            names=("O-AW", "O-FW"),
+            id="lasso-oaw-ahead-boundary",
+            statement="O-AW slightly outperforms O-FW with the minimiser on the boundary",
+            source=SOURCE,
+            dataset=self.dataset,
+        )
+
+    def _cheaper_step(self, records: Mapping[str, Record]) -> Claim:
+        step = records["one step"]
+        return verdicts.lower(
+            step["linear minimisation, us"],
+            step["projection, us"],
+            "median time of what differs between their rounds",
+            names=("a linear minimisation (O-FW)", "a projection (sPG)"),
+            unit=" us",
+            id="lasso-round-cheaper-than-spg",
+            statement="A step of O-FW takes O(n), one of sPG O(n log n)",
+            source=SOURCE,
+            dataset=self.dataset,
+        )
+
+    def _constant_cost(self, records: Mapping[str, Record], label: str) -> Claim:
+        parts = [
+            records[_name(label, place, seed)]["round milliseconds"]
+            for place in RADII
+            for seed in self._seeds
+        ]
+        return verdicts.flat(
+            np.median(parts, axis=0),
+            id=f"lasso-round-cost-constant-{_slug(label)}",
+            statement=f"The cost of a round of {label} does not grow with t",
+            source="Appendix, Online LASSO",
+            dataset=self.dataset,
+        )
+
+    def _counted_steps(self, records: Mapping[str, Record]) -> Claim:
+        most = max(
+            records[_name("O-AW", place, seed)]["rounds for a counted step"]
+            for place in RADII
+            for seed in self._seeds
+        )
+        return verdicts.at_most(
+            most,
+            2.0,
+            "t / n_t, in any round,",
+            id="lasso-n-steps",
+            statement="At least half of O-AW's steps are no drop steps: n_t >= t/2 for all t",
+            source="Appendix, lemma on drop steps",
+            dataset=self.dataset,
+        )
+
+    def extra(self, records: Mapping[str, Record]) -> dict[str, Any]:
+        """Return a table of how the learners ended, means over seeds."""
+        rows = []
+        for place in RADII:
+            for label in self._labels:
+                of_seeds = [records[_name(label, place, seed)] for seed in self._seeds]
+                row = {
+                    name: float(np.mean([record[name] for record in of_seeds]))
+                    for name in ("final h", "certificate", "nonzeros", "round milliseconds")
+                }
+                slope = self._slope(records, label, place)
+                rows.append({"minimiser": place, "learner": label, "slope": slope, **row})
+        return {"table": rows}
+
+    def _slope(self, records: Mapping[str, Record], label: str, place: str) -> float:
+        return verdicts.slopes(*self._seeds_of(records, label, place, "h"), self._T / 10).slope
+
+    def _seeds_of(
+        self, records: Mapping[str, Record], label: str, place: str, what: str
+    ) -> tuple[Array, Array]:
+        """Return the rounds, and the values of all seeds there."""
+        found = [records[_name(label, place, seed)] for seed in self._seeds]
+        return np.array(found[0]["t"]), np.array([record[what] for record in found])
+
+
+SOURCE = "Appendix, Online LASSO, synthetic data"
+_WHERE = {"interior": "inside the ball", "boundary": "on the boundary"}
+
+
+def _learners(problem: LassoStream) -> dict[str, MakeLearner]:
+    L = float(np.linalg.norm(problem.A, 2)) ** 2 / problem.A.shape[0]  # of the mean loss
+    return {
+        **LEARNERS,
+        SHRINKING: partial(StochasticProjectedGradient, step=lambda n: 1.0 / (L * np.sqrt(n))),
+        AGGREGATED: partial(OnlineProjectedGradient, step=1.0 / L),
+    }
+
+
+def _name(label: str, place: str, seed: int) -> str:
+    return f"{label}, {place}, seed {seed}"
+
+
+def _slug(label: str) -> str:
+    return label.lower().replace("-", "")

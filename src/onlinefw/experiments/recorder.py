@@ -35,6 +35,8 @@ class Trace:
         What was measured of theta_t.
     gap, fw_gap, loss, n_steps, round_seconds : ndarray
         Of every round, in order.
+    learner : Learner
+        The learner as it ended, for what is to be seen of it at the end only.
     """
 
     t: Array
@@ -45,6 +47,7 @@ class Trace:
     loss: Array
     n_steps: Array
     round_seconds: Array
+    learner: Learner
 
     def gap_at(self) -> Array:
         """Return g_t^FW at the rounds t that were looked at."""
@@ -129,6 +132,7 @@ def play(
         loss=np.array([round_.loss for round_ in said]),
         n_steps=np.array([round_.n_steps for round_ in said]),
         round_seconds=spent,
+        learner=learner,
     )
 
 

@@ -19,11 +19,13 @@ from .results import Claim
 
 __all__ = [
     "MeasuredRate",
+    "at_least",
     "at_most",
     "close",
     "decays",
     "flat",
     "lower",
+    "lower_over_seeds",
     "never_above",
     "no_slower_than",
     "seconds_to",
@@ -134,6 +136,27 @@ def lower(
     )
 
 
+def lower_over_seeds(
+    ours: ArrayLike, theirs: ArrayLike, what: str, *, names: tuple[str, str], **claim: Any
+) -> Claim:
+    """Judge whether a positive quantity is lower on average: the mean of log(ours / theirs).
+
+    ``ours`` and ``theirs`` have one row for each seed; a row is averaged first. The interval is
+    Student's over the seeds.
+    """
+    ratio = np.log(np.atleast_2d(ours) / np.atleast_2d(theirs)).mean(axis=1)
+    mean, measured = float(ratio.mean()), f"{ratio.mean():+.3f}"
+    if ratio.size > 1:
+        margin = float(stats.t.ppf(0.975, ratio.size - 1) * stats.sem(ratio))
+        measured += f" ({mean - margin:+.3f} to {mean + margin:+.3f}, {ratio.size} seeds)"
+    return Claim(
+        predicted=f"{what}: mean of log({names[0]} / {names[1]}) below 0",
+        measured=measured,
+        holds=bool(mean < 0.0),
+        **claim,
+    )
+
+
 def close(
     ours: float,
     theirs: float,
@@ -159,6 +182,16 @@ def at_most(value: float, limit: float, what: str, **claim: Any) -> Claim:
         predicted=f"{what} at most {limit:.3g}",
         measured=f"{value:.3g}",
         holds=bool(value <= limit),
+        **claim,
+    )
+
+
+def at_least(value: float, limit: float, what: str, **claim: Any) -> Claim:
+    """Judge whether a number is at least a limit."""
+    return Claim(
+        predicted=f"{what} at least {limit:.3g}",
+        measured=f"{value:.3g}",
+        holds=bool(value >= limit),
         **claim,
     )
 

@@ -1,0 +1,190 @@
+"""Figure 4 at a tiny size: what it leaves behind, its pictures, and verdicts both ways."""
+
+from contextlib import nullcontext
+from copy import deepcopy
+
+import numpy as np
+import pytest
+
+from onlinefw import datasets
+from onlinefw.datasets import SinglePixel, make_single_pixel
+from onlinefw.experiments import single_pixel
+from onlinefw.experiments.recorder import log_rounds
+from onlinefw.experiments.results import Results
+from onlinefw.experiments.runner import run_experiment
+from onlinefw.experiments.single_pixel import SinglePixelImaging
+from onlinefw.plots.single_pixel import draw
+
+TINY = dict(
+    size=12, readings=240, iterations=40, inner_steps=10, minimum_steps=3000, seeds=2, quick=True
+)
+
+
+def tiny(dataset="simulated"):
+    return SinglePixelImaging(dataset, **TINY)
+
+
+def quiet(experiment, run):
+    return nullcontext(lambda t: None)
+
+
+def refuse(experiment, run):
+    raise AssertionError(f"{run.name} is played again")
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    out = tmp_path_factory.mktemp("fig4")
+    return out, run_experiment(tiny(), out, quiet)
+
+
+def test_it_leaves_curves_and_pictures(played):
+    _, results = played
+    assert [(s.panel, s.label) for s in results.series] == [
+        ("objective", "O-FW"),
+        ("distance", "O-FW"),
+        ("objective", "O-AW"),
+        ("distance", "O-AW"),
+        ("radius", "radius r"),
+        ("radius", "radius r / 2"),
+        ("radius", "radius 2 r"),
+    ]
+    for series in results.series:
+        assert len(series.x) == len(series.y) == log_rounds(40).size
+        assert np.all(np.array(series.y) > 0)
+    images = results.extra["images"]
+    assert [image["label"] for image in images] == [
+        "O-FW",
+        "O-AW",
+        "ridge, all readings",
+        "truth",
+        "O-FW, radius r / 2",
+        "O-FW, radius 2 r",
+    ]
+    assert all(np.shape(image["values"]) == (12, 12) for image in images)
+
+
+def test_the_radius_is_the_light_of_the_picture_and_the_minimum_is_below_every_learner(played):
+    light = make_single_pixel(12, 240, noise=0.5).image.sum()
+    table = {(row["learner"], index): row for index, row in enumerate(played[1].extra["table"])}
+    rows = list(table.values())
+    assert [row["radius"] for row in rows] == pytest.approx(
+        [light, light, light / 2, 2 * light], rel=0.05
+    )
+    for row in rows:
+        assert row["min F is at least"] <= row["min F"] < row["final F"]
+
+
+def test_the_results_are_read_back_as_they_were(played):
+    out, results = played
+    read = Results.read(out / "fig4" / "runs" / "simulated" / "part.json")
+    assert (read.series, read.claims, read.extra) == (
+        results.series,
+        results.claims,
+        results.extra,
+    )
+
+
+def test_a_second_time_gives_the_same_and_a_finished_run_is_not_repeated(played, tmp_path):
+    out, results = played
+    assert run_experiment(tiny(), out, refuse).series == results.series
+    again = run_experiment(tiny(), tmp_path, quiet)
+    assert (again.series, again.claims, again.extra) == (
+        results.series,
+        results.claims,
+        results.extra,
+    )
+
+
+def test_readings_without_a_truth_are_compared_with_ridge(played, tmp_path, monkeypatch):
+    camera = make_single_pixel(12, 300)
+    real = SinglePixel(camera.masks.astype(np.uint8), camera.y, None)
+    monkeypatch.setattr(datasets, "fetch_single_pixel", lambda name: real, raising=False)
+    results = run_experiment(tiny("mug64"), tmp_path, quiet)
+    assert "truth" not in [image["label"] for image in results.extra["images"]]
+    (claim,) = [claim for claim in results.claims if claim.id == "pixel-image-ofw-mug64"]
+    assert "ridge" in claim.predicted
+    for shown in (results, Results.merge([results, played[1]])):
+        figure = draw(shown)
+        figure.savefig(tmp_path / "figure.png")
+        pictures = sum(len(axes.images) for axes in figure.axes)
+        assert pictures == (5 if shown is results else 11)
+
+
+def test_the_papers_readings_come_first_if_they_are_there(monkeypatch):
+    for there, usual in (
+        ({"R64", "mug64"}, ["R64", "simulated"]),
+        ({"mug64"}, ["mug64", "simulated"]),
+        (set(), ["simulated"]),
+    ):
+        monkeypatch.setattr(datasets, "available", there.__contains__, raising=False)
+        assert single_pixel.usual_datasets() == usual
+
+
+@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("dataset", single_pixel.DATASETS)
+def test_make_needs_no_data_and_gives_as_many_orders_as_wished(dataset, quick):
+    experiment = single_pixel.make(dataset, quick=quick, seeds=4)
+    assert experiment.settings["quick"] is quick
+    assert len(experiment.runs()) == 2 * 4 + 2 + 2
+    with pytest.raises(ValueError, match="one of R64, mug64, simulated, got 'cup'"):
+        single_pixel.make("cup", quick=quick, seeds=None)
+
+
+@pytest.fixture
+def good():
+    """Records that agree with everything the paper says."""
+    t, truth = log_rounds(40), [[1.0, 0.0], [0.0, 2.0]]
+    record = {
+        "t": t.tolist(),
+        "F": (0.5 + 10.0 / t).tolist(),
+        "final F": 0.7,
+        "radius": 3.0,
+        "nonzeros": 2,
+        "steps for a counted step": 2.0,
+        "image": [[0.9, 0.1], [0.0, 1.7]],
+    }
+    names = [run.name for run in tiny().runs()]
+    records = {name: deepcopy(record) for name in names if "seed" in name}
+    records["minimum"] = {name: {"F": 0.5, "gap": 1e-6} for name in single_pixel.RADII}
+    records["reference"] = {"penalty": 0.1, "held-out F": 1.0, "image": truth, "truth": truth}
+    return records
+
+
+def verdicts(records):
+    return {claim.id: claim.holds for claim in tiny().claims(records)}
+
+
+def test_records_that_agree_with_the_paper_hold(good):
+    assert len(verdicts(good)) == 5
+    assert all(verdicts(good).values())
+
+
+def slowly(record):
+    record["F"] = [0.5 + (value - 0.5) ** 0.5 for value in record["F"]]
+
+
+def turned(record):
+    record["image"] = record["image"][::-1]
+
+
+def dropping(record):
+    record["steps for a counted step"] = 2.01
+
+
+@pytest.mark.parametrize(
+    ("claim", "label", "spoil"),
+    [
+        ("pixel-rate-ofw-simulated", "O-FW", slowly),
+        ("pixel-rate-oaw-simulated", "O-AW", slowly),
+        ("pixel-image-ofw-simulated", "O-FW", turned),
+        ("pixel-image-oaw-simulated", "O-AW", turned),
+        ("pixel-n-steps-simulated", "O-AW", dropping),
+    ],
+)
+def test_a_record_that_contradicts_a_claim_is_seen(good, claim, label, spoil):
+    for name, record in good.items():
+        if name.startswith(label):
+            spoil(record)
+    found = verdicts(good)
+    assert [one for one, holds in found.items() if not holds] == [claim]
