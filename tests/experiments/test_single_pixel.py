@@ -6,7 +6,6 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from onlinefw import datasets
 from onlinefw.datasets import SinglePixel, make_single_pixel
 from onlinefw.experiments import single_pixel
 from onlinefw.experiments.recorder import log_rounds
@@ -99,7 +98,7 @@ def test_a_second_time_gives_the_same_and_a_finished_run_is_not_repeated(played,
 def test_readings_without_a_truth_are_compared_with_ridge(played, tmp_path, monkeypatch):
     camera = make_single_pixel(12, 300)
     real = SinglePixel(camera.masks.astype(np.uint8), camera.y, None)
-    monkeypatch.setattr(datasets, "fetch_single_pixel", lambda name: real, raising=False)
+    monkeypatch.setattr(single_pixel, "fetch_single_pixel", lambda name: real)
     results = run_experiment(tiny("mug64"), tmp_path, quiet)
     assert "truth" not in [image["label"] for image in results.extra["images"]]
     (claim,) = [claim for claim in results.claims if claim.id == "pixel-image-ofw-mug64"]
@@ -117,7 +116,7 @@ def test_the_papers_readings_come_first_if_they_are_there(monkeypatch):
         ({"mug64"}, ["mug64", "simulated"]),
         (set(), ["simulated"]),
     ):
-        monkeypatch.setattr(datasets, "available", there.__contains__, raising=False)
+        monkeypatch.setattr(single_pixel, "available", there.__contains__)
         assert single_pixel.usual_datasets() == usual
 
 

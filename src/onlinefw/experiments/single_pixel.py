@@ -33,7 +33,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property, partial
-from importlib import import_module
 from math import sqrt
 from typing import Any
 
@@ -43,7 +42,7 @@ from scipy import linalg
 from .._typing import Array
 from ..algorithms import Learner, OnlineAwayFrankWolfe, OnlineFrankWolfe
 from ..baselines import batch_away_frank_wolfe
-from ..datasets import make_single_pixel
+from ..datasets import available, fetch_single_pixel, make_single_pixel
 from ..objectives import RunningLeastSquares
 from ..sets import L1Ball
 from . import verdicts
@@ -72,7 +71,6 @@ def usual_datasets() -> list[str]:
 
     The camera's files have no lasting address to download them from.
     """
-    available = import_module("onlinefw.datasets").available
     real = [name for name in ("R64", "mug64") if available(name)]
     return [*real[:1], "simulated"]
 
@@ -155,7 +153,7 @@ class SinglePixelImaging(Experiment):
         if self.dataset == "simulated":
             camera = make_single_pixel(self._size, self._readings or 4319, noise=0.5)
         else:
-            camera = import_module("onlinefw.datasets").fetch_single_pixel(self.dataset)
+            camera = fetch_single_pixel(self.dataset)
         masks = np.asarray(camera.masks[: self._readings], dtype=float)
         return masks, camera.y[: self._readings], camera.image
 
