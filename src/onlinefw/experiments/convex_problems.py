@@ -183,7 +183,7 @@ def least_squares(
         return _anytime(t, algorithm, "fast" if fast else "slow", constants, n_steps, eta)
 
     return Problem(
-        learner=lambda: ALGORITHMS[algorithm](RunningLeastSquares(n), constraint),  # type: ignore[call-arg]
+        learner=lambda: ALGORITHMS[algorithm](RunningLeastSquares(n), constraint, step=Harmonic(K)),
         stream=lambda: stream.rounds(T),
         excess=lambda theta: stream.excess(theta) - minimum,
         constants={**constants, "fast_bound": float(fast)},
@@ -303,7 +303,7 @@ def inexact_quadratic(algorithm: str, n: int, sigma: float, seed: int) -> Proble
             sign = 1.0 if signs.random() < 0.9 else -1.0
             return Q @ (theta - target) + sign * sigma / np.sqrt(K + t - 1.0) * direction
 
-        return ALGORITHMS[algorithm](GradientOracle(gradient, n), constraint, step=Harmonic(K))  # type: ignore[call-arg]
+        return ALGORITHMS[algorithm](GradientOracle(gradient, n), constraint, step=Harmonic(K))
 
     def nothing() -> Iterator[tuple[None, None]]:
         while True:

@@ -2,8 +2,8 @@
 
 Problems, all with O-FW and steps 2 / (t + 1), radius 1.1 times the truth's norm unless stated:
 
-- LASSO, fixed 20 x 40 design (B_1 = 0) with the paper's noise 10, and random designs of 4 x 40 signs
-  +-1 (B_1 = 4, B_2 = 1 almost surely) with noise 1;
+- LASSO, fixed 20 x 40 design (B_1 = 0) with the paper's noise 10, and random designs of 4 x 40
+  signs +-1 (B_1 = 4, B_2 = 1 almost surely) with noise 1;
 - matrix completion, 30 x 40, rank 3, entries drawn uniformly, 50 a round, noise of variance 3;
 - the sigmoid loss of ``nonconvex_rates`` (30 features, 5 rows a round, l1 ball of radius 1).
 
@@ -14,14 +14,15 @@ rate is a prediction: whether the expression with constant 1 is above the measur
 beside it. In general (sub-Gaussian gradients): O(sqrt(log t log(nt) / t)), no constants given.
 
 Units: the paper's. LASSO losses sum over the rows of a round; elsewhere they are means over the
-observations of a round. The bound for matrix completion counts entries. epsilon = 0.05. kappa, which
-bounds the rows and columns of any theta in the ball, is its radius.
+observations of a round. The bound for matrix completion counts entries. epsilon = 0.05. kappa,
+which bounds the rows and columns of any theta in the ball, is its radius.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ FIT_FROM = 0.05
 #: Features of the sigmoid loss.
 FEATURES = 30
 
-Stream = Callable[[], Iterator[tuple[Any, Any]]]
+Stream = Callable[[], Iterable[tuple[Any, Any]]]
 
 
 class Watched:
@@ -260,7 +261,7 @@ class Propositions(Experiment):
             Run(
                 one.run_name(seed),
                 self.T,
-                lambda advance, one=one, seed=seed: self._play(one, seed, advance),
+                partial(self._play, one, seed),
             )
             for one in self.propositions
             for seed in range(self.seeds)
