@@ -18,7 +18,8 @@ from onlinefw.experiments.convex_problems import (
     make_random_design,
     matrix_completion,
 )
-from onlinefw.experiments.convex_rates import QUOTED, SETTINGS, ConvexRates
+from onlinefw.experiments.convex_rates import ConvexRates
+from onlinefw.experiments.convex_rows import QUOTED, SETTINGS
 from onlinefw.experiments.expected_sigmoid import FlippedLabels
 from onlinefw.experiments.nonconvex_rates import NonConvexRates
 from onlinefw.experiments.propositions import Propositions

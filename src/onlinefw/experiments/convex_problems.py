@@ -25,6 +25,7 @@ from ..steps import Harmonic
 
 __all__ = [
     "ALGORITHMS",
+    "EPSILON",
     "LeastSquaresStream",
     "Problem",
     "all_seen",

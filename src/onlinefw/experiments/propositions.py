@@ -251,6 +251,8 @@ class Propositions(Experiment):
             "step": "2 / (t + 1)",
             "fit_from": FIT_FROM * T,
             "epsilon": EPSILON,
+            "noise": "LASSO: standard deviation 10, random design 1; matrix completion: variance 3",
+            "radius": "1.1 times the truth's norm; 1 for the sigmoid loss",
             "propositions": {one.id: one.about for one in propositions},
             "constant of the matrix bound": 1.0,
         }
