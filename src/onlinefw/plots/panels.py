@@ -62,14 +62,15 @@ def draw_panels(grid: Sequence[Sequence[Panel | None]], *, width: float = 4.6) -
 
 
 def draw_panel(axes: Any, panel: Panel) -> None:
-    """Draw one panel: bounds dashed, the rest as lines, each label in its color."""
+    """Draw one panel: bounds dashed, shapes (rates up to a constant) dotted, the rest as lines."""
     spare = iter(_SPARE * 3)
     for series in panel.series:
         x, y = np.asarray(series.x), np.asarray(series.y)
         keep = ((x > 0) | (not panel.log_x)) & ((y > 0) | (not panel.log_y))
         known = next((label for label in COLORS if series.label.startswith(label)), None)
-        color = "#3a3a3a" if "bound" in series.label else COLORS.get(known or "") or next(spare)
         style = "--" if "bound" in series.label else "-"
+        style = ":" if series.label.startswith("shape ") else style
+        color = "#3a3a3a" if style != "-" else COLORS.get(known or "") or next(spare)
         axes.plot(x[keep], y[keep], style, color=color, linewidth=1.7, label=series.label)
     names = list(dict.fromkeys(series.y_name for series in panel.series))
     axes.set(

@@ -1,0 +1,347 @@
+"""The propositions: how fast grad F_t(theta_t) approaches grad f(theta_t).
+
+Problems, all with O-FW and steps 2 / (t + 1), radius 1.1 times the truth's norm unless stated:
+
+- LASSO, fixed 20 x 40 design (B_1 = 0) with the paper's noise 10, and random designs of 4 x 40
+  signs +-1 (B_1 = 4, B_2 = 1 almost surely) with noise 1;
+- matrix completion, 30 x 40, rank 3, entries drawn uniformly, 50 a round, noise of variance 3;
+- the sigmoid loss of ``nonconvex_rates`` (30 features, 5 rows a round, l1 ball of radius 1).
+
+Theory: LASSO: the largest entry of the error is at most (c B_1 + sqrt(m) B_2 sigma_w)
+sqrt(2 (log(2 n^2 t^2) - log epsilon) / t), so O(sqrt(log t / t)). Matrix completion: the
+operator norm is O(sqrt(log t / t)); the paper does not give the constant c_lambda, so that only the
+rate is a prediction: whether the expression with constant 1 is above the measured error is reported
+beside it. In general (sub-Gaussian gradients): O(sqrt(log t log(nt) / t)), no constants given.
+
+Units: the paper's. LASSO losses sum over the rows of a round; elsewhere they are means over the
+observations of a round. The bound for matrix completion counts entries. epsilon = 0.05. kappa,
+which bounds the rows and columns of any theta in the ball, is its radius.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .. import theory
+from .._typing import Array
+from ..algorithms import Learner, OnlineFrankWolfe
+from ..losses import Sigmoid
+from ..objectives import LinearObjective, RunningLeastSquares
+from ..sets import L1Ball
+from . import verdicts
+from .convex_problems import (
+    EPSILON,
+    LeastSquaresStream,
+    lasso_error,
+    make_fixed_design,
+    make_random_design,
+    matrix_completion,
+)
+from .expected_sigmoid import FlippedLabels
+from .experiment import Advance, Experiment, Record, Run
+from .recorder import log_rounds, play
+from .results import Claim, Series
+from .shapes import RateShape, root_log_over
+
+__all__ = ["PROPOSITIONS", "Proposition", "Propositions", "Watched"]
+
+#: Slopes are fitted from this share of the rounds on.
+FIT_FROM = 0.05
+#: Features of the sigmoid loss.
+FEATURES = 30
+
+Stream = Callable[[], Iterable[tuple[Any, Any]]]
+
+
+class Watched:
+    """What a gradient error is measured on: a learner, and the stream as far as it has come.
+
+    ``stream`` passes every batch to ``add`` before the learner has it, so when theta_t is looked at
+    the sums hold rounds 1 to t and ``error(theta_t)`` is that of grad F_t(theta_t).
+    """
+
+    def __init__(
+        self,
+        learner: Callable[[], Learner],
+        stream: Stream,
+        add: Callable[[Any, Any], None],
+        error: Callable[[Any], float],
+        bound: Callable[[Array], Array] | None = None,
+    ):
+        self.learner, self.error, self.bound = learner, error, bound
+        self._stream, self._add = stream, add
+
+    def stream(self) -> Iterator[tuple[Any, Any]]:
+        """Yield the batches, each taken into the sums first."""
+        for X, y in self._stream():
+            self._add(X, y)
+            yield X, y
+
+
+@dataclass(frozen=True)
+class Proposition:
+    """A statement on the gradient error.
+
+    Attributes
+    ----------
+    id, title, about, source : str
+        Names, the problem in words, where the paper says so.
+    norm : str
+        The norm of the error.
+    shape : RateShape
+        The predicted rate.
+    make : callable
+        ``make(seed, T)`` returns what is watched.
+    proved : bool
+        Whether the paper gives the constant of the bound.
+    """
+
+    id: str
+    title: str
+    about: str
+    source: str
+    norm: str
+    shape: RateShape
+    make: Callable[[int, int], Watched]
+    proved: bool = True
+
+    def run_name(self, seed: int) -> str:
+        """Return the name of its run with one seed."""
+        return f"{self.id}, seed {seed}"
+
+
+def _lasso(stream: LeastSquaresStream, T: int) -> Watched:
+    n = stream.theta.size
+    radius = 1.1 * float(np.abs(stream.theta).sum())
+    gram, moment, rounds = np.zeros((n, n)), np.zeros(n), np.zeros(1)
+
+    def add(A: Array, y: Array) -> None:
+        gram[:] += A.T @ A
+        moment[:] += A.T @ y
+        rounds[0] += 1
+
+    def error(theta: Array) -> float:
+        measured = (gram @ theta - moment) / rounds[0]
+        return float(np.abs(measured - stream.gram @ (theta - stream.theta)).max())
+
+    return Watched(
+        lambda: OnlineFrankWolfe(RunningLeastSquares(n), L1Ball(radius)),
+        lambda: stream.rounds(T),
+        add,
+        error,
+        lambda t: lasso_error(stream, radius, t),
+    )
+
+
+def _matrix(seed: int, T: int, batch: int = 50) -> Watched:
+    problem, data = matrix_completion((30, 40), 3, batch, T, 1.1, seed)
+    truth = data.left @ data.right.T
+    counts, sums = np.zeros(data.shape), np.zeros(data.shape)
+
+    def add(where: Array, values: Array) -> None:
+        np.add.at(counts, (where[:, 0], where[:, 1]), 1.0)
+        np.add.at(sums, (where[:, 0], where[:, 1]), values)
+
+    def error(theta: Any) -> float:
+        dense = theta.dense()
+        measured = (counts * dense - sums) / counts.sum()
+        return float(np.linalg.norm(measured - (dense - truth) / truth.size, 2))
+
+    def bound(t: Array) -> Array:
+        kappa = problem.constants["rho"] / 2.0
+        sigma = float(np.sqrt(3.0))
+        return theory.matrix_gradient_error(
+            batch * t, shape=data.shape, sigma=sigma, kappa=kappa, epsilon=EPSILON
+        )
+
+    return Watched(problem.learner, problem.stream, add, error, bound)
+
+
+def _sigmoid(seed: int, T: int, n: int = FEATURES, batch: int = 5) -> Watched:
+    labels = FlippedLabels.make(n, 5, flip=0.25, sharpness=10.0, seed=seed)
+    loss = Sigmoid(labels.sharpness)
+    X, y, seen = np.empty((T * batch, n)), np.empty(T * batch), [0]
+
+    def add(rows: Array, targets: Array) -> None:
+        place = slice(seen[0], seen[0] + targets.size)
+        X[place], y[place] = rows, targets
+        seen[0] = place.stop
+
+    def error(theta: Array) -> float:
+        past, targets = X[: seen[0]], y[: seen[0]]
+        measured = past.T @ loss.derivative(past @ theta, targets) / seen[0]
+        return float(np.abs(measured - labels.gradient(theta)).max())
+
+    return Watched(
+        lambda: OnlineFrankWolfe(LinearObjective(loss, n_features=n), L1Ball(1.0)),
+        lambda: labels.rounds(T, batch),
+        add,
+        error,
+    )
+
+
+PROPOSITIONS = (
+    Proposition(
+        "lasso-fixed",
+        "gradient error, LASSO, fixed design",
+        "LASSO with a fixed 20 x 40 design",
+        "Appendix, proposition on online LASSO",
+        "largest entry",
+        root_log_over(1),
+        lambda seed, T: _lasso(make_fixed_design(20, 40, sparsity=0.1, sigma=10.0, seed=seed), T),
+    ),
+    Proposition(
+        "lasso-random",
+        "gradient error, LASSO, random design",
+        "LASSO with random 4 x 40 designs of signs",
+        "Appendix, proposition on online LASSO",
+        "largest entry",
+        root_log_over(1),
+        lambda seed, T: _lasso(make_random_design(4, 40, sparsity=0.1, sigma=1.0, seed=seed), T),
+    ),
+    Proposition(
+        "matrix",
+        "gradient error, matrix completion",
+        "matrix completion, 30 x 40, uniform sampling",
+        "Appendix, improved gradient error for matrix completion",
+        "operator norm",
+        root_log_over(1),
+        lambda seed, T: _matrix(seed, T),
+        proved=False,
+    ),
+    Proposition(
+        "general",
+        "gradient error, sigmoid loss",
+        f"sigmoid loss with flipped labels, {FEATURES} features",
+        "Proposition 1",
+        "largest entry",
+        RateShape(
+            "sqrt(log t log(n t) / t)",
+            lambda t: np.sqrt(np.log(t) * np.log(FEATURES * t) / t),
+        ),
+        lambda seed, T: _sigmoid(seed, T),
+    ),
+)
+
+
+class Propositions(Experiment):
+    """Measured gradient errors beside the bounds of the propositions."""
+
+    figure = "table1"
+    dataset = "propositions"
+
+    def __init__(
+        self,
+        T: int,
+        seeds: int,
+        *,
+        quick: bool,
+        propositions: tuple[Proposition, ...] = PROPOSITIONS,
+    ):
+        self.T, self.seeds, self.propositions = T, seeds, propositions
+        self.settings = {
+            "quick": quick,
+            "T": T,
+            "seeds": seeds,
+            "step": "2 / (t + 1)",
+            "fit_from": FIT_FROM * T,
+            "epsilon": EPSILON,
+            "noise": "LASSO: standard deviation 10, random design 1; matrix completion: variance 3",
+            "radius": "1.1 times the truth's norm; 1 for the sigmoid loss",
+            "propositions": {one.id: one.about for one in propositions},
+            "constant of the matrix bound": 1.0,
+        }
+
+    def runs(self) -> list[Run]:
+        """Return one run a proposition and seed."""
+        return [
+            Run(
+                one.run_name(seed),
+                self.T,
+                partial(self._play, one, seed),
+            )
+            for one in self.propositions
+            for seed in range(self.seeds)
+        ]
+
+    def _play(self, one: Proposition, seed: int, advance: Advance) -> Record:
+        watched, at = one.make(seed, self.T), log_rounds(self.T)
+        # No rehearsal: nothing is timed, and the sums are to see the stream once.
+        trace = play(
+            watched.learner,
+            watched.stream,
+            self.T,
+            {"error": watched.error},
+            advance,
+            at=at,
+            warm_up=0,
+        )
+        record: Record = {"t": at.tolist(), "error": trace.looks["error"].tolist()}
+        if watched.bound is not None:
+            record["bound"] = watched.bound(at).tolist()
+        return record
+
+    def _each(self, records: Mapping[str, Record], one: Proposition, key: str) -> Array:
+        return np.array([records[one.run_name(seed)][key] for seed in range(self.seeds)])
+
+    def curves(self, records: Mapping[str, Record]) -> list[Series]:
+        """Return the measured errors, means over seeds, with shapes and bounds."""
+        series = []
+        for one in self.propositions:
+            t = self._each(records, one, "t")[0]
+            late = t >= FIT_FROM * self.T
+            where = {"panel": one.title, "dataset": self.dataset}
+            error = self._each(records, one, "error").mean(axis=0)
+            series.append(Series.of("O-FW", "round", one.norm, t, error, **where))
+            guide = one.shape.through(t[late], 2.0 * error[late][0])
+            name = f"shape {one.shape.name}"
+            series.append(Series.of(name, "round", one.norm, t[late], guide, **where))
+            if "bound" in records[one.run_name(0)]:
+                bound = self._each(records, one, "bound").mean(axis=0)
+                label = "bound" if one.proved else "bound with constant 1"
+                series.append(Series.of(label, "round", one.norm, t, bound, **where))
+        return series
+
+    def claims(self, records: Mapping[str, Record]) -> list[Claim]:
+        """Judge each rate, and each bound."""
+        claims = []
+        for one in self.propositions:
+            error = self._each(records, one, "error")
+            claims.append(
+                verdicts.no_slower_than(
+                    self._each(records, one, "t")[0],
+                    error,
+                    one.shape.of,
+                    one.shape.name,
+                    first=FIT_FROM * self.T,
+                    id=f"t1-gradient-{one.id}",
+                    statement=f"{one.about}: the {one.norm} of grad F_t(theta_t) - "
+                    f"grad f(theta_t) is O({one.shape.name})",
+                    source=one.source,
+                    dataset=self.dataset,
+                )
+            )
+            if "bound" in records[one.run_name(0)]:
+                suffix = (
+                    "is under the bound of the proposition"
+                    if one.proved
+                    else "is under the proposition's expression with constant 1 (the paper does "
+                    "not give the constant, so it does not predict this)"
+                )
+                claims.append(
+                    verdicts.never_above(
+                        error,
+                        self._each(records, one, "bound"),
+                        id=f"t1-gradient-{one.id}-bound",
+                        statement=f"{one.about}: the {one.norm} of the gradient error {suffix}, "
+                        "in every round looked at and for every seed",
+                        source=one.source,
+                        dataset=self.dataset,
+                    )
+                )
+        return claims

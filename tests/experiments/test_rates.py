@@ -1,0 +1,345 @@
+"""Table 1: its runs end to end at a tiny size, its verdicts both ways, and the exact pieces."""
+
+from contextlib import nullcontext
+from copy import deepcopy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+from scipy.special import expit
+
+from onlinefw.experiments import rates
+from onlinefw.experiments.convex_problems import (
+    all_seen,
+    inexact_quadratic,
+    least_squares,
+    make_fixed_design,
+    make_random_design,
+    matrix_completion,
+)
+from onlinefw.experiments.convex_rates import ConvexRates
+from onlinefw.experiments.convex_rows import QUOTED, SETTINGS
+from onlinefw.experiments.expected_sigmoid import FlippedLabels
+from onlinefw.experiments.nonconvex_rates import NonConvexRates
+from onlinefw.experiments.propositions import Propositions
+from onlinefw.experiments.results import Results
+from onlinefw.experiments.runner import run_experiment
+from onlinefw.experiments.shapes import log_over, power, root_log_over
+from onlinefw.losses import Sigmoid
+from onlinefw.plots.rates import draw
+
+TINY = {
+    "ofw-matrix": lambda seed, T: matrix_completion((6, 8), 2, 20, T, 1.1, seed)[0],
+    "oaw-convex": lambda seed, T: least_squares(
+        make_fixed_design(8, 20, sparsity=0.5, sigma=10.0, seed=seed), "O-AW", T, 0.15
+    ),
+}
+TINY_ROWS = tuple(replace(row, make=TINY.get(row.id, row.make)) for row in SETTINGS)
+MAKE = {
+    "convex": lambda: ConvexRates(T=120, seeds=2, quick=True, settings=TINY_ROWS),
+    "non-convex": lambda: NonConvexRates(T=100, seeds=2, quick=True, n=6, nonzeros=2, batch=3),
+    "propositions": lambda: Propositions(T=250, seeds=2, quick=True),
+}
+
+
+class Display:
+    """Counts the runs that are really played."""
+
+    def __init__(self):
+        self.played = 0
+
+    def __call__(self, experiment, run):
+        self.played += 1
+        return nullcontext(lambda done: None)
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """The results of every part, and where they are."""
+    out = tmp_path_factory.mktemp("rates")
+    return out, {name: run_experiment(make(), out, Display()) for name, make in MAKE.items()}
+
+
+@pytest.fixture(scope="module")
+def records():
+    """A second run of every part, with its experiment."""
+    parts = {name: make() for name, make in MAKE.items()}
+    return {
+        name: (part, {run.name: run.play(lambda done: None) for run in part.runs()})
+        for name, part in parts.items()
+    }
+
+
+def holds(experiment, records):
+    return {claim.id: claim.holds for claim in experiment.claims(records)}
+
+
+# End to end --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_a_part_has_finite_curves_and_is_read_back_equal(name, played):
+    out, results = played
+    assert Results.read(out / "table1" / "runs" / name / "part.json") == results[name]
+    for series in results[name].series:
+        assert series.dataset == name
+        assert len(series.x) >= 10
+        assert np.all(np.isfinite(series.y))
+        assert min(series.y) > 0
+    ids = [claim.id for claim in results[name].claims]
+    assert len(ids) == len(set(ids))
+    assert all(claim.source and claim.dataset == name for claim in results[name].claims)
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_two_runs_give_the_same_numbers(name, played, records):
+    experiment, again = records[name]
+    assert experiment.curves(again) == played[1][name].series
+    judged = {c.id: c for c in played[1][name].claims if not c.id.startswith("t1-cost")}
+    assert {c.id: c for c in experiment.claims(again) if not c.id.startswith("t1-cost")} == judged
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_a_finished_run_is_not_repeated(name, played):
+    display = Display()
+    assert run_experiment(MAKE[name](), played[0], display) == played[1][name]
+    assert display.played == 0
+
+
+def test_the_table_draws_with_all_its_parts_and_with_one(played):
+    parts = list(played[1].values())
+    for results in (Results.merge(parts), *parts):
+        figure = draw(results)
+        titled = [axes.get_title() for axes in figure.axes if axes.get_title()]
+        assert titled == list(dict.fromkeys(series.panel for series in results.series))
+
+
+@pytest.mark.parametrize("name", rates.DATASETS)
+def test_the_registry_makes_every_part(name):
+    assert name in rates.usual_datasets()
+    quick = rates.make(name, quick=True, seeds=None)
+    full = rates.make(name, quick=False, seeds=7)
+    assert (quick.dataset, quick.settings["quick"], quick.settings["seeds"]) == (name, True, 3)
+    assert (full.settings["quick"], full.settings["seeds"]) == (False, 7)
+    assert quick.settings["T"] < full.settings["T"]
+    assert len(full.runs()) == len({run.name for run in full.runs()})
+
+
+def test_the_registry_refuses_what_it_does_not_know():
+    with pytest.raises(ValueError, match="propositions"):
+        rates.make("concave", quick=True, seeds=None)
+
+
+def test_the_table_has_measured_and_quoted_rows(played):
+    extra = played[1]["convex"].extra
+    rows = extra["table"]
+    assert [row["status"] for row in rows] == ["measured"] * 10 + ["quoted, not run"] * len(QUOTED)
+    for row in rows[:10]:
+        low, high = row["measured_anytime_interval"]
+        assert low <= row["measured_anytime_slope"] <= high
+        assert row["predicted_anytime_slope"] < 0
+    assert set(extra["constants"]) == {row.id for row in SETTINGS}
+    assert all(len(seeds) == 2 for seeds in extra["constants"].values())
+
+
+# Verdicts both ways ------------------------------------------------------------------------------
+
+
+def edited(records, **changes):
+    """Copy the records with some values replaced by functions of the record."""
+    records = deepcopy(records)
+    for record in records.values():
+        for key, change in changes.items():
+            if key in record:
+                record[key] = change(record)
+    return records
+
+
+def along(x, exponent):
+    return lambda record: (np.array(record[x], dtype=float) ** -exponent).tolist()
+
+
+# log^3 T / T rises until T = 20, so over few rounds only growth is slower.
+@pytest.mark.parametrize(("exponent", "expected"), [(1.0, True), (-0.5, False)])
+def test_convex_rates_are_judged_by_their_slope(exponent, expected, records):
+    experiment, measured = records["convex"]
+    values = along("t", exponent)
+    verdict = holds(experiment, edited(measured, h=values, regret=values))
+    for row in SETTINGS:
+        assert verdict[f"t1-{row.id}-anytime"] is expected
+        assert verdict[f"t1-{row.id}-regret"] is expected
+
+
+def test_convex_bounds_steps_and_costs_are_judged(records):
+    experiment, measured = records["convex"]
+    good = holds(
+        experiment,
+        edited(
+            measured,
+            share_of_bound=lambda _: 0.9,
+            steps_over_t=lambda _: 0.5,
+            milliseconds=lambda _: [1.0] * 10,
+        ),
+    )
+    bad = holds(
+        experiment,
+        edited(
+            measured,
+            share_of_bound=lambda _: 1.1,
+            steps_over_t=lambda _: 0.49,
+            milliseconds=lambda _: list(range(1, 11)),
+        ),
+    )
+    ids = [name for name in good if name.endswith("-bound")]
+    assert len(ids) == 9  # all rows but matrix completion, whose constant is not known
+    ids += ["t1-lemma-steps", *[f"t1-cost-{row.id}" for row in SETTINGS if row.cost]]
+    assert all(good[name] for name in ids)
+    assert not any(bad[name] for name in ids)
+
+
+@pytest.mark.parametrize(("exponent", "expected"), [(0.6, True), (0.05, False)])
+def test_nonconvex_rates_are_judged_by_their_slope(exponent, expected, records):
+    experiment, measured = records["non-convex"]
+    falls = along("T", exponent)
+    verdict = holds(experiment, edited(measured, gap=falls, stationarity=falls))
+    rates_ = [name for name in verdict if "bound" not in name]
+    assert len(rates_) == 8
+    assert all(verdict[name] is expected for name in rates_)
+
+
+def test_nonconvex_bounds_are_judged(records):
+    experiment, measured = records["non-convex"]
+    bounds = [name for name in holds(experiment, measured) if "bound" in name]
+    assert len(bounds) == 4
+    assert all(holds(experiment, measured)[name] for name in bounds)
+    above = holds(experiment, edited(measured, gap=lambda r: [2.0 * b for b in r["bound"]]))
+    assert not any(above[name] for name in bounds)
+
+
+@pytest.mark.parametrize(("exponent", "expected"), [(0.5, True), (0.05, False)])
+def test_gradient_errors_are_judged_by_their_slope(exponent, expected, records):
+    experiment, measured = records["propositions"]
+    verdict = holds(experiment, edited(measured, error=along("t", exponent)))
+    judged = [name for name in verdict if not name.endswith("-bound")]
+    assert len(judged) == 4
+    assert all(verdict[name] is expected for name in judged)
+
+
+def test_gradient_bounds_are_judged(records):
+    experiment, measured = records["propositions"]
+    above = edited(measured, error=lambda r: [1.1 * b for b in r.get("bound", [1.0] * len(r["t"]))])
+    below = edited(measured, error=lambda r: [0.9 * b for b in r.get("bound", [1.0] * len(r["t"]))])
+    bounds = [name for name in holds(experiment, measured) if name.endswith("-bound")]
+    assert len(bounds) == 3
+    assert all(holds(experiment, below)[name] for name in bounds)
+    assert not any(holds(experiment, above)[name] for name in bounds)
+
+
+# The exact pieces --------------------------------------------------------------------------------
+
+
+LABELS = FlippedLabels.make(6, 3, flip=0.25, sharpness=10.0, seed=0)
+POINTS = {
+    "somewhere": np.array([0.3, -0.1, 0.2, 0.0, -0.3, 0.1]),
+    "near the truth": 0.4 * LABELS.theta + 0.001,
+    "along the truth": 0.3 * LABELS.theta,
+    "against the truth": -0.3 * LABELS.theta,
+    "zero": np.zeros(6),
+}
+
+
+@pytest.mark.parametrize("theta", POINTS.values(), ids=POINTS)
+def test_the_expected_gradient_is_the_mean_over_a_large_sample(theta):
+    loss, total, rows = Sigmoid(LABELS.sharpness), np.zeros((2, 6)), 0
+    for X, y in replace(LABELS, seed=1).rounds(10, 50_000):
+        each = X * loss.derivative(X @ theta, y)[:, None]
+        total += np.array([each.sum(axis=0), np.square(each).sum(axis=0)])
+        rows += y.size
+    mean = total[0] / rows
+    error = np.sqrt((total[1] / rows - mean**2) / rows)
+    assert np.all(np.abs(LABELS.gradient(theta) - mean) <= 5.0 * error)
+
+
+def expected_loss(theta):
+    """f(theta) by adaptive quadrature over z = <theta, x> / ||theta||."""
+    length = np.linalg.norm(theta)
+    c = theta @ LABELS.theta / (length * np.linalg.norm(LABELS.theta))
+    q = np.sqrt(max(1.0 - c**2, 0.0))
+
+    def integrand(z):
+        right = LABELS.flip + (1.0 - 2.0 * LABELS.flip) * stats.norm.cdf(c * z / q)  # y = +1
+        wrong = expit(-LABELS.sharpness * length * z)
+        return stats.norm.pdf(z) * (right * wrong + (1.0 - right) * (1.0 - wrong))
+
+    return integrate.quad(integrand, -9, 9, points=[0.0], epsabs=1e-13, epsrel=1e-12, limit=200)[0]
+
+
+@pytest.mark.parametrize("name", ["somewhere", "near the truth"])
+def test_the_expected_gradient_is_that_of_the_expected_loss(name):
+    theta, step = POINTS[name], 1e-4
+    slopes = [
+        (expected_loss(theta + step * e) - expected_loss(theta - step * e)) / (2.0 * step)
+        for e in np.eye(6)
+    ]
+    np.testing.assert_allclose(LABELS.gradient(theta), slopes, atol=1e-5)
+
+
+def test_the_expected_gradient_at_zero_is_known():
+    truth = LABELS.theta / np.linalg.norm(LABELS.theta)
+    known = -10 / 4 * 0.5 * np.sqrt(2 / np.pi) * truth
+    np.testing.assert_allclose(LABELS.gradient(np.zeros(6)), known, rtol=1e-12)
+
+
+@pytest.mark.parametrize("algorithm", ["O-FW", "O-AW"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_error_of_the_inexact_gradient_has_exactly_its_norm(algorithm, seed):
+    problem = inexact_quadratic(algorithm, 5, 0.3, seed)
+    learner = problem.learner()
+    exact = inexact_quadratic(algorithm, 5, 0.0, seed).learner().objective.fn
+    for t in range(1, 6):
+        error = learner.objective.fn(np.ones(5), t) - exact(np.ones(5), t)
+        size = np.linalg.norm(error, 2 if algorithm == "O-FW" else np.inf)
+        assert size == pytest.approx(0.3 / np.sqrt(t + 1))
+
+
+def test_the_excess_is_least_where_the_constants_say():
+    stream = make_fixed_design(12, 6, sparsity=0.5, sigma=1.0, seed=0)
+    inside = least_squares(stream, "O-FW", 10, 1.1)
+    assert inside.excess(stream.theta) == 0.0
+    assert inside.constants["delta"] > 0.0
+    boundary = least_squares(stream, "O-AW", 10, 0.5)
+    assert boundary.constants["delta"] == 0.0
+    shrunk = 0.5 * stream.theta
+    assert boundary.excess(shrunk) > 0.0
+    assert boundary.constants["mu"] > 0.0
+    wide = least_squares(make_fixed_design(6, 12, sparsity=0.5, sigma=1.0, seed=0), "O-FW", 10, 0.5)
+    assert wide.constants["mu"] == 0.0
+    assert wide.constants["fast_bound"] == 0.0
+
+
+def test_random_designs_keep_their_almost_sure_constants():
+    stream = make_random_design(3, 5, sparsity=0.5, sigma=1.0, seed=0)
+    for A, _ in stream.rounds(20):
+        assert np.abs(A).max() <= stream.B2
+        assert np.abs(A.T @ A - stream.gram).max() <= stream.B1
+
+
+def test_matrix_completion_knows_when_every_entry_has_been_seen():
+    problem, data = matrix_completion((4, 5), 1, 10, 40, 1.1, seed=0)
+    first = all_seen(data)
+    where = data.rows.astype(int) * 5 + data.cols
+    assert np.unique(where[:first]).size == 20
+    assert np.unique(where[: first - 1]).size == 19
+    assert problem.settled == -(-first // 10)
+    with pytest.raises(ValueError, match="never seen"):
+        matrix_completion((4, 5), 1, 1, 10, 1.1, seed=0)
+
+
+def test_shapes_know_their_slope_and_pass_through_a_point():
+    t = np.geomspace(100, 1e6, 30)
+    assert power(0.25).slope(t) == pytest.approx(-0.25)
+    assert log_over(0).slope(t) == pytest.approx(-1.0)
+    assert -1.0 < log_over(1).slope(t) < log_over(2).slope(t) < root_log_over(2).slope(t)
+    assert root_log_over(2, "T").name == "sqrt(log^2 T / T)"
+    assert log_over(1).through(t, 7.0)[0] == pytest.approx(7.0)
