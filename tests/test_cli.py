@@ -9,6 +9,9 @@ from typer.testing import CliRunner
 
 from onlinefw import __version__
 from onlinefw.cli.app import app
+from onlinefw.datasets.registry import ENTRIES
+
+from .publisher import TINY, closed_port, serving, tiny_entry
 
 runner = CliRunner()
 
@@ -38,6 +41,8 @@ def test_the_demo_works_on_the_boundary_too(tmp_path):
         ["demo", "--radius", "inf"],
         ["demo", "--bogus"],
         ["sing"],
+        ["data", "fetch"],
+        ["data", "sing"],
     ],
 )
 def test_bad_usage_exits_with_two(args):
@@ -98,7 +103,63 @@ def test_a_plain_ascii_terminal_is_enough(tmp_path):
     result.stdout.decode("ascii")
 
 
+@pytest.fixture
+def data_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("ONLINEFW_DATA", str(tmp_path))
+    nowhere = closed_port()
+    for name in TINY:
+        monkeypatch.setitem(ENTRIES, name, tiny_entry(name, nowhere))
+    return tmp_path
+
+
+def test_data_lists_every_data_set_with_its_terms_and_whether_it_is_there(data_folder):
+    for name, content in TINY["mnist"][0].items():
+        (data_folder / name).write_bytes(content)
+    result = runner.invoke(app, ["data"])
+    assert result.exit_code == 0, result.output
+    listed = {words[0]: words for words in map(str.split, result.output.splitlines()) if words}
+    assert "yes" in listed["mnist"]
+    for name in set(ENTRIES) - {"mnist"}:
+        assert "no" in listed[name][:4]
+    assert "no redistribution" in " ".join(result.output.split())
+    assert f"folder: {data_folder}" in result.output
+
+
+def test_data_fetch_downloads_and_says_where_it_is(data_folder, monkeypatch):
+    with serving() as publisher:
+        publisher.files |= TINY["mnist"][0]
+        monkeypatch.setitem(ENTRIES, "mnist", tiny_entry("mnist", publisher.address))
+        result = runner.invoke(app, ["data", "fetch", "mnist"])
+    assert (result.exit_code, result.output) == (0, f"mnist: ready in {data_folder}\n")
+    assert (data_folder / "mnist.npz").exists()
+
+
+def test_data_fetch_of_an_unknown_name_names_the_names_before_any_download(data_folder):
+    result = runner.invoke(app, ["data", "fetch", "mnist", "cifar"])
+    assert result.exit_code == 2
+    assert "no data set 'cifar'; choose from movielens100k, " in result.output
+    assert result.output.count("\n") == 1
+
+
+def test_data_fetch_without_network_says_in_one_line_what_to_put_where(data_folder):
+    result = runner.invoke(app, ["data", "fetch", "movielens20m"])
+    assert result.exit_code == 1
+    assert ENTRIES["movielens20m"].files[0].url in result.output
+    assert f"into {data_folder} as ml-20m.zip by hand" in result.output
+    assert result.output.count("\n") == 1
+
+
+def test_data_fetch_of_a_damaged_file_says_in_one_line_which(data_folder):
+    (data_folder / "mnist.npz").write_bytes(b"PK")
+    result = runner.invoke(app, ["data", "fetch", "mnist"])
+    assert result.exit_code == 1
+    assert "mnist.npz is damaged" in result.output
+    assert result.output.count("\n") == 1
+
+
 def test_help_shows_an_example_and_version_the_version():
+    assert "ofw data fetch" in runner.invoke(app, ["data", "--help"]).output
+    assert "ofw data fetch" in runner.invoke(app, ["data", "fetch", "--help"]).output
     assert "ofw demo --rounds" in runner.invoke(app, ["demo", "--help"]).output
     assert __version__ in runner.invoke(app, ["--version"]).output
 

@@ -58,6 +58,7 @@ def test_the_camera_reads_masked_light():
     residual = camera.y - camera.masks @ camera.image.ravel()
     assert residual.std() == pytest.approx(0.5, rel=0.15)
     assert 0.05 < camera.image.mean() < 0.3  # a sparse image
+    np.testing.assert_array_equal(camera.picture(camera.image.ravel()), camera.image)
 
 
 def test_movielens_like_ratings():

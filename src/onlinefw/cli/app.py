@@ -54,3 +54,32 @@ def demo(
     from .demo import run_demo
 
     run_demo(rounds, radius, seed, out)
+
+
+data_app = typer.Typer(
+    help="List the real data sets with their terms and what is there of them; fetch more.",
+    epilog="Example: ofw data fetch movielens100k mnist",
+)
+app.add_typer(data_app, name="data")
+
+
+@data_app.callback(invoke_without_command=True)
+def data(context: typer.Context) -> None:
+    """List the real data sets with their terms and what is there of them; fetch more."""
+    if context.invoked_subcommand is None:
+        from .data import list_datasets
+
+        list_datasets()
+
+
+@data_app.command(epilog="Example: ofw data fetch movielens100k mnist")
+def fetch(
+    names: Annotated[list[str], typer.Argument(help="Names from the list of ofw data.")],
+) -> None:
+    """Download, verify and parse data sets into the folder; what is there already is kept.
+
+    The folder is the platform's cache folder, or what ONLINEFW_DATA names.
+    """
+    from .data import fetch_datasets
+
+    fetch_datasets(names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -197,11 +198,25 @@ def make_classifier(
 
 @dataclass(frozen=True)
 class SinglePixel:
-    """Readings of a single-pixel camera: y = masks @ image + noise, the image flat in C order."""
+    """Readings of a single-pixel camera: y = masks @ image + noise, the image flat in C order.
+
+    Attributes
+    ----------
+    masks : ndarray (m, n)
+        One 0/1 mask per reading.
+    y : ndarray (m,)
+        The readings.
+    image : ndarray or None
+        The true picture, square, where it is known.
+    """
 
     masks: Array
     y: Array
-    image: Array
+    image: Array | None
+
+    def picture(self, theta: Array) -> Array:
+        """Return a vector of pixels as the square picture."""
+        return np.reshape(theta, (math.isqrt(self.masks.shape[1]), -1))
 
 
 def make_single_pixel(
