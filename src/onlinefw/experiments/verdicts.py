@@ -25,6 +25,7 @@ __all__ = [
     "flat",
     "lower",
     "never_above",
+    "no_larger",
     "no_slower_than",
     "seconds_to",
     "slopes",
@@ -130,6 +131,25 @@ def lower(
         predicted=f"{what}: {names[0]} below {names[1]}",
         measured=f"{names[0]} {ours:.3g}{unit}, {names[1]} {theirs:.3g}{unit}",
         holds=bool(ours < theirs),
+        **claim,
+    )
+
+
+def no_larger(
+    ours: float,
+    theirs: float,
+    what: str,
+    *,
+    factor: float,
+    names: tuple[str, str],
+    unit: str = "",
+    **claim: Any,
+) -> Claim:
+    """Judge whether the first number is at most so many times the second."""
+    return Claim(
+        predicted=f"{what}: {names[0]} at most {factor:g} times {names[1]}",
+        measured=f"{names[0]} {ours:.4g}{unit}, {names[1]} {theirs:.4g}{unit}",
+        holds=bool(ours <= factor * theirs),
         **claim,
     )
 
