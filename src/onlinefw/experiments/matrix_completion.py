@@ -107,21 +107,21 @@ class Plan:
         return self.rounds * self.batch
 
 
-_20M = Plan(1600, 10_000, 150_000.0, 0, 200, 8)
+_20M = Plan(1600, 10_000, 150_000.0, 0, 200, 9)
 FULL = {
-    "synthetic": Plan(2000, 1000, None, 1000, 1000, 10, (200, 5000)),
-    "movielens100k": Plan(1000, 80, 10_000.0, 500, 1000, 12),
+    "synthetic": Plan(2000, 1000, None, 1000, 1000, 15, (200, 5000)),
+    "movielens100k": Plan(1000, 80, 10_000.0, 400, 1000, 20),
     "movielens20m": _20M,
-    "movielens1m": Plan(1000, 800, 32_000.0, 0, 400, 10),
+    "movielens1m": Plan(1000, 800, 32_000.0, 0, 400, 15),
     "generated20m": replace(_20M, shape=(138_493, 26_744), n_test=500_000),
 }
 #: Smaller matrices; the radii shrink with the square root of the number of ratings.
 QUICK = {
-    "synthetic": Plan(1000, 100, None, 1000, 300, 8, (60, 400), rank=5),
-    "movielens100k": Plan(200, 80, 4_600.0, 200, 200, 6, (300, 500)),
-    "movielens20m": Plan(200, 4000, 33_500.0, 0, 60, 5, (20_000, 5000), n_test=100_000),
-    "movielens1m": Plan(200, 450, 10_700.0, 0, 200, 6, (1500, 1500)),
-    "generated20m": Plan(200, 4000, 33_500.0, 0, 60, 5, (20_000, 5000), n_test=100_000),
+    "synthetic": Plan(1000, 100, None, 600, 300, 8, (60, 400), rank=5),
+    "movielens100k": Plan(200, 80, 4_600.0, 200, 200, 8, (300, 500)),
+    "movielens20m": Plan(200, 4000, 33_500.0, 0, 60, 6, (20_000, 5000), n_test=100_000),
+    "movielens1m": Plan(200, 450, 10_700.0, 0, 200, 8, (1500, 1500)),
+    "generated20m": Plan(200, 4000, 33_500.0, 0, 60, 6, (20_000, 5000), n_test=100_000),
 }
 
 
@@ -163,7 +163,7 @@ class MatrixCompletion(Experiment):
             "radius": f"{RADIUS_FACTOR} ||theta_bar||" if plan.radius is None else plan.radius,
             "step": "2 / (1 + t)",
             "loss": "square, raw values",
-            "alt_tol": players.ALT_TOL,
+            "active_alt": players.ALT_OPTIONS,
             "seeds": seeds,
         }
         self._held: tuple[int, MatrixProblem] | None = None
