@@ -19,11 +19,12 @@ from onlinefw.objectives import ObservedEntries
 from onlinefw.plots.matrix_completion import draw
 from onlinefw.sets import TraceNormBall
 
+SHORT = Plan(rounds=40, batch=20, radius=300.0, batch_steps=15, alt_iterations=3)
 PLANS = {
-    "synthetic": Plan(120, 20, None, 40, 20, 3, (10, 60), rank=2),
-    "movielens100k": Plan(30, 20, 300.0, 20, 15, 3, (30, 40)),
-    "movielens1m": Plan(40, 20, 300.0, 0, 15, 3),
-    "generated20m": Plan(40, 20, 500.0, 0, 15, 3, (60, 40), n_test=100),
+    "synthetic": replace(SHORT, rounds=120, radius=None, opg_rounds=40, shape=(10, 60), rank=2),
+    "movielens100k": replace(SHORT, rounds=30, opg_rounds=20, shape=(30, 40)),
+    "movielens1m": SHORT,
+    "generated20m": replace(SHORT, shape=(60, 40), n_test=100),
 }
 
 

@@ -21,8 +21,8 @@ the number of ratings (as the paper's two radii do); generated20m has the shape 
 
 Algorithms: O-FW with gamma_t = 2 / (1 + t), its gradient kept on observed entries. O-PG, projected
 gradient on the aggregated gradient with step 1 / L, by a full SVD a round (one BLAS thread). Batch
-FW with line search. Active ALT (Hsieh and Olsen 2014) on the same ball, until its duality gap is at
-most 0.01. Batch methods have no rounds; their clock includes observing the data.
+FW with line search. Active ALT (Hsieh and Olsen 2014) on the same ball. Batch methods have no
+rounds; their clock includes observing the data.
 
 Prediction: on the synthetic data theta_bar is inside the ball and f is strongly convex, so
 f(theta_t) - f(theta_bar) = O(log t / t), about 1/t; a round costs at most O(min{m1 m2, T}).
@@ -34,8 +34,8 @@ Chosen where the paper is silent: raw ratings, no centring; predictions are not 
 ratings, in random order, are for training (on generated20m 16 million of the 20, and 500,000 of
 the rest for the error); O-PG plays the first rounds only (``opg_rounds``), as each takes an SVD of
 the dense matrix, and none where that matrix has more than 10 million entries; ``batch_steps`` and
-``alt_iterations`` end the batch methods. Seeds are those of the data or of the split: O-FW plays
-them all, the others the first, whose curves are drawn.
+``alt_iterations`` (or a duality gap of 0.01) end the batch methods. Seeds are those of the data or
+of the split: O-FW plays them all, the others the first, whose curves are drawn.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Plan:
         T and B; the training entries are the first T B of the stream.
     radius : float or None
         R; None: ``RADIUS_FACTOR`` times the truth's trace norm.
-    opg_rounds, batch_steps, alt_iterations : int
+    batch_steps, alt_iterations, opg_rounds : int
         How long the others play; 0: not at all.
     shape : (int, int) or None
         Of the matrix; of real ratings only the first rows and columns; None: all.
@@ -94,9 +94,9 @@ class Plan:
     rounds: int
     batch: int
     radius: float | None
-    opg_rounds: int
     batch_steps: int
     alt_iterations: int
+    opg_rounds: int = 0
     shape: tuple[int, int] | None = None
     rank: int = 20
     n_test: int | None = None
@@ -107,22 +107,42 @@ class Plan:
         return self.rounds * self.batch
 
 
-_20M = Plan(1600, 10_000, 150_000.0, 0, 200, 9)
+_20M = Plan(rounds=1600, batch=10_000, radius=150_000.0, batch_steps=200, alt_iterations=9)
 FULL = {
-    "synthetic": Plan(2000, 1000, None, 1000, 1000, 15, (200, 5000)),
-    "movielens100k": Plan(1000, 80, 10_000.0, 400, 1000, 20),
+    "synthetic": Plan(
+        rounds=2000, batch=1000, radius=None, opg_rounds=1000, batch_steps=1000, alt_iterations=15,
+        shape=(200, 5000),
+    ),
+    "movielens100k": Plan(
+        rounds=1000, batch=80, radius=10_000.0, opg_rounds=400, batch_steps=1000, alt_iterations=20
+    ),
     "movielens20m": _20M,
-    "movielens1m": Plan(1000, 800, 32_000.0, 0, 400, 15),
+    "movielens1m": Plan(
+        rounds=1000, batch=800, radius=32_000.0, batch_steps=400, alt_iterations=15
+    ),
     "generated20m": replace(_20M, shape=(138_493, 26_744), n_test=500_000),
-}
+}  # fmt: skip
 #: Smaller matrices; the radii shrink with the square root of the number of ratings.
+_QUICK_20M = Plan(
+    rounds=200, batch=4000, radius=33_500.0, batch_steps=60, alt_iterations=6,
+    shape=(20_000, 5000), n_test=100_000,
+)  # fmt: skip
 QUICK = {
-    "synthetic": Plan(1000, 100, None, 600, 300, 8, (60, 400), rank=5),
-    "movielens100k": Plan(200, 80, 4_600.0, 200, 200, 8, (300, 500)),
-    "movielens20m": Plan(200, 4000, 33_500.0, 0, 60, 6, (20_000, 5000), n_test=100_000),
-    "movielens1m": Plan(200, 450, 10_700.0, 0, 200, 8, (1500, 1500)),
-    "generated20m": Plan(200, 4000, 33_500.0, 0, 60, 6, (20_000, 5000), n_test=100_000),
-}
+    "synthetic": Plan(
+        rounds=1000, batch=100, radius=None, opg_rounds=600, batch_steps=300, alt_iterations=8,
+        shape=(60, 400), rank=5,
+    ),
+    "movielens100k": Plan(
+        rounds=200, batch=80, radius=4_600.0, opg_rounds=200, batch_steps=200, alt_iterations=8,
+        shape=(300, 500),
+    ),
+    "movielens20m": _QUICK_20M,
+    "movielens1m": Plan(
+        rounds=200, batch=450, radius=10_700.0, batch_steps=200, alt_iterations=8,
+        shape=(1500, 1500),
+    ),
+    "generated20m": _QUICK_20M,
+}  # fmt: skip
 
 
 def usual_datasets() -> list[str]:
@@ -234,21 +254,15 @@ class MatrixCompletion(Experiment):
     def curves(self, records: Mapping[str, Record]) -> list[Series]:
         """Return the measure and O-FW's gap against rounds (online learners) and seconds (all)."""
         panels = {"rounds": ("round", "t"), "seconds": ("seconds", "seconds")}
-        curves = []
+        ours, curves = records["O-FW"], []
         for panel, (x_name, x) in panels.items():
             where = {"panel": panel, "dataset": self.dataset}
-            for name in ("O-FW", "O-PG", "batch FW", "active ALT"):
-                if name in records and x in records[name]:
-                    record = records[name]
-                    curves.append(
-                        Series.of(
-                            name, x_name, self.measured, record[x], record["measure"], **where
-                        )
-                    )
-            ours = records["O-FW"]
-            curves.append(
-                Series.of("duality gap", x_name, "duality gap", ours[x], ours["gap"], **where)
-            )
+            for name, record in records.items():
+                if x in record and "seed" not in name:
+                    y = record["measure"]
+                    curves.append(Series.of(name, x_name, self.measured, record[x], y, **where))
+            gap = ours["gap"]
+            curves.append(Series.of("duality gap", x_name, "duality gap", ours[x], gap, **where))
         return curves
 
     def extra(self, records: Mapping[str, Record]) -> dict[str, Any]:

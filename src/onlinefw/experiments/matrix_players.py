@@ -33,14 +33,18 @@ Player = Callable[[MatrixProblem, int, int, Advance], Record]
 
 
 @cache
-def _tiny() -> MatrixProblem:
-    """Long factors, and enough entries to be merged: every kernel has something to do."""
-    return synthetic_problem((20, 9000), rank=2, n=4000, factor=1.1, seed=0)
+def _rehearse(player: Player) -> None:
+    """Play a tiny problem, once: everything is compiled then.
+
+    It has long factors, and enough entries to be merged: every kernel has something to do.
+    """
+    tiny = synthetic_problem((20, 9000), rank=2, n=4000, factor=1.1, seed=0)
+    player(tiny, 400, 10, lambda t: None)
 
 
 def _rehearsed(player: Player) -> Player:
     def play_twice(problem: MatrixProblem, batch: int, rounds: int, advance: Advance) -> Record:
-        player(_tiny(), 400, 10, lambda t: None)
+        _rehearse(player)
         return player(problem, batch, rounds, advance)
 
     return play_twice
