@@ -27,6 +27,7 @@ __all__ = [
     "lower",
     "lower_over_seeds",
     "never_above",
+    "no_larger",
     "no_slower_than",
     "seconds_to",
     "slopes",
@@ -153,6 +154,25 @@ def lower_over_seeds(
         predicted=f"{what}: mean of log({names[0]} / {names[1]}) below 0",
         measured=measured,
         holds=bool(mean < 0.0),
+        **claim,
+    )
+
+
+def no_larger(
+    ours: float,
+    theirs: float,
+    what: str,
+    *,
+    factor: float,
+    names: tuple[str, str],
+    unit: str = "",
+    **claim: Any,
+) -> Claim:
+    """Judge whether the first number is at most so many times the second."""
+    return Claim(
+        predicted=f"{what}: {names[0]} at most {factor:g} times {names[1]}",
+        measured=f"{names[0]} {ours:.4g}{unit}, {names[1]} {theirs:.4g}{unit}",
+        holds=bool(ours <= factor * theirs),
         **claim,
     )
 

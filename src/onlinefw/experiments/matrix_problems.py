@@ -1,0 +1,96 @@
+"""Matrix completion problems: entries in order of arrival, a radius, and how far theta is off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from .._typing import Array, Shape
+from ..datasets import make_matrix_completion
+from ..iterates import LowRank
+
+__all__ = ["MatrixProblem", "ratings_problem", "synthetic_problem"]
+
+
+@dataclass(frozen=True)
+class MatrixProblem:
+    """What the learners are given, and what is measured of their theta.
+
+    Attributes
+    ----------
+    X : ndarray (n, 2)
+        Row and column of every training entry, in order of arrival.
+    y : ndarray (n,)
+        What was observed there.
+    shape : (int, int)
+        Of the matrix.
+    radius : float
+        Of the trace-norm ball.
+    measure : callable
+        The excess of the stochastic objective, or the test MSE, of a LowRank theta.
+    delta : float or None
+        The distance of the truth from the ball's boundary, where it is known.
+    """
+
+    X: Array
+    y: Array
+    shape: Shape
+    radius: float
+    measure: Callable[[LowRank], float]
+    delta: float | None = None
+
+    def rounds(self, batch: int) -> Iterator[tuple[Array, Array]]:
+        """Yield the entries in order, so many at a time."""
+        for start in range(0, self.y.size, batch):
+            yield self.X[start : start + batch], self.y[start : start + batch]
+
+
+class HasRatings(Protocol):
+    """Entries of a matrix: real ratings or generated ones."""
+
+    rows: Any
+    cols: Any
+    values: Any
+    shape: Any
+
+
+def synthetic_problem(shape: Shape, rank: int, n: int, factor: float, seed: int) -> MatrixProblem:
+    """Make the paper's synthetic problem, in the ball of ``factor`` times the truth's trace norm.
+
+    Measured is f(theta) - f(theta_bar) = ||theta - theta_bar||_F^2 / (2 m1 m2): entries are drawn
+    uniformly, and the noise adds the same to both.
+    """
+    data = make_matrix_completion(shape, rank, n, seed=seed)
+    truth = data.left @ data.right.T
+    trace_norm = float(np.linalg.norm(truth, "nuc"))
+    radius = factor * trace_norm
+    return MatrixProblem(
+        X=np.column_stack((data.rows, data.cols)),
+        y=data.values,
+        shape=data.shape,
+        radius=radius,
+        measure=lambda theta: float(np.sum(np.square(theta.dense() - truth)) / (2 * truth.size)),
+        # The shortest way out raises every singular value, those that are 0 too, by the same.
+        delta=(radius - trace_norm) / float(np.sqrt(min(shape))),
+    )
+
+
+def ratings_problem(
+    data: HasRatings, train: Array, test: Array, radius: float, shape: Shape | None = None
+) -> MatrixProblem:
+    """Make a problem of ratings; measured is the MSE of raw (not clipped) predictions on the test.
+
+    ``train`` and ``test`` say which ratings; ``shape`` is that of the first rows and columns, if
+    they are all that occur.
+    """
+    rows, cols, values = data.rows[test], data.cols[test], data.values[test].astype(float)
+    return MatrixProblem(
+        X=np.column_stack((data.rows[train], data.cols[train])),
+        y=data.values[train].astype(float),
+        shape=data.shape if shape is None else shape,
+        radius=radius,
+        measure=lambda theta: float(np.mean(np.square(theta.entries(rows, cols) - values))),
+    )
