@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -83,3 +84,45 @@ def fetch(
     from .data import fetch_datasets
 
     fetch_datasets(names)
+
+
+class PaperFigure(StrEnum):
+    """What ``ofw reproduce`` makes."""
+
+    fig1 = "fig1"
+    fig2 = "fig2"
+    fig3 = "fig3"
+    fig4 = "fig4"
+    table1 = "table1"
+    all = "all"
+
+
+@app.command(
+    epilog="Example: ofw reproduce fig3 --quick --out paper, then open paper/index.html",
+)
+def reproduce(
+    figure: Annotated[PaperFigure, typer.Argument(help="Which figure or table of the paper.")] = (
+        PaperFigure.all
+    ),
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="One data set of the figure; by default those at hand (see README)."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Reduced sizes: everything in under 5 minutes.")
+    ] = False,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of seeds; by default each experiment has its own."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for figures, results and the page.")] = Path(
+        "ofw-paper"
+    ),
+) -> None:
+    """Make the paper's figures and rate table, with a verdict on every claim.
+
+    Finished runs are kept in the folder: stopped with Ctrl-C, the same command goes on.
+    """
+    from .reproduce import run_reproduce
+
+    run_reproduce(figure.value, dataset, quick, seeds, out)

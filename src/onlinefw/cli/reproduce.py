@@ -1,0 +1,147 @@
+"""``ofw reproduce``: the paper's figures and table, with a verdict on every claim."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from .._files import write_text
+from ..datasets import DownloadError
+from ..experiments.experiment import Advance, Experiment, Run
+from ..experiments.figures import FIGURES
+from ..experiments.page import page, verdict_count
+from ..experiments.results import Results
+from ..experiments.runner import Skipped, merged, run_experiment
+
+__all__ = ["run_reproduce"]
+
+
+def run_reproduce(
+    figure: str, dataset: str | None, quick: bool, seeds: int | None, out: Path
+) -> None:
+    """Play the experiments, write figures and the page, and print the verdicts."""
+    chosen = _chosen(figure, dataset)
+    _check_folder(out)
+    console = Console()
+    try:
+        _reproduce(chosen, quick, seeds, out, named=dataset is not None, console=console)
+    except KeyboardInterrupt:
+        typer.echo(
+            "ofw reproduce: stopped; finished runs are kept, the same command goes on from here",
+            err=True,
+        )
+        raise typer.Exit(1) from None
+
+
+def _chosen(figure: str, dataset: str | None) -> list[tuple[str, str]]:
+    """Return the (figure, data set) pairs to run; refuse a data set that no figure has."""
+    names = list(FIGURES) if figure == "all" else [figure]
+    if dataset is None:
+        return [(name, usual) for name in names for usual in FIGURES[name].usual_datasets()]
+    chosen = [(name, dataset) for name in names if dataset in FIGURES[name].datasets]
+    if not chosen:
+        known = ", ".join(dict.fromkeys(d for name in names for d in FIGURES[name].datasets))
+        typer.echo(f"ofw reproduce: {figure} has no data set {dataset!r}; it has {known}", err=True)
+        raise typer.Exit(2)
+    return chosen
+
+
+def _check_folder(out: Path) -> None:
+    """Refuse a folder that could not be written, before the work and not after it."""
+    nearest = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        typer.echo(f"ofw reproduce: cannot write to {out}; choose a folder with --out", err=True)
+        raise typer.Exit(2)
+
+
+def _reproduce(
+    chosen: list[tuple[str, str]],
+    quick: bool,
+    seeds: int | None,
+    out: Path,
+    *,
+    named: bool,
+    console: Console,
+) -> None:
+    started = perf_counter()
+    skipped: list[Skipped] = []
+    for name in dict.fromkeys(name for name, _ in chosen):
+        for dataset in [dataset for owner, dataset in chosen if owner == name]:
+            experiment = FIGURES[name].make(dataset, quick=quick, seeds=seeds)
+            try:
+                results = run_experiment(experiment, out, _displays(console))
+            except DownloadError as error:
+                if named:
+                    typer.echo(f"ofw reproduce: {error}", err=True)
+                    raise typer.Exit(1) from None
+                skipped.append(Skipped(name, dataset, str(error)))
+                console.print(f"[yellow]skipped[/] {name} {dataset}: {error}", soft_wrap=True)
+                continue
+            _say(console, results)
+        _write_figure(out, name, quick)
+        _write_page(out, quick, skipped)
+    claims = [claim for results in _figures(out, quick).values() for claim in results.claims]
+    console.print(f"\n{verdict_count(claims)}; {perf_counter() - started:,.0f} s in all")
+    console.print(f"page: {out / 'index.html'}", soft_wrap=True)
+
+
+def _displays(console: Console):  # type: ignore[no-untyped-def]
+    """Return what shows the progress of a run: a bar on a terminal, a line elsewhere."""
+
+    @contextmanager
+    def display(experiment: Experiment, run: Run) -> Iterator[Advance]:
+        title = f"{experiment.figure} {experiment.dataset}: {run.name}"
+        started = perf_counter()
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        with Progress(
+            *columns,
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        ) as bar:
+            task = bar.add_task(title, total=run.rounds)
+            yield lambda done: bar.update(task, completed=done)
+        console.print(f"{title} [dim]{perf_counter() - started:.1f} s[/]", highlight=False)
+
+    return display
+
+
+def _say(console: Console, results: Results) -> None:
+    for claim in results.claims:
+        mark = "[green]holds[/]        " if claim.holds else "[red]does not hold[/]"
+        console.print(f"  {mark} {claim.statement} [dim]{claim.measured}[/]", highlight=False)
+
+
+def _figures(out: Path, quick: bool) -> dict[str, Results]:
+    """Return the figures that there are in the folder, merged over their data sets."""
+    found = {name: merged(out, name, figure.datasets, quick) for name, figure in FIGURES.items()}
+    return {name: results for name, results in found.items() if results is not None}
+
+
+def _write_figure(out: Path, name: str, quick: bool) -> None:
+    results = merged(out, name, FIGURES[name].datasets, quick)
+    if results is None:
+        return
+    results.write(out / name / "results.json")
+    picture = FIGURES[name].draw(results)
+    for suffix in ("png", "pdf"):
+        picture.savefig(out / name / f"figure.{suffix}", dpi=110)
+
+
+def _write_page(out: Path, quick: bool, skipped: list[Skipped]) -> None:
+    figures = _figures(out, quick)
+    pictures = {name: out / name / "figure.png" for name in figures}
+    figures = {name: results for name, results in figures.items() if pictures[name].exists()}
+    seconds = sum(results.seconds for results in figures.values())
+    about = f"{seconds:,.0f} s of runs on {os.cpu_count()} cores."
+    write_text(
+        out / "index.html", page(figures, pictures, quick=quick, skipped=skipped, about=about)
+    )
