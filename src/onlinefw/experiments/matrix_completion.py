@@ -109,11 +109,11 @@ class Plan:
 _20M = Plan(rounds=1600, batch=10_000, radius=150_000.0, batch_steps=200, alt_iterations=7)
 FULL = {
     "synthetic": Plan(
-        rounds=2000, batch=1000, radius=None, opg_rounds=700, batch_steps=1000, alt_iterations=15,
+        rounds=2000, batch=1000, radius=None, opg_rounds=600, batch_steps=1000, alt_iterations=15,
         shape=(200, 5000),
     ),
     "movielens100k": Plan(
-        rounds=1000, batch=80, radius=10_000.0, opg_rounds=300, batch_steps=1000, alt_iterations=20
+        rounds=1000, batch=80, radius=10_000.0, opg_rounds=400, batch_steps=1000, alt_iterations=20
     ),
     "movielens20m": _20M,
     "movielens1m": Plan(
