@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import os
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["write_text"]
+__all__ = ["whole_file", "write_text"]
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file so that whoever reads it sees all of it, or the file before it."""
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file so that whoever reads the path sees all of it, or the file before it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    # In the same folder, so that the rename is atomic.
+    temporary = path.with_name(f".{path.name}-{os.getpid()}.tmp")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with temporary.open("wb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with whole_file(path) as file:
+        file.write(text.encode("utf-8"))

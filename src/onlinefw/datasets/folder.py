@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .._files import whole_file
 from .._typing import Array
 from .errors import DataFileError
 
@@ -74,15 +75,9 @@ def write_arrays(path: Path, arrays: dict[str, Array]) -> bool:
     """Write an npz file whole or not at all; return whether it could be written."""
     if not is_writable(path.parent):
         return False
-    # In the same folder, so that the rename is atomic.
-    temporary = path.with_name(f".{path.stem}-{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
+        with whole_file(path) as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-        os.replace(temporary, path)
     except OSError:  # a full disk, say: the arrays are good, they are only not kept
         return False
-    finally:
-        temporary.unlink(missing_ok=True)
     return True

@@ -276,7 +276,7 @@ class MatrixCompletion(Experiment):
         if self.dataset not in ("synthetic", "movielens100k"):
             claims += self._against_batch(records)
         t, gaps = self._of_all_seeds(records, "gap")
-        named = self._named("gap-decays", "the duality gap of O-FW decays")
+        named = self._named("gap-decays", "The duality gap of O-FW decays")
         claims.append(verdicts.decays(t, gaps, first=LATE * self.plan.rounds, **named))
         return claims
 
@@ -286,13 +286,13 @@ class MatrixCompletion(Experiment):
         claims = [
             verdicts.no_slower_than(
                 t, excess, lambda t: 1.0 / t, "1 / t", first=first,
-                **self._named("rate", "the stochastic objective of O-FW falls like 1 / t"),
+                **self._named("rate", "The stochastic objective of O-FW falls like 1 / t"),
             ),
             verdicts.no_slower_than(
                 t, excess, lambda t: np.log(t) / t, "log t / t", first=first,
                 **self._named(
                     "anytime",
-                    "the anytime bound of O-FW is O(log t / t): f is strongly convex, and its "
+                    "The anytime bound of O-FW is O(log t / t): f is strongly convex, and its "
                     "minimiser is inside the ball",
                 ),
             ),
@@ -303,7 +303,7 @@ class MatrixCompletion(Experiment):
         if full < len(parts) - 1:
             named = self._named(
                 "round-cost",
-                "a round of O-FW costs O(min{m1 m2, T}): once m1 m2 entries have been seen, "
+                "A round of O-FW costs O(min{m1 m2, T}): once m1 m2 entries have been seen, "
                 "rounds get no dearer",
             )
             claims.append(verdicts.flat(parts[full:], skip=0, **named))
@@ -334,7 +334,7 @@ class MatrixCompletion(Experiment):
                 _curve(ours), _curve(alt), self.measured, names=("O-FW", "active ALT"),
                 within=COMPARABLE,
                 **self._named(
-                    "comparable-to-alt", "the running time of O-FW is comparable to active ALT's"
+                    "comparable-to-alt", "The running time of O-FW is comparable to active ALT's"
                 ),
             ),
             verdicts.no_larger(

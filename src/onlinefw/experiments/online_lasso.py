@@ -89,7 +89,7 @@ def make(dataset: str, *, quick: bool, seeds: int | None) -> OnlineLasso:
     if dataset not in DATASETS:
         raise ValueError(f"dataset must be one of {', '.join(DATASETS)}, got {dataset!r}")
     if quick:
-        return OnlineLasso(T=1000, seeds=seeds or 3, quick=True)
+        return OnlineLasso(T=2000, seeds=seeds or 5, quick=True)
     return OnlineLasso(seeds=seeds or 10)
 
 

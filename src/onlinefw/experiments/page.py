@@ -55,15 +55,11 @@ def page(
         "<header><h1>Online Frank-Wolfe: the paper, reproduced</h1>",
         "<p>Lafond, Wai and Moulines, <em>On the Online Frank-Wolfe Algorithms for Convex and "
         f"Non-convex Optimizations</em>, with onlinefw {escape(__version__)}. {size} "
-        f"{escape(about)}</p>",
-        f'<p class="count">{verdict_count(claims)}</p>',
-        "<nav>",
-        *(f'<a href="#{name}">{_heading(name)}</a>' for name in figures),
-        "</nav></header>",
-        *_skipped(skipped),
-        '<section id="claims"><h2>What the paper says, and what was measured</h2>',
-        *_claims(figures),
+        f"{escape(about)}</p></header>",
+        f'<section id="summary"><h2>{verdict_count(claims)}</h2>',
+        *_summary(figures),
         "</section>",
+        *_skipped(skipped),
     ]
     for name, results in figures.items():
         body += _figure(name, results, pictures[name])
@@ -86,23 +82,36 @@ def _skipped(skipped: Sequence[Skipped]) -> list[str]:
     return ['<section class="note"><h2>Not run</h2><ul>', *items, "</ul></section>"]
 
 
-def _claims(figures: Mapping[str, Results]) -> list[str]:
-    rows = []
-    for name, results in figures.items():
-        rows.append(f'<tr class="group"><th colspan="5">{_heading(name)}</th></tr>')
-        for claim in results.claims:
-            verdict, mark = ("holds", "&#10003;") if claim.holds else ("fails", "&#10007;")
-            words = "holds" if claim.holds else "does not hold"
-            rows.append(
-                f'<tr id="{escape(claim.id)}"><td><span class="{verdict}" title="{words}">{mark} '
-                f"{words}</span></td><td>{escape(claim.statement)}"
-                f'<span class="source">{escape(claim.source)}</span></td>'
-                f"<td>{escape(claim.dataset)}</td>"
-                f"<td>{escape(claim.predicted)}</td><td>{escape(claim.measured)}</td></tr>"
-            )
+def _summary(figures: Mapping[str, Results]) -> list[str]:
+    """Show how many claims hold in each figure, and all that do not."""
+    rows = [
+        f'<tr><td><a href="#{name}">{_heading(name)}</a></td><td>{escape(results.dataset)}</td>'
+        f"<td>{verdict_count(results.claims)}</td><td>{results.seconds:,.0f} s</td></tr>"
+        for name, results in figures.items()
+    ]
+    failed = [claim for results in figures.values() for claim in results.claims if not claim.holds]
     return [
-        '<div class="wide"><table><thead><tr><th>verdict</th><th>claim</th><th>data</th>'
-        "<th>criterion</th><th>measured</th></tr></thead><tbody>",
+        '<div class="wide"><table><thead><tr><th>figure</th><th>data</th><th>verdicts</th>'
+        "<th>runs</th></tr></thead><tbody>",
+        *rows,
+        "</tbody></table></div>",
+        *(["<h3>What does not hold</h3>", *_claims(failed)] if failed else []),
+    ]
+
+
+def _claims(claims: Sequence[Claim]) -> list[str]:
+    rows = []
+    for claim in claims:
+        kind, words = ("holds", "&#10003; holds") if claim.holds else ("fails", "&#10007; does not")
+        rows.append(
+            f'<tr><td><span class="{kind}">{words}</span></td><td>{escape(claim.statement)}'
+            f'<span class="source">{escape(claim.source)}</span></td>'
+            f"<td>{escape(claim.dataset)}</td>"
+            f"<td>{escape(claim.predicted)}</td><td>{escape(claim.measured)}</td></tr>"
+        )
+    return [
+        '<div class="wide"><table class="claims"><thead><tr><th>verdict</th><th>claim</th>'
+        "<th>data</th><th>criterion</th><th>measured</th></tr></thead><tbody>",
         *rows,
         "</tbody></table></div>",
     ]
@@ -117,6 +126,7 @@ def _figure(name: str, results: Results, picture: Path) -> list[str]:
         f'<p class="files">{results.seconds:,.0f} s of runs. '
         f'<a href="{folder}/figure.pdf">PDF</a> <a href="{folder}/figure.png">PNG</a> '
         f'<a href="{folder}/results.json">results.json</a></p>',
+        *_claims(results.claims),
         *_tables(results.extra),
         f"<details><summary>Settings</summary><dl>{_settings(results.settings)}</dl></details>",
         "</section>",
@@ -172,16 +182,15 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 h1 { font-size: 2.1rem; line-height: 1.2; margin: 0 0 .6rem; }
 h2 { font-size: 1.3rem; margin: 0 0 1rem; }
 a { color: var(--blue); }
-nav { display: flex; flex-wrap: wrap; gap: .4rem 1.4rem; }
-.count { font-size: 1.25rem; font-weight: 600; margin: .6rem 0; }
 .wide { overflow-x: auto; margin-bottom: 1rem; }
 table { border-collapse: collapse; width: 100%; font-size: .88rem; }
 th, td { text-align: left; vertical-align: top; padding: .45rem .7rem;
   border-bottom: 1px solid var(--line); }
 thead th { color: var(--soft); font-weight: 600; }
-tr.group th { padding-top: 1.3rem; font-size: .95rem; }
-#claims td:nth-child(2) { min-width: 17rem; }
-#claims td:nth-child(1) { white-space: nowrap; }
+.claims td:nth-child(1) { white-space: nowrap; }
+.claims td:nth-child(2) { min-width: 16rem; }
+.claims td:nth-child(4), .claims td:nth-child(5) { min-width: 13rem; }
+h3 { font-size: 1.05rem; margin: 1.4rem 0 .6rem; }
 .holds { color: var(--good); font-weight: 600; }
 .fails { color: var(--bad); font-weight: 600; }
 .source { display: block; color: var(--soft); font-size: .8rem; }

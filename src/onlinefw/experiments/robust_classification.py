@@ -250,7 +250,7 @@ class RobustClassification(Experiment):
             within=SIMILAR,
             names=("sigmoid", "logistic"),
             id=f"clf-similar-no-flips-{self.dataset}",
-            statement="Sigmoid and logistic loss perform similarly when no labels are flipped.",
+            statement="Sigmoid and logistic loss perform similarly when no labels are flipped",
             source="Section 5.2",
             dataset=self.dataset,
         )
@@ -262,7 +262,7 @@ class RobustClassification(Experiment):
             "final test error in percent",
             names=("sigmoid", "logistic"),
             id=f"clf-sigmoid-better-flips-{self.dataset}",
-            statement="With 25% of the training labels flipped the sigmoid loss is better.",
+            statement="With 25% of the training labels flipped the sigmoid loss is better",
             source="Section 5.2",
             dataset=self.dataset,
         )
@@ -274,7 +274,7 @@ class RobustClassification(Experiment):
             np.maximum([record["gap"] for record in kept], ROUNDING),
             first=FIRST,
             id=f"clf-gap-decays-{'flips' if FLIPS[flips] else 'no-flips'}-{self.dataset}",
-            statement=f"The sigmoid's duality gap decays gradually with t ({flips}).",
+            statement=f"The sigmoid's duality gap decays gradually with t ({flips})",
             source="Section 5.2",
             dataset=self.dataset,
         )
@@ -291,7 +291,7 @@ class RobustClassification(Experiment):
             np.concatenate([record["bound"] for record in kept]),
             id=f"clf-gap-bound-{self.dataset}",
             statement="The smallest duality gap of rounds T/2 + 1 to T is at most the bound, for "
-            f"every even T looked at, both losses, with and without flips ({constants}).",
+            f"every even T looked at, both losses, with and without flips ({constants})",
             source="Theorem 3",
             dataset=self.dataset,
         )

@@ -84,9 +84,9 @@ def make(dataset: str, *, quick: bool, seeds: int | None) -> SinglePixelImaging:
     return SinglePixelImaging(
         dataset,
         size=32,
-        readings=1000,
-        iterations=100,
-        inner_steps=20,
+        readings=2000,
+        iterations=200,
+        inner_steps=50,
         minimum_steps=10_000,
         seeds=seeds or 1,
         quick=True,
