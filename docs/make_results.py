@@ -21,6 +21,8 @@ MARKER = "<!-- made by make_results.py from here on -->"
 
 def cell(value: object) -> str:
     """Return a value as the cell of a table."""
+    if isinstance(value, list):
+        return " to ".join(cell(item) for item in value)
     text = f"{value:.3g}" if isinstance(value, float) else str(value)
     return text.replace("|", "\\|")
 
@@ -28,18 +30,22 @@ def cell(value: object) -> str:
 def table(rows: list[dict[str, object]]) -> list[str]:
     """Return a table with a column for every key."""
     names = list(dict.fromkeys(name for row in rows for name in row))
-    lines = [f"| {' | '.join(names)} |", f"| {' | '.join('---' for _ in names)} |"]
+    lines = [
+        f"| {' | '.join(name.replace('_', ' ') for name in names)} |",
+        f"| {' | '.join('---' for _ in names)} |",
+    ]
     return lines + [f"| {' | '.join(cell(row.get(name, '')) for name in names)} |" for row in rows]
 
 
-def tables(extra: dict[str, object]) -> list[str]:
-    """Return the tables that a figure has besides its curves."""
+def tables(extra: dict[str, object], title: str = "") -> list[str]:
+    """Return the tables that a figure has besides its curves (all constants are on the page)."""
     lines: list[str] = []
     for key, value in extra.items():
-        if isinstance(value, dict):
-            lines += tables(value)
+        name = f"{title}, {key}" if title else key
+        if isinstance(value, dict) and key != "constants":
+            lines += tables(value, name)
         elif key != "images" and isinstance(value, list) and value and isinstance(value[0], dict):
-            lines += [*table(value), ""]
+            lines += [f"{name}:", "", *table(value), ""]
     return lines
 
 

@@ -19,6 +19,8 @@ from onlinefw.objectives import ObservedEntries
 from onlinefw.plots.matrix_completion import draw
 from onlinefw.sets import TraceNormBall
 
+from .toy import stored
+
 SHORT = Plan(rounds=40, batch=20, radius=300.0, batch_steps=15, alt_iterations=3)
 PLANS = {
     "synthetic": replace(SHORT, rounds=120, radius=None, opg_rounds=40, shape=(10, 60), rank=2),
@@ -55,7 +57,7 @@ def synthetic_records():
 @pytest.mark.parametrize("dataset", PLANS)
 def test_from_runs_to_results(dataset, tmp_path):
     _, results = played(dataset, tmp_path)
-    assert Results.read(tmp_path / "fig1" / "runs" / dataset / "part.json") == results
+    assert stored(tmp_path, "fig1", dataset) == results
     assert results.settings["quick"]
     plan = PLANS[dataset]
     labels = {panel: [s.label for s in results.series if s.panel == panel] for panel in

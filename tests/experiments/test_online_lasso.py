@@ -9,9 +9,10 @@ import pytest
 from onlinefw.experiments import online_lasso
 from onlinefw.experiments.online_lasso import AGGREGATED, LEARNERS, RADII, SHRINKING, OnlineLasso
 from onlinefw.experiments.recorder import log_rounds
-from onlinefw.experiments.results import Results
 from onlinefw.experiments.runner import run_experiment
 from onlinefw.plots.online_lasso import draw
+
+from .toy import stored
 
 TIMED = ("lasso-round-",)
 
@@ -49,7 +50,7 @@ def test_it_leaves_curves_for_every_learner_and_radius(played):
 
 def test_the_results_are_read_back_as_they_were(played):
     out, results = played
-    read = Results.read(out / "fig3" / "runs" / "synthetic" / "part.json")
+    read = stored(out, "fig3", "synthetic")
     assert (read.series, read.claims, read.extra) == (
         results.series,
         results.claims,

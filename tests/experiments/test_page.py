@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from onlinefw.cli.app import app
-from onlinefw.datasets import DownloadError
+from onlinefw.datasets import DataFileError, DownloadError
 from onlinefw.experiments import figures
 
 from .toy import Toy
@@ -19,7 +19,7 @@ class ToyFigure:
     datasets = ("toy", "other", "absent")
 
     def __init__(self):
-        self.played = []
+        self.played, self.drawn = [], []
 
     def usual_datasets(self):
         return ["toy", "absent"]
@@ -31,16 +31,19 @@ class ToyFigure:
             toy.player = self.no_network
         return toy
 
+    error: OSError = DownloadError("cannot reach example.org; put absent.zip into the folder")
+
     def no_network(self, seed):
         def play(advance):
-            raise DownloadError("cannot reach example.org; put absent.zip into the folder")
+            raise self.error
 
         return play
 
     def draw(self, results):
+        self.drawn.append(results.settings["toy"]["quick"])
         return matplotlib.figure.Figure()
 
-    title = "A toy"
+    title, of_the_paper = "A toy", ("toy", "missing")
 
 
 @pytest.fixture
@@ -70,6 +73,16 @@ def test_data_that_cannot_be_had_are_skipped_and_said_so(toy, tmp_path):
     assert "put absent.zip into the folder" in (tmp_path / "index.html").read_text()
 
 
+def test_damaged_data_are_skipped_and_a_full_disk_ends_the_run(toy, tmp_path):
+    toy.error = DataFileError("absent.zip is damaged; delete it")
+    done = reproduce("fig3", "--quick", "--out", tmp_path)
+    assert done.exit_code == 0 and "absent.zip is damaged" in done.output
+    toy.error = OSError("no space left on device")
+    done = reproduce("fig3", "--quick", "--out", tmp_path)
+    assert done.exit_code == 1
+    assert "no space left on device; finished runs are kept" in done.output
+
+
 def test_data_that_were_asked_for_by_name_and_cannot_be_had_are_an_error(toy, tmp_path):
     done = reproduce("fig3", "--dataset", "absent", "--out", tmp_path)
     assert done.exit_code == 1
@@ -92,6 +105,18 @@ def test_the_same_command_again_repeats_nothing(toy, tmp_path):
     played = list(toy.played)
     reproduce("fig3", "--quick", "--out", tmp_path)
     assert toy.played == played
+
+
+def test_a_page_never_mixes_quick_and_full(toy, tmp_path):
+    for size in (["--quick"], [], ["--quick"]):
+        reproduce("fig3", "--dataset", "toy", "--out", tmp_path, *size)
+    assert toy.drawn == [True, False, True]
+    assert json.loads((tmp_path / "fig3" / "results.json").read_text())["settings"]["toy"]["quick"]
+
+
+def test_the_page_says_what_the_paper_has_besides(toy, tmp_path):
+    reproduce("fig3", "--quick", "--out", tmp_path)
+    assert "The paper also has missing; not played here." in (tmp_path / "index.html").read_text()
 
 
 def test_a_second_data_set_joins_the_figure(toy, tmp_path):

@@ -62,6 +62,6 @@ def test_merging_keeps_the_parts_in_order():
     assert both.seconds == 3.0 and set(both.settings) == {"a", "b"}
 
 
-def test_one_part_is_the_figure():
-    part = results()
-    assert Results.merge([part]) is part
+def test_settings_and_extras_are_by_data_set_however_many_there_are():
+    assert set(Results.merge([results()]).settings) == {"a"}
+    assert set(Results.merge([results(extra={"r": 1.0})]).extra) == {"a"}

@@ -16,6 +16,8 @@ from onlinefw.experiments.robust_classification import RobustClassification, Siz
 from onlinefw.experiments.runner import run_experiment
 from onlinefw.plots.robust_classification import draw
 
+from .toy import stored
+
 
 def silent(*_):
     return nullcontext(lambda t: None)
@@ -65,7 +67,7 @@ def holds(records, claim):
 def test_every_data_set_runs_is_kept_and_drawn(dataset, tmp_path):
     experiment = tiny(dataset)
     results = run_experiment(experiment, tmp_path, silent)
-    kept = Results.read(tmp_path / "fig2" / "runs" / dataset / "part.json")
+    kept = stored(tmp_path, "fig2", dataset)
     assert kept.claims == results.claims and kept.series == results.series
     assert kept.settings == plain(results.settings)
     assert {s.panel for s in results.series} >= {"no flips", "25% flips"}

@@ -14,6 +14,8 @@ from onlinefw.experiments.runner import run_experiment
 from onlinefw.experiments.single_pixel import SinglePixelImaging
 from onlinefw.plots.single_pixel import draw
 
+from .toy import stored
+
 TINY = dict(
     size=12, readings=240, iterations=40, inner_steps=10, minimum_steps=3000, seeds=2, quick=True
 )
@@ -76,7 +78,7 @@ def test_the_radius_is_the_light_of_the_picture_and_the_minimum_is_below_every_l
 
 def test_the_results_are_read_back_as_they_were(played):
     out, results = played
-    read = Results.read(out / "fig4" / "runs" / "simulated" / "part.json")
+    read = stored(out, "fig4", "simulated")
     assert (read.series, read.claims, read.extra) == (
         results.series,
         results.claims,

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import numpy as np
 
 from onlinefw.experiments.experiment import Experiment, Run
-from onlinefw.experiments.results import Series
+from onlinefw.experiments.results import Results, Series
 from onlinefw.experiments.verdicts import no_slower_than
 
 ROUNDS = np.arange(2, 50)
@@ -13,6 +13,12 @@ ROUNDS = np.arange(2, 50)
 
 def silent(experiment, run):
     return nullcontext(lambda done: None)
+
+
+def stored(out, figure, dataset):
+    """The results that an experiment has written."""
+    (path,) = (out / figure / "runs").glob(f"*/{dataset}/part.json")
+    return Results.read(path)
 
 
 class Toy(Experiment):

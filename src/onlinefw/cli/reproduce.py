@@ -13,14 +13,16 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .._files import write_text
-from ..datasets import DownloadError
+from ..datasets import DataFileError, DownloadError
 from ..experiments.experiment import Advance, Experiment, Run
 from ..experiments.figures import FIGURES
 from ..experiments.page import page, verdict_count
 from ..experiments.results import Results
-from ..experiments.runner import Skipped, merged, run_experiment
+from ..experiments.runner import Skipped, merged, read_or_none, run_experiment
 
 __all__ = ["run_reproduce"]
+
+PICTURES = ("png", "pdf")
 
 
 def run_reproduce(
@@ -37,6 +39,9 @@ def run_reproduce(
             "ofw reproduce: stopped; finished runs are kept, the same command goes on from here",
             err=True,
         )
+        raise typer.Exit(1) from None
+    except (OSError, ModuleNotFoundError) as error:  # a full disk, a missing extra
+        typer.echo(f"ofw reproduce: {error}; finished runs are kept", err=True)
         raise typer.Exit(1) from None
 
 
@@ -77,7 +82,7 @@ def _reproduce(
             experiment = FIGURES[name].make(dataset, quick=quick, seeds=seeds)
             try:
                 results = run_experiment(experiment, out, _displays(console))
-            except DownloadError as error:
+            except (DownloadError, DataFileError) as error:
                 if named:
                     typer.echo(f"ofw reproduce: {error}", err=True)
                     raise typer.Exit(1) from None
@@ -85,7 +90,6 @@ def _reproduce(
                 console.print(f"[yellow]skipped[/] {name} {dataset}: {error}", soft_wrap=True)
                 continue
             _say(console, results)
-        _write_figure(out, name, quick)
         _write_page(out, quick, skipped)
     claims = [claim for results in _figures(out, quick).values() for claim in results.claims]
     console.print(f"\n{verdict_count(claims)}; {perf_counter() - started:,.0f} s in all")
@@ -126,22 +130,27 @@ def _figures(out: Path, quick: bool) -> dict[str, Results]:
     return {name: results for name, results in found.items() if results is not None}
 
 
-def _write_figure(out: Path, name: str, quick: bool) -> None:
-    results = merged(out, name, FIGURES[name].datasets, quick)
-    if results is None:
-        return
-    results.write(out / name / "results.json")
-    picture = FIGURES[name].draw(results)
-    for suffix in ("png", "pdf"):
-        picture.savefig(out / name / f"figure.{suffix}", dpi=110)
-
-
 def _write_page(out: Path, quick: bool, skipped: list[Skipped]) -> None:
+    """Write every figure that is not written as it is now, and the page with all of them."""
     figures = _figures(out, quick)
+    for name, results in figures.items():
+        if not _is_written(results, out / name):
+            _write_figure(results, out / name)
     pictures = {name: out / name / "figure.png" for name in figures}
-    figures = {name: results for name, results in figures.items() if pictures[name].exists()}
     seconds = sum(results.seconds for results in figures.values())
     about = f"{seconds:,.0f} s of runs on {os.cpu_count()} cores."
     write_text(
         out / "index.html", page(figures, pictures, quick=quick, skipped=skipped, about=about)
     )
+
+
+def _is_written(results: Results, folder: Path) -> bool:
+    drawn = all((folder / f"figure.{suffix}").exists() for suffix in PICTURES)
+    return drawn and read_or_none(folder / "results.json") == results
+
+
+def _write_figure(results: Results, folder: Path) -> None:
+    picture = FIGURES[results.figure].draw(results)
+    for suffix in PICTURES:
+        picture.savefig(folder / f"figure.{suffix}", dpi=110)
+    results.write(folder / "results.json")

@@ -24,11 +24,12 @@ __all__ = ["FIGURES", "PaperFigure"]
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """One figure or table of the paper."""
+    """One figure or table of the paper, and the data sets that the paper plays it on."""
 
     name: str
     title: str
     module: str
+    of_the_paper: tuple[str, ...]
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -54,10 +55,20 @@ class PaperFigure:
 FIGURES = {
     figure.name: figure
     for figure in (
-        PaperFigure("fig1", "Online matrix completion", "matrix_completion"),
-        PaperFigure("fig2", "Classification with wrong labels", "robust_classification"),
-        PaperFigure("fig3", "Online LASSO", "online_lasso"),
-        PaperFigure("fig4", "Single-pixel imaging", "single_pixel"),
-        PaperFigure("table1", "Rates and bounds", "rates"),
+        PaperFigure(
+            "fig1",
+            "Online matrix completion",
+            "matrix_completion",
+            ("synthetic", "movielens100k", "movielens20m"),
+        ),
+        PaperFigure(
+            "fig2",
+            "Classification with wrong labels",
+            "robust_classification",
+            ("synthetic", "mnist", "rcv1"),
+        ),
+        PaperFigure("fig3", "Online LASSO", "online_lasso", ("synthetic",)),
+        PaperFigure("fig4", "Single-pixel imaging", "single_pixel", ("R64",)),
+        PaperFigure("table1", "Rates and bounds", "rates", ()),
     )
 }

@@ -28,7 +28,8 @@ Prediction: on the synthetic data theta_bar is inside the ball and f is strongly
 f(theta_t) - f(theta_bar) = O(log t / t), about 1/t; a round costs at most O(min{m1 m2, T}).
 
 Units: the excess of f is ||theta_t - theta_bar||_F^2 / (2 m1 m2); the duality gap is that of F_t, a
-mean of halved squares; the test MSE is not halved. Seconds are those of the learner alone.
+mean of halved squares, with the singular pair that O-FW finds (an estimate from below); the test
+MSE is not halved. Seconds are those of the learner alone.
 
 Chosen where the paper is silent: raw ratings, no centring; predictions are not clipped; 80% of the
 ratings, in random order, are for training (on generated20m 16 million of the 20, and 500,000 of
@@ -64,6 +65,8 @@ SOURCE = "Section 5.1"
 RADIUS_FACTOR = 1.1
 #: Rates and the decay of the gap are judged from this share of the rounds on.
 LATE = 0.1
+#: "Significantly" less time: at most this share of it.
+SIGNIFICANT = 0.5
 #: "Comparable" running time: at most so many times as long.
 COMPARABLE = 3.0
 #: "The same MSE level": at most so many times as large.
@@ -276,7 +279,7 @@ class MatrixCompletion(Experiment):
         if self.dataset not in ("synthetic", "movielens100k"):
             claims += self._against_batch(records)
         t, gaps = self._of_all_seeds(records, "gap")
-        named = self._named("gap-decays", "The duality gap of O-FW decays")
+        named = self._named("gap-decays", "The duality gap of O-FW, which the figure shows, decays")
         claims.append(verdicts.decays(t, gaps, first=LATE * self.plan.rounds, **named))
         return claims
 
@@ -312,7 +315,7 @@ class MatrixCompletion(Experiment):
     def _against_opg(self, records: Mapping[str, Record]) -> Claim:
         claim = verdicts.sooner(
             _curve(records["O-FW"]), _curve(records["O-PG"]), self.measured,
-            names=("O-FW", "O-PG"),
+            names=("O-FW", "O-PG"), within=SIGNIFICANT,
             **self._named("faster-than-opg", "O-FW takes significantly less time than O-PG"),
         )  # fmt: skip
         ours, theirs = (
@@ -332,9 +335,10 @@ class MatrixCompletion(Experiment):
             ),
             verdicts.sooner(
                 _curve(ours), _curve(alt), self.measured, names=("O-FW", "active ALT"),
-                within=COMPARABLE,
+                within=COMPARABLE, level=SAME_LEVEL * alt["measure"][-1],
                 **self._named(
-                    "comparable-to-alt", "The running time of O-FW is comparable to active ALT's"
+                    "comparable-to-alt",
+                    "O-FW reaches the MSE level of active ALT in a comparable time",
                 ),
             ),
             verdicts.no_larger(

@@ -90,7 +90,7 @@ def make(dataset: str, *, quick: bool, seeds: int | None) -> OnlineLasso:
         raise ValueError(f"dataset must be one of {', '.join(DATASETS)}, got {dataset!r}")
     if quick:
         return OnlineLasso(T=2000, seeds=seeds or 5, quick=True)
-    return OnlineLasso(seeds=seeds or 10)
+    return OnlineLasso(seeds=seeds or 20)
 
 
 @dataclass(frozen=True)
@@ -329,7 +329,7 @@ class OnlineLasso(Experiment):
             lambda t: 1.0 / t,
             "1/t",
             first=self._T / 10,
-            id=f"lasso-rate-{place}-{_slug(label)}",
+            id=f"lasso-rate-{place}-{label.lower().replace('-', '')}",
             statement=f"The primal optimality of {label} falls like 1/t with the minimiser "
             f"{_WHERE[place]} ({condition})",
             source=SOURCE,
@@ -388,7 +388,7 @@ class OnlineLasso(Experiment):
             names=("a linear minimisation (O-FW)", "a projection (sPG)"),
             unit=" us",
             id="lasso-round-cheaper-than-spg",
-            statement="A step of O-FW takes O(n), one of sPG O(n log n)",
+            statement="A linear minimisation, O(n), takes less time than a projection, O(n log n)",
             source=SOURCE,
             dataset=self.dataset,
         )
@@ -401,7 +401,7 @@ class OnlineLasso(Experiment):
         ]
         return verdicts.flat(
             np.median(parts, axis=0),
-            id=f"lasso-round-cost-constant-{_slug(label)}",
+            id=f"lasso-round-cost-constant-{label.lower().replace('-', '')}",
             statement=f"The cost of a round of {label} does not grow with t",
             source="Appendix, Online LASSO",
             dataset=self.dataset,
@@ -463,7 +463,3 @@ def _learners(problem: LassoStream) -> dict[str, MakeLearner]:
 
 def _name(label: str, place: str, seed: int) -> str:
     return f"{label}, {place}, seed {seed}"
-
-
-def _slug(label: str) -> str:
-    return label.lower().replace("-", "")

@@ -49,7 +49,7 @@ def page(
         "A <strong>quick</strong> run: the same experiments at reduced sizes, so verdicts may "
         "differ from those of a full run."
         if quick
-        else "A full run: the paper's sizes."
+        else "A full run."
     )
     body = [
         "<header><h1>Online Frank-Wolfe: the paper, reproduced</h1>",
@@ -126,32 +126,59 @@ def _figure(name: str, results: Results, picture: Path) -> list[str]:
         f'<p class="files">{results.seconds:,.0f} s of runs. '
         f'<a href="{folder}/figure.pdf">PDF</a> <a href="{folder}/figure.png">PNG</a> '
         f'<a href="{folder}/results.json">results.json</a></p>',
+        *_absent(name, results),
         *_claims(results.claims),
-        *_tables(results.extra),
+        *_extra(results.extra),
         f"<details><summary>Settings</summary><dl>{_settings(results.settings)}</dl></details>",
         "</section>",
     ]
 
 
-def _tables(extra: Mapping[str, Any]) -> list[str]:
-    """Show every list of like dicts of numbers and words; pictures are in the figure already."""
-    lines = []
+def _absent(name: str, results: Results) -> list[str]:
+    """Say which of the paper's data sets were not at hand."""
+    played = results.dataset.split(", ")
+    absent = [dataset for dataset in FIGURES[name].of_the_paper if dataset not in played]
+    if not absent:
+        return []
+    return [f"<p>The paper also has {escape(', '.join(absent))}; not played here.</p>"]
+
+
+def _extra(extra: Mapping[str, Any], title: str = "") -> list[str]:
+    """Show tables (lists of like dicts) and single numbers; pictures are in the figure already."""
+    lines, single = [], {}
     for key, value in extra.items():
+        name = f"{title}, {key}" if title else key
         if isinstance(value, Mapping):
-            lines += _tables(value)
-        elif key != "images" and isinstance(value, list) and value and isinstance(value[0], dict):
-            names = list(dict.fromkeys(name for row in value for name in row))
-            head = "".join(f"<th>{escape(name)}</th>" for name in names)
-            lines += [f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>']
-            for row in value:
-                cells = "".join(f"<td>{_cell(row.get(name, ''))}</td>" for name in names)
-                lines.append(f"<tr>{cells}</tr>")
-            lines.append("</tbody></table></div>")
+            lines += _extra(value, name)
+        elif key == "images":
+            continue
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            lines += [f"<details><summary>{escape(name)}</summary>", *_table(value), "</details>"]
+        elif value is not None:
+            single[key] = value
+    if single:
+        lines.append(f"<p>{escape(title)}</p><dl>{_settings(single)}</dl>")
     return lines
 
 
+def _table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    head = "".join(f"<th>{escape(name.replace('_', ' '))}</th>" for name in names)
+    body = [
+        f"<tr>{''.join(f'<td>{_cell(row.get(name, str()))}</td>' for name in names)}</tr>"
+        for row in rows
+    ]
+    return [
+        f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>',
+        *body,
+        "</tbody></table></div>",
+    ]
+
+
 def _cell(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else escape(str(value))
+    if isinstance(value, list):
+        return " to ".join(_cell(item) for item in value)
+    return f"{value:.3g}" if isinstance(value, float) else escape(str(value))
 
 
 def _settings(settings: Mapping[str, Any]) -> str:

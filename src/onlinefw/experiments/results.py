@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 from .._files import write_text
 from .._version import __version__
 
-__all__ = ["Claim", "Results", "Series", "plain"]
+__all__ = ["Claim", "Results", "Series", "plain", "slug"]
 
 
 @dataclass(frozen=True)
@@ -118,10 +119,8 @@ class Results:
 
     @classmethod
     def merge(cls, parts: list[Self]) -> Self:
-        """Put the parts of a figure, one for each data set, into one."""
+        """Put the parts of a figure into one; settings and extras by data set."""
         first = parts[0]
-        if len(parts) == 1:
-            return first
         return cls(
             figure=first.figure,
             dataset=", ".join(part.dataset for part in parts),
@@ -132,6 +131,11 @@ class Results:
             version=first.version,
             extra={part.dataset: part.extra for part in parts},
         )
+
+
+def slug(name: str) -> str:
+    """Return a name in small letters and hyphens, for a file or an id."""
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-")
 
 
 def plain(value: Any) -> Any:

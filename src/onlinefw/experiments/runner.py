@@ -9,7 +9,6 @@ OUT/index.html                           all of it on one page
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,9 +21,9 @@ from threadpoolctl import threadpool_limits  # comes with scikit-learn
 from .._files import write_text
 from .._version import __version__
 from .experiment import Advance, Experiment, Record, Run
-from .results import Results, plain
+from .results import Results, plain, slug
 
-__all__ = ["Skipped", "merged", "run_experiment"]
+__all__ = ["Skipped", "merged", "read_or_none", "run_experiment"]
 
 #: Makes the progress display of a run: a context that gives the function to call with the round.
 Display = Callable[[Experiment, Run], AbstractContextManager[Advance]]
@@ -41,10 +40,12 @@ class Skipped:
 
 def run_experiment(experiment: Experiment, out: Path, display: Display) -> Results:
     """Play the runs that have no record yet, and write the results of the experiment."""
-    folder = _folder(out, experiment.figure) / _slug(experiment.dataset)
+    folder = _folder(out, experiment.figure, experiment.settings["quick"]) / slug(
+        experiment.dataset
+    )
     records, seconds = {}, 0.0
     for run in experiment.runs():
-        path = folder / f"{_slug(run.name)}.json"
+        path = folder / f"{slug(run.name)}.json"
         stored = _read(path, experiment)
         if stored is None:
             stored = _play(experiment, run, display)
@@ -59,14 +60,18 @@ def run_experiment(experiment: Experiment, out: Path, display: Display) -> Resul
 def merged(out: Path, figure: str, order: Iterable[str], quick: bool) -> Results | None:
     """Return the figure with all its parts that are there, those of this version and size."""
     order = list(order)
-    paths = _folder(out, figure).glob("*/part.json")
-    parts = [Results.read(path) for path in paths]
-    parts = [
-        part for part in parts
-        if part.version == __version__ and part.settings.get("quick", False) == quick
-    ]  # fmt: skip
-    parts.sort(key=lambda part: order.index(part.dataset) if part.dataset in order else 99)
-    return Results.merge(parts) if parts else None
+    parts = [read_or_none(path) for path in _folder(out, figure, quick).glob("*/part.json")]
+    ours = [part for part in parts if part is not None and part.version == __version__]
+    ours.sort(key=lambda part: order.index(part.dataset) if part.dataset in order else 99)
+    return Results.merge(ours) if ours else None
+
+
+def read_or_none(path: Path) -> Results | None:
+    """Read results, if they are there and can be read."""
+    try:
+        return Results.read(path)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # of another version, or damaged: it is made again from its records
 
 
 def _play(experiment: Experiment, run: Run, display: Display) -> Record:
@@ -87,13 +92,15 @@ def _read(path: Path, experiment: Experiment) -> Record | None:
     """Return the record of a run if it was made by this version with these settings."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
-        same = (
-            stored["settings"] == _as_stored(experiment.settings)
-            and stored["version"] == __version__
-        )
-        return stored if same and "values" in stored else None
-    except (OSError, ValueError, KeyError, TypeError):
+        same = _key(stored["settings"]) == _key(_as_stored(experiment.settings))
+        return stored if same and stored["version"] == __version__ and "values" in stored else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None  # not there, or not one of ours: play it again
+
+
+def _key(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return what determines one run: not how many seeds there are besides its own."""
+    return {name: value for name, value in settings.items() if not name.startswith("seeds")}
 
 
 def _as_stored(value: Any) -> Any:
@@ -101,9 +108,5 @@ def _as_stored(value: Any) -> Any:
     return json.loads(json.dumps(plain(value)))
 
 
-def _folder(out: Path, figure: str) -> Path:
-    return out / figure / "runs"
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-")
+def _folder(out: Path, figure: str, quick: bool) -> Path:
+    return out / figure / "runs" / ("quick" if quick else "full")

@@ -254,7 +254,7 @@ class SinglePixelImaging(Experiment):
         for label in LEARNERS:
             t, F = self._orders_of(records, label)
             F = F.mean(axis=0)
-            distance = F - records["minimum"][CHOSEN]["F"]
+            distance = F - self._least(records)
             series.append(self._series(label, "F", "objective", t, F))
             series.append(self._series(label, "F - min F", "distance", t, distance))
         for radius in RADII:
@@ -275,17 +275,22 @@ class SinglePixelImaging(Experiment):
             self._counted_steps(records),
         ]
 
+    def _least(self, records: Mapping[str, Record]) -> float:
+        """Return min F_T over the ball from below: what the solver found, less its duality gap."""
+        found = records["minimum"][CHOSEN]
+        return max(0.0, found["F"] - max(0.0, found["gap"]))
+
     def _rate(self, records: Mapping[str, Record], label: str) -> Claim:
         t, F = self._orders_of(records, label)
         return verdicts.no_slower_than(
             t,
-            F - records["minimum"][CHOSEN]["F"],
+            F - self._least(records),
             lambda t: 1.0 / t,
             "1/t",
             first=self._iterations / 10,
             statement=f"The objective value F_T(theta_t) of {label} falls like 1/t towards min F_T",
             source=SOURCE,
-            **self._claim(f"rate-{_slug(label)}"),
+            **self._claim(f"rate-{label.lower().replace('-', '')}"),
         )
 
     def _resembles(self, records: Mapping[str, Record], label: str) -> Claim:
@@ -297,9 +302,9 @@ class SinglePixelImaging(Experiment):
             RESEMBLES,
             f"correlation with {known}",
             statement=f"The picture that {label} makes in {self._iterations} iterations shows the "
-            "object",
-            source=SOURCE,
-            **self._claim(f"image-{_slug(label)}"),
+            "object (the criterion is ours: the paper shows the pictures)",
+            source="Appendix, figure of reconstructed images",
+            **self._claim(f"image-{label.lower().replace('-', '')}"),
         )
 
     def _counted_steps(self, records: Mapping[str, Record]) -> Claim:
@@ -381,7 +386,3 @@ def _correlation(one: Any, other: Any) -> float:
 
 def _name(label: str, radius: str, seed: int) -> str:
     return f"{label}, radius {radius}, seed {seed}"
-
-
-def _slug(label: str) -> str:
-    return label.lower().replace("-", "")

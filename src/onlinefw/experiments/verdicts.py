@@ -86,6 +86,7 @@ def no_slower_than(
 ) -> Claim:
     """Judge whether h falls at least as fast as ``rate``: by slopes over the same rounds.
 
+    The slope's 95% interval must also be below 0: seeds that scatter more than that show nothing.
     ``rate`` is the predicted function of t, logarithms included, so that its slope over finite
     rounds is what it really is there; ``name`` is how it is written.
     """
@@ -97,7 +98,7 @@ def no_slower_than(
         predicted=f"{name}: slope at most {predicted:.2f} + {tolerance:g} "
         f"over rounds {late[0]:,.0f} to {late[-1]:,.0f}",
         measured=f"slope {measured}" + (f", {measured.seeds} seeds" if measured.seeds > 1 else ""),
-        holds=bool(measured.slope <= predicted + tolerance),
+        holds=bool(measured.slope <= predicted + tolerance and measured.high < 0.0),
         **claim,
     )
 
@@ -142,18 +143,19 @@ def lower_over_seeds(
 ) -> Claim:
     """Judge whether a positive quantity is lower on average: the mean of log(ours / theirs).
 
-    ``ours`` and ``theirs`` have one row for each seed; a row is averaged first. The interval is
-    Student's over the seeds.
+    ``ours`` and ``theirs`` have one row for each seed; a row is averaged first. The 95% interval
+    over the seeds must be below 0.
     """
     ratio = np.log(np.atleast_2d(ours) / np.atleast_2d(theirs)).mean(axis=1)
-    mean, measured = float(ratio.mean()), f"{ratio.mean():+.3f}"
+    mean, measured, highest = float(ratio.mean()), f"{ratio.mean():+.3f}", float(ratio.mean())
     if ratio.size > 1:
         margin = float(stats.t.ppf(0.975, ratio.size - 1) * stats.sem(ratio))
-        measured += f" ({mean - margin:+.3f} to {mean + margin:+.3f}, {ratio.size} seeds)"
+        highest = mean + margin
+        measured += f" ({mean - margin:+.3f} to {highest:+.3f}, {ratio.size} seeds)"
     return Claim(
-        predicted=f"{what}: mean of log({names[0]} / {names[1]}) below 0",
+        predicted=f"{what}: mean of log({names[0]} / {names[1]}) below 0 with 95% confidence",
         measured=measured,
-        holds=bool(mean < 0.0),
+        holds=bool(highest < 0.0),
         **claim,
     )
 
@@ -251,9 +253,10 @@ def sooner(
     *,
     names: tuple[str, str],
     within: float = 1.0,
+    level: float | None = None,
     **claim: Any,
 ) -> Claim:
-    """Judge who is first, in seconds, at the best level that both curves reach.
+    """Judge who is first, in seconds, at a level: by default the best that both curves reach.
 
     Parameters
     ----------
@@ -262,14 +265,23 @@ def sooner(
     what : str
         What the values are.
     within : float
-        Ours may take this many times as long as theirs.
+        Ours may take at most this many times as long as theirs; below 1 it must be that much
+        faster.
+    level : float, optional
+        Another level.
     """
-    level = max(float(np.min(ours[1])), float(np.min(theirs[1])))
+    if level is None:
+        level = max(float(np.min(ours[1])), float(np.min(theirs[1])))
     mine, other = seconds_to(level, *ours), seconds_to(level, *theirs)
+    in_time = mine < other if within == 1.0 else mine <= within * other
     factor = "sooner than" if within == 1.0 else f"in at most {within:g} times the seconds of"
     return Claim(
-        predicted=f"{names[0]} reaches the {what} that both reach {factor} {names[1]}",
-        measured=f"{what} {level:.3g}: {names[0]} in {mine:.3g} s, {names[1]} in {other:.3g} s",
-        holds=bool(mine <= within * other if within != 1.0 else mine < other),
+        predicted=f"{names[0]} reaches a {what} of {level:.3g} {factor} {names[1]}",
+        measured=f"{names[0]} {_when(mine)}, {names[1]} {_when(other)}",
+        holds=bool(in_time and mine < np.inf),
         **claim,
     )
+
+
+def _when(seconds: float) -> str:
+    return f"in {seconds:.3g} s" if np.isfinite(seconds) else "never"
