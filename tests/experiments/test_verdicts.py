@@ -56,7 +56,7 @@ def test_a_claim_holds_exactly_where_its_criterion_is_met(claim, holds):
 def test_the_level_of_a_race_is_the_best_that_both_reach():
     ours, theirs = ([1, 2, 3], [5.0, 2.0, 1.0]), ([1, 2, 3], [5.0, 4.0, 3.0])
     claim = verdicts.sooner(ours, theirs, "MSE", names=NAMES, **WHAT)
-    assert "a MSE of 3 sooner" in claim.predicted
+    assert "reaches MSE 3 sooner" in claim.predicted
     assert claim.measured == "O-FW in 2 s, O-PG in 3 s"
 
 

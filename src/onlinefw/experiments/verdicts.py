@@ -276,7 +276,7 @@ def sooner(
     in_time = mine < other if within == 1.0 else mine <= within * other
     factor = "sooner than" if within == 1.0 else f"in at most {within:g} times the seconds of"
     return Claim(
-        predicted=f"{names[0]} reaches a {what} of {level:.3g} {factor} {names[1]}",
+        predicted=f"{names[0]} reaches {what} {level:.3g} {factor} {names[1]}",
         measured=f"{names[0]} {_when(mine)}, {names[1]} {_when(other)}",
         holds=bool(in_time and mine < np.inf),
         **claim,
