@@ -7,13 +7,16 @@ import re
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
-PAGES = sorted(DOCS.glob("*.md"))
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
     """Return the code of a page in order, each with the output shown right below it."""
     text = page.read_text(encoding="utf-8")
     return re.findall(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", text, flags=re.DOTALL)
+
+
+#: The guides: pages with code that draws.
+PAGES = [page for page in sorted(DOCS.glob("*.md")) if blocks(page)]
 
 
 def main() -> None:
