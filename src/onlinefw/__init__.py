@@ -9,8 +9,8 @@
     X_new @ learner.theta             # predictions; there is no intercept
 
 Modules: ``losses``, ``sets``, ``steps``, ``objectives``, ``baselines``, ``theory``,
-``datasets``, ``iterates``, ``atoms``, ``plots``. They are loaded when first used, so that
-importing the package (and starting the command line) is quick.
+``datasets``, ``iterates``, ``atoms``, ``plots``, ``files``. They are loaded when first used, so
+that importing the package (and starting the command line) is quick.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         baselines,
         datasets,
         estimators,
+        files,
         iterates,
         losses,
         objectives,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         FrankWolfeRegressor,
         RadiusSearch,
     )
+    from .files import load, save
 
 __all__ = [
     "FrankWolfeClassifier",
@@ -59,10 +61,13 @@ __all__ = [
     "baselines",
     "datasets",
     "estimators",
+    "files",
     "iterates",
+    "load",
     "losses",
     "objectives",
     "plots",
+    "save",
     "sets",
     "steps",
     "theory",
@@ -78,6 +83,8 @@ _HOME = {
     "RadiusSearch": "estimators",
     "RidgeSweeps": "algorithms",
     "Round": "algorithms",
+    "load": "files",
+    "save": "files",
 }
 
 

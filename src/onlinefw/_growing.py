@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -70,6 +71,15 @@ class GrowingArray:
         copy = GrowingArray(self._buffer.shape[1:], dtype)
         copy.append(self.data)
         return copy
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Without the spare room, which holds whatever was in that memory before.
+        return {"data": self.data}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        data = state["data"]
+        self._buffer = data if data.flags.owndata and data.flags.writeable else data.copy()
+        self._size = len(self._buffer)
 
     def clear(self) -> None:
         """Forget the items, keep the buffer."""

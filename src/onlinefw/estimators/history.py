@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -61,6 +62,15 @@ class History:
         wanted = np.linspace(log_t[0], log_t[-1], max(2, self.size // 2))
         kept = np.unique(np.searchsorted(log_t, wanted - 1e-12).clip(0, n - 1))
         self._rounds = [self._rounds[k] for k in kept]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Columns instead of many small tuples; another process has another clock.
+        return {"size": self.size, "columns": self.as_dict(), "elapsed": self._elapsed}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        columns = (state["columns"][name].tolist() for name in COLUMNS)
+        self.size, self._elapsed, self._since = state["size"], state["elapsed"], None
+        self._rounds = list(zip(*columns, strict=True))
 
     def as_dict(self) -> dict[str, Array]:
         """Return a dict of arrays of equal length."""

@@ -24,6 +24,7 @@ from ..sets import ConvexSet, L1Ball, L2Ball, LinfBall, Simplex, TraceNormBall
 from ..steps import Harmonic, LineSearch
 from .callbacks import CallbackSupportMixin, RoundCallbacks, with_callbacks
 from .history import History
+from .learnable import check_can_learn
 from .path import Path
 from .progress import progress
 
@@ -135,6 +136,7 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         return self
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
+        check_can_learn(self)
         first = not self.__sklearn_is_fitted__()
         X, y, w = self._checked(X, y, sample_weight, first, classes)
         if first:
@@ -178,7 +180,7 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         return (X, y, w) if counts.all() else (X[counts], y[counts], w[counts])
 
     def _forget(self) -> None:
-        for name in ("_team", "_history", "_path"):
+        for name in ("_team", "_history", "_path", "_only_predicts"):
             self.__dict__.pop(name, None)
 
     def _start(self, X: Any, past: RowStore | Moments | None = None) -> None:

@@ -26,6 +26,7 @@ from ..objectives import ObservedEntries, RunningBiases
 from ..sets import TraceNormBall
 from ..steps import Harmonic, LineSearch
 from .history import History
+from .learnable import check_can_learn
 from .progress import progress
 from .race import Race
 from .smoothed_weights import SmoothedWeights
@@ -224,6 +225,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Play one round with these observations; parameters as for :meth:`fit`."""
+        check_can_learn(self)
         X, y, w = self._checked(X, y, sample_weight)
         if not hasattr(self, "_learner"):
             self._start(X, y, RACE_ROUNDS)
@@ -277,6 +279,8 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         self._low, self._high = np.inf, -np.inf
         self._weights = None if self.weighting is None else SmoothedWeights()
         self.n_features_in_ = 2
+        for name in ("_only_predicts", "row_ids_", "col_ids_"):  # of a model file
+            self.__dict__.pop(name, None)
 
     def _size(self, y: Array) -> float:
         """How large the entries of theta will be, about."""

@@ -18,6 +18,7 @@ from .._typing import Array
 from .._validation import check_whole
 from ..algorithms.side_by_side import SideBySide
 from ..losses import Correntropy, Gaussian, Square
+from .learnable import check_can_learn
 from .linear_model import StreamingLinearModel, batches
 from .progress import progress
 
@@ -126,6 +127,7 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
 
         ``classes`` names all labels in the first call, for a classifier.
         """
+        check_can_learn(self)
         first = not self.__sklearn_is_fitted__()
         model = self._checked_estimator() if first else self.estimators_[0]
         X, y, w = model._checked(X, y, sample_weight, first, classes)
@@ -171,6 +173,7 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         self._team = SideBySide(past, [k for one in estimators for k in one._team.learners])
         self._scorer = None if self.scoring is None else check_scoring(model, self.scoring)
         self._scores, self._t = RunningScores(len(radii)), 0
+        self.__dict__.pop("_only_predicts", None)
         for name, value in fitted.items():
             setattr(self, name, value)
 
@@ -215,6 +218,17 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         return np.array([self._scorer(one, X, labels, **extra) for one in self.estimators_])
 
     # The model ------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if isinstance(self.scoring, str):  # found again by its name
+            state.pop("_scorer", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if isinstance(self.scoring, str) and self.__sklearn_is_fitted__():
+            self._scorer = check_scoring(self.estimator, self.scoring)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_scores")

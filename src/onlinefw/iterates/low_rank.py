@@ -324,6 +324,13 @@ class LowRank:
         iterate._k = k
         return iterate
 
+    def __getstate__(self) -> State:
+        # Without what lies in the unused columns.
+        return self.state_dict()
+
+    def __setstate__(self, state: State) -> None:
+        self.__dict__.update(LowRank.from_state(state).__dict__)
+
     def __repr__(self) -> str:
         return f"LowRank(shape={self.shape}, n_atoms={self._k})"
 

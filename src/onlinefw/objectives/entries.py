@@ -142,6 +142,9 @@ class ObservedEntries(Objective):
         self._row_offset, self._col_offset = np.zeros(m1, self.dtype), np.zeros(m2, self.dtype)
         self._store = EntryStore((m1, m2), self.dtype, combine)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_buffers": {}}  # memory to work in, no state
+
     @property
     def _matrix_shape(self) -> tuple[int, int]:
         assert self.shape is not None

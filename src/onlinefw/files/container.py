@@ -1,0 +1,278 @@
+"""One file that holds a tree of values and arrays, for models and checkpoints.
+
+A zip archive in which nothing is compressed, so that no member is larger than the file:
+
+- ``onlinefw.json``, the first member: format, kind, format version, onlinefw version;
+- ``*.npy``, the arrays, which ``numpy.load`` reads too;
+- ``content.json``, the tree;
+- the archive's comment, the last bytes of the file: the SHA-256 of everything before it.
+
+Reading runs nothing: JSON and numbers are all that there is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+
+from .._files import whole_file
+from .._typing import Array
+from .._version import __version__
+from .errors import ModelFileError
+from .tree import KINDS, join, split
+
+__all__ = ["FORMAT_VERSION", "read_header", "read_tree", "write_tree"]
+
+FORMAT_VERSION = 1
+HEADER, CONTENT = "onlinefw.json", "content.json"
+#: How the archive's comment begins; the digest in hexadecimal follows.
+SEAL = b"onlinefw sha256 "
+SEAL_LENGTH = len(SEAL) + 64
+#: What a file begins with: the first member's header, up to and with its name.
+NAME_AT = 30
+CHUNK = 2**20
+#: A member's size is written in 64 bits if it may exceed this.
+LARGE = 2**30
+#: What the reader of a file of each kind is told to do with one of the other kind.
+KIND_NAMES = {
+    "model": "a model file: it only predicts; read it with onlinefw.load",
+    "checkpoint": "a checkpoint; read it with onlinefw.files.load_checkpoint",
+}
+
+
+# Writing ------------------------------------------------------------------------------------------
+
+
+def write_tree(path: str | Path, kind: str, tree: Any) -> None:
+    """Write nested dicts and lists of JSON values and arrays; the file is whole or not there.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, numpy as np
+    >>> from onlinefw.files.container import read_tree, write_tree
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "a.ofw"
+    ...     write_tree(path, "model", {"coef": np.array([1.0, 2.0]), "gap": float("inf")})
+    ...     read_tree(path, "model")
+    {'coef': array([1., 2.]), 'gap': inf}
+    """
+    values, arrays = split(tree)
+    header = {
+        "format": "onlinefw",
+        "kind": kind,
+        "format_version": FORMAT_VERSION,
+        "onlinefw": __version__,
+    }
+    path = Path(path)
+    try:
+        with whole_file(path) as file:
+            sealing = _Sealing(file)
+            with zipfile.ZipFile(cast(BinaryIO, sealing), "w", zipfile.ZIP_STORED) as archive:
+                archive.comment = SEAL + b"0" * 64
+                _add_json(archive, HEADER, header)
+                for name, array in arrays.items():
+                    with _member(archive, f"{name}.npy", array.nbytes) as member:
+                        np.lib.format.write_array(member, array, allow_pickle=False)
+                _add_json(archive, CONTENT, values)
+            sealing.seal()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OSError(error.errno, f"{reason}; nothing was written", str(path)) from error
+
+
+class _Sealing:
+    """A file that is only written forward, and ends in the digest of what was written."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._digest = file, hashlib.sha256()
+        self._last = b""  # what may turn out to be the seal
+
+    def write(self, data: Any) -> int:
+        self._file.write(data)
+        size = len(memoryview(data).cast("B"))
+        if size >= SEAL_LENGTH:
+            self._digest.update(self._last)
+            self._digest.update(memoryview(data).cast("B")[:-SEAL_LENGTH])
+            self._last = bytes(memoryview(data).cast("B")[-SEAL_LENGTH:])
+        else:
+            self._last += bytes(data)
+            self._digest.update(self._last[:-SEAL_LENGTH])
+            self._last = self._last[-SEAL_LENGTH:]
+        return size
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def seal(self) -> None:
+        self._file.seek(-64, 2)
+        self._file.write(self._digest.hexdigest().encode())
+
+
+@contextmanager
+def _member(archive: zipfile.ZipFile, name: str, size: int) -> Iterator[Any]:
+    # A fixed date: the same model gives the same bytes.
+    info = zipfile.ZipInfo(name)
+    info.external_attr = 0o644 << 16
+    with archive.open(info, "w", force_zip64=size > LARGE) as member:
+        yield member
+
+
+def _add_json(archive: zipfile.ZipFile, name: str, values: Any) -> None:
+    text = json.dumps(values, allow_nan=False, separators=(",", ":")).encode()
+    with _member(archive, name, len(text)) as member:
+        member.write(text)
+
+
+# Reading ------------------------------------------------------------------------------------------
+
+
+def read_tree(path: str | Path, kind: str) -> Any:
+    """Return the tree of a file of this kind, or refuse the file with :class:`ModelFileError`."""
+    return read_with_header(path, kind)[1]
+
+
+def read_header(path: str | Path) -> dict[str, Any]:
+    """Return format, kind, format_version and onlinefw (the version that wrote the file)."""
+    path = Path(path)
+    with path.open("rb") as file:
+        _check_begin(path, file)
+        with _refusing(path), zipfile.ZipFile(file) as archive:
+            return _checked_header(path, _json(archive, HEADER))
+
+
+def read_with_header(path: str | Path, kind: str) -> tuple[dict[str, Any], Any]:
+    """Return header and tree."""
+    path = Path(path)
+    with path.open("rb") as file:
+        _check_begin(path, file)
+        with _refusing(path), zipfile.ZipFile(file) as archive:
+            header = _checked_header(path, _json(archive, HEADER))
+            _check_seal(file)
+            if header["kind"] != kind:
+                name = KIND_NAMES.get(header["kind"], f"a file of the kind {header['kind']!r}")
+                raise ModelFileError(f"{path} is {name}")
+            return header, _content(file, archive)
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Turn whatever a damaged archive leads to into one line."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except MemoryError:
+        raise ModelFileError(f"{path} needs more memory than there is") from None
+    except _DAMAGE as error:
+        raise ModelFileError(
+            f"{path} is cut short or was altered ({_first_line(error)}); use another copy"
+        ) from None
+
+
+#: What reading damaged bytes may raise.
+_DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    RecursionError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0][:120]
+
+
+def _check_begin(path: Path, file: BinaryIO) -> None:
+    begin = file.read(NAME_AT + len(HEADER))
+    file.seek(0)
+    ours = begin[:4] == b"PK\x03\x04" and begin[NAME_AT:] == HEADER.encode()
+    if not ours:
+        raise ModelFileError(f"{path} is not an onlinefw file")
+
+
+def _json(archive: zipfile.ZipFile, name: str) -> Any:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is not JSON")
+
+    return json.loads(archive.read(_stored(archive.getinfo(name))), parse_constant=refuse)
+
+
+def _stored(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
+    if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+        raise ValueError("a member is compressed")
+    return info
+
+
+def _checked_header(path: Path, header: Any) -> dict[str, Any]:
+    version = header["format_version"]
+    if header["format"] != "onlinefw" or not isinstance(version, int) or version < 1:
+        raise ModelFileError(f"{path} is not an onlinefw file")
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{path} was written by a newer onlinefw ({header['onlinefw']}, format {version}; "
+            f"this is {__version__}, format {FORMAT_VERSION}): update onlinefw to read it"
+        )
+    return header
+
+
+def _check_seal(file: BinaryIO) -> None:
+    left = file.seek(0, 2) - SEAL_LENGTH
+    digest = hashlib.sha256()
+    file.seek(0)
+    while left > 0:
+        chunk = file.read(min(CHUNK, left))
+        if not chunk:
+            raise EOFError("it ends early")
+        digest.update(chunk)
+        left -= len(chunk)
+    if file.read() != SEAL + digest.hexdigest().encode():
+        raise ValueError("its contents do not match their SHA-256")
+
+
+def _content(file: BinaryIO, archive: zipfile.ZipFile) -> Any:
+    members = [_stored(info) for info in archive.infolist()]
+    names = [info.filename for info in members]
+    if len(set(names)) < len(names):
+        raise ValueError("two members have the same name")
+    if sum(info.file_size for info in members) > file.seek(0, 2):
+        raise ValueError("its members are larger than the file")
+    arrays = {
+        info.filename.removesuffix(".npy"): _array(archive, info)
+        for info in members
+        if info.filename not in (HEADER, CONTENT)
+    }
+    return join(_json(archive, CONTENT), arrays)
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
+    """Return an array, once its header is known to promise no more than there is."""
+    with archive.open(info) as member:
+        version = np.lib.format.read_magic(member)
+        if version == (1, 0):
+            shape, _, dtype = np.lib.format.read_array_header_1_0(member)
+        elif version == (2, 0):
+            shape, _, dtype = np.lib.format.read_array_header_2_0(member)
+        else:
+            raise ValueError(f"{info.filename} is an array of version {version}")
+        if dtype.kind not in KINDS or min(shape, default=0) < 0:
+            raise ValueError(f"{info.filename} holds {dtype}")
+        if member.tell() + prod(shape) * dtype.itemsize != info.file_size:
+            raise ValueError(f"{info.filename} has another size than it says")
+    with archive.open(info) as member:
+        return np.lib.format.read_array(member, allow_pickle=False)

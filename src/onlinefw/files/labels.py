@@ -1,0 +1,59 @@
+"""Arrays of text (labels, names, identifiers) as bytes, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array, State
+
+__all__ = ["labels_from_tree", "labels_to_tree"]
+
+#: Arrays of these kinds are kept as they are.
+PLAIN = "biufSmM"
+
+
+def labels_to_tree(values: Any, name: str) -> State | Array:
+    """Return numbers as an array, and text as UTF-8 bytes with the end of each string.
+
+    Examples
+    --------
+    >>> from onlinefw.files.labels import labels_from_tree, labels_to_tree
+    >>> labels_from_tree(labels_to_tree(["yes", "no"], "classes"))
+    array(['yes', 'no'], dtype='<U3')
+    """
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
+    if array.dtype.kind in PLAIN:
+        return array
+    texts = array.tolist()
+    for text in texts:
+        if not isinstance(text, str):
+            raise ValueError(
+                f"{name} must be numbers or text to be saved, got {text!r}; convert them first"
+            )
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    return {
+        "utf8": np.frombuffer(b"".join(encoded), np.uint8),
+        "ends": np.cumsum([len(text) for text in encoded], dtype=np.uint64),
+        "objects": array.dtype.kind == "O",
+    }
+
+
+def labels_from_tree(tree: State | Array) -> Array:
+    """Return the array that was described."""
+    if isinstance(tree, np.ndarray):
+        if tree.ndim != 1 or tree.dtype.kind not in PLAIN:
+            raise ValueError("labels must be a row of numbers")
+        return tree
+    if tree["utf8"].dtype != np.uint8 or tree["ends"].dtype.kind != "u":
+        raise ValueError("labels must be text")
+    whole, ends = tree["utf8"].tobytes(), tree["ends"].astype(np.int64)
+    starts = np.concatenate(([0], ends[:-1])) if ends.size else ends
+    if (starts > ends).any() or (ends.size and ends[-1] != len(whole)):
+        raise ValueError("the strings do not fill their bytes")
+    pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+    texts = [whole[start:end].decode("utf-8", "surrogatepass") for start, end in pairs]
+    return np.array(texts, object if tree["objects"] else str).reshape(-1)
