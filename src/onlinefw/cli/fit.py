@@ -1,0 +1,229 @@
+"""``ofw fit``: a model from a file or a pipe, which can be stopped and go on."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ..files import ModelFileError, save
+from ..fitting.expected import expected_rows
+from ..fitting.loop import Checkpoint, learn, resume
+from ..fitting.ratings import RatingsSession
+from ..fitting.rows import RowsSession
+from ..fitting.session import Session
+from ..readers import DataError, Reader, read_ratings, read_rows
+from ..readers.sources import find_sources
+from .fit_display import Display
+
+__all__ = ["FitOptions", "run_fit"]
+
+
+@dataclass
+class FitOptions:
+    """What was asked for; all but the places of files is kept in checkpoints."""
+
+    kind: str
+    data: list[str]
+    columns: dict[str, Any] = field(default_factory=dict)
+    reading: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def reader(self, paths: list[str] | None = None, position: Any = None) -> Reader[Any]:
+        """Open the data, from the beginning or where a checkpoint stopped."""
+        options = {**self.columns, **self.reading, "position": position}
+        if self.kind == "matrix":
+            return read_ratings(paths or self.data, **options)
+        return read_rows(paths or self.data, labels=self.kind == "classification", **options)
+
+    def session(self) -> Session:
+        """Make what learns."""
+        if self.kind == "matrix":
+            return RatingsSession(**self.settings)
+        return RowsSession(self.kind, **self.settings)
+
+
+def run_fit(
+    options: FitOptions,
+    out: Path,
+    *,
+    test: str | None = None,
+    checkpoint_at: Path | None = None,
+    every: int = 1000,
+    resume_from: Path | None = None,
+    quiet: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Learn, and write the model."""
+    try:
+        _check_place(out)
+        _fit(options, out, test, checkpoint_at, every, resume_from, quiet, as_json)
+    except (DataError, ModelFileError, ValueError) as error:
+        _refuse(str(error))
+    except OSError as error:
+        _refuse(f"{error.filename or out}: {error.strerror or error}; nothing half-written is left")
+
+
+def _refuse(why: str) -> None:
+    typer.echo(f"ofw fit: {' '.join(why.split())}", err=True)
+    raise typer.Exit(2)
+
+
+def _check_place(out: Path) -> None:
+    """Refuse a place for the model that cannot be written, before the work and not after it."""
+    if out.is_dir():
+        raise ValueError(f"{out} is a folder; name a file for the model with -o")
+    if not out.absolute().parent.is_dir():
+        raise ValueError(f"the folder {out.parent} does not exist; create it first")
+
+
+def _fit(
+    options: FitOptions,
+    out: Path,
+    test: str | None,
+    checkpoint_at: Path | None,
+    every: int,
+    resume_from: Path | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    position = None
+    if resume_from is None:
+        session = options.session()
+        files = [(s.name, s.format, s.codec) for s in find_sources(options.data, None)]
+        session.expected_rows = expected_rows(files)
+    else:
+        session, position, kept = resume(resume_from)
+        if kept["kind"] != options.kind:
+            raise ModelFileError(f"{resume_from} is a checkpoint of ofw fit {kept['kind']}")
+        options = FitOptions(**{**kept, "data": options.data or kept["data"]})
+        checkpoint_at = checkpoint_at or resume_from
+    checkpoint = None
+    if checkpoint_at is not None:
+        checkpoint = Checkpoint(checkpoint_at, every, asdict(options))
+    with (
+        options.reader(position=position) as reader,
+        Display(quiet or as_json) as display,
+        _interruptible() as interrupted,
+    ):
+        ended = learn(
+            session,
+            reader,
+            position=position,
+            checkpoint=checkpoint,
+            on_round=display.show,
+            stop=lambda: bool(interrupted),
+        )
+        left_out = reader.bad_rows
+        features = reader.feature_names
+    if session.rounds == 0:
+        raise DataError("no rows were learned", remedy="stopped too early, or all were left out")
+    summary = _summary(session, options, test)
+    summary["ended"] = ended
+    if left_out.total:
+        summary["rows left out"] = left_out.counts
+    _save(session, out, {"summary": summary, "features": features, "columns": options.columns})
+    _say(session, summary, out, quiet=quiet, as_json=as_json)
+    if not ended:
+        _say_how_to_go_on(checkpoint)
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _interruptible() -> Iterator[list[int]]:
+    """Collect Ctrl-C instead of raising it, so that a round is finished; a second one raises."""
+    seen: list[int] = []
+
+    def note(number: int, frame: Any) -> None:
+        seen.append(number)
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _summary(session: Session, options: FitOptions, test: str | None) -> dict[str, Any]:
+    name, size = session.size()
+    summary: dict[str, Any] = {
+        "kind": options.kind,
+        "rows read": session.rows_read,
+        "rows learned": session.rows_learned,
+        "rounds": session.rounds,
+        "progressive": session.score.summary(),
+        "gap": float(session.model.gap_),
+        name: size,
+        "radius": float(getattr(session.model, "radius_", session.model.radius)),
+    }
+    if session.n_test:
+        summary["held out"] = session.test_score().summary()
+    if test is not None:
+        score = session.new_score()
+        with options.reader([test]) as reader:
+            for chunk in reader:
+                session.score_chunk(chunk, score)
+        summary["test file"] = score.summary()
+    return summary
+
+
+def _save(session: Session, out: Path, notes: dict[str, Any]) -> None:
+    names = {}
+    if isinstance(session, RatingsSession):
+        rows, columns = session.model.objective_.shape or (0, 0)
+        names = {"row_ids": session.users.ids[:rows], "col_ids": session.items.ids[:columns]}
+    save(session.predictor(), out, notes=notes, **names)
+
+
+def _say(
+    session: Session, summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool
+) -> None:
+    if as_json:
+        typer.echo(json.dumps({**summary, "model": str(out)}))
+        return
+    if quiet:
+        return
+    name, size = session.size()
+    lines = [
+        f"learned {summary['rows learned']:,} rows in {summary['rounds']:,} rounds",
+        f"predict-then-learn: {_score(summary['progressive'])}",
+    ]
+    for key, words in (("held out", "held out"), ("test file", "test file")):
+        if key in summary:
+            lines.append(f"{words}: {_score(summary[key])}")
+    lines.append(
+        f"model: {name} {size:,}, radius {summary['radius']:.4g}; certificate: its mean loss is at "
+        f"most {summary['gap']:.3g} above the smallest possible"
+    )
+    if "rows left out" in summary:
+        reasons = ", ".join(f"{n:,} {reason}" for reason, n in summary["rows left out"].items())
+        lines.append(f"rows left out: {reasons}")
+    lines.append(f"written: {out}")
+    typer.echo("\n".join(lines))
+
+
+def _score(score: dict[str, Any]) -> str:
+    if not score["rows"]:
+        return "no rows"
+    if "mse" in score:
+        r2 = "" if score["r2"] is None else f", R2 {score['r2']:.3f}"
+        return f"MSE {score['mse']:.4g}{r2} ({score['rows']:,} rows)"
+    plain = score["error of the commonest label"]
+    return f"error {score['error']:.2%} ({score['rows']:,} rows; commonest label: {plain:.2%})"
+
+
+def _say_how_to_go_on(checkpoint: Checkpoint | None) -> None:
+    if checkpoint is None:
+        typer.echo("ofw fit: stopped; the model so far is written (no --checkpoint, so it cannot "
+                   "go on)", err=True)  # fmt: skip
+    else:
+        typer.echo(
+            f"ofw fit: stopped; the same command with --resume {checkpoint.path} goes on", err=True
+        )

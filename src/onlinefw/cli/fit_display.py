@@ -1,0 +1,63 @@
+"""What ``ofw fit`` shows while it learns: a live line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ..fitting.session import Session
+
+__all__ = ["Display"]
+
+#: Seconds between two looks on a terminal, and between two plain lines.
+LIVE, PLAIN = 0.2, 5.0
+
+
+class Display:
+    """A context; ``show`` is called after every round and looks now and then."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._console = Console(stderr=True)
+        self._live = self._console.is_terminal
+        self._quiet = quiet
+        self._started = self._last = perf_counter()
+        self._rows_before: int | None = None
+        self._bar: Progress | None = None
+        self._task: Any = None
+
+    def __enter__(self) -> Self:
+        if self._live and not self._quiet:
+            columns = (BarColumn(24), TextColumn("{task.description}"), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task("reading", total=None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def show(self, session: Session) -> None:
+        """Show where the session stands, if it is time to."""
+        now = perf_counter()
+        if self._rows_before is None:
+            self._rows_before = session.rows_learned
+        if self._quiet or now - self._last < (LIVE if self._live else PLAIN):
+            return
+        self._last = now
+        rate = (session.rows_learned - self._rows_before) / (now - self._started)
+        loss, gap = session.model.history_["loss"][-1], session.model.history_["gap"][-1]
+        line = (
+            f"round {session.rounds:,}  {rate:,.0f} rows/s  {session.score.name} "
+            f"{session.score.value:.4g}  loss {loss:.4g}  gap {gap:.3g}"
+        )
+        if self._bar is None:
+            self._console.print(line, highlight=False)
+        else:
+            total = session.expected_rows
+            self._bar.update(
+                self._task, description=line, total=total, completed=session.rows_learned
+            )

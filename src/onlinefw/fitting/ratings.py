@@ -1,0 +1,99 @@
+"""A session that completes a matrix from (user, item, rating) rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from ..estimators import FrankWolfeMatrixCompletion
+from ..readers import IdMap
+from .scores import SquaredError
+from .session import Session
+
+__all__ = ["RatingsSession"]
+
+#: What one pass over ratings does best with (benchmarks/matrix/accuracy-*.md).
+DEFAULTS: dict[str, Any] = {
+    "offsets": "joint",
+    "weighting": "smoothed",
+    "step": "line-search",
+    "clip": True,
+}
+
+
+class RatingsSession(Session):
+    """Users and items have names; the model numbers them in the order in which they appear.
+
+    Parameters
+    ----------
+    **settings
+        Of :class:`~onlinefw.FrankWolfeMatrixCompletion` (over ``DEFAULTS``), or of
+        :class:`~onlinefw.fitting.session.Session`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from types import SimpleNamespace as Chunk
+    >>> from onlinefw.fitting.ratings import RatingsSession
+    >>> session = RatingsSession(radius=2.0, batch_size=2)
+    >>> users, items = np.array(["ann", "bob", "ann"]), np.array([7, 7, 9])
+    >>> session.read(Chunk(users=users, items=items, values=np.array([5.0, 3.0, 4.0])))
+    >>> while session.n_waiting:
+    ...     session.play()
+    >>> session.rounds, session.users.ids.tolist(), session.items.ids.tolist()
+    (2, ['ann', 'bob'], [7, 9])
+    """
+
+    kind = "matrix"
+
+    def __init__(
+        self,
+        *,
+        batch_size: int | str = "auto",
+        test_share: float = 0.0,
+        seed: int = 0,
+        **settings: Any,
+    ) -> None:
+        super().__init__(batch_size=batch_size, test_share=test_share, seed=seed)
+        self.model = FrankWolfeMatrixCompletion(**{**DEFAULTS, **settings})
+        self.users, self.items = IdMap(), IdMap()
+        self.score = SquaredError()
+
+    def read(self, chunk: Any) -> None:
+        """Take ratings in; names not seen before get the next numbers."""
+        rows, columns = self.users.add(chunk.users), self.items.add(chunk.items)
+        self._put(np.column_stack((rows, columns)), np.asarray(chunk.values, dtype=float))
+
+    def _learn(self, X: Array, y: Array) -> None:
+        if self.rounds:
+            self.score.add(y, self.model.predict(X, unknown="fallback"))
+        self.model.partial_fit(X, y)
+
+    def predictor(self) -> FrankWolfeMatrixCompletion:
+        """Return the model; its rows and columns are in the order of ``users`` and ``items``."""
+        return self.model
+
+    def size(self) -> tuple[str, int]:
+        """Return the rank, or its upper bound while learning: the number of atoms."""
+        return "rank", self.model.rank_
+
+    def new_score(self) -> SquaredError:
+        """Return a score that has counted nothing."""
+        return SquaredError()
+
+    def score_chunk(self, chunk: Any, score: SquaredError) -> None:
+        """Count how well the model predicts ratings; names never seen get the fallback."""
+        X = np.column_stack((self.users.lookup(chunk.users), self.items.lookup(chunk.items)))
+        beyond = max(self.model.objective_.shape or (0,))  # a number that no row or column has
+        X[X < 0] = beyond
+        score.add(chunk.values, self.model.predict(X, unknown="fallback"))
+
+    def test_score(self) -> SquaredError:
+        """Score the model on the ratings that were held out."""
+        score = SquaredError()
+        if self.n_test:
+            X, y = self._test.look()
+            score.add(y, self.model.predict(X, unknown="fallback"))
+        return score

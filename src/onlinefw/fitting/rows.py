@@ -1,0 +1,180 @@
+"""A session that learns a sparse linear model from rows of features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .._typing import Array
+from ..estimators import FrankWolfeClassifier, FrankWolfeRegressor, RadiusSearch
+from .scaling import Scaling
+from .scores import ErrorRate, SquaredError
+from .session import Session
+
+__all__ = ["RowsSession"]
+
+#: The first rows settle the scale of the columns, the classes and (if asked to) the radius.
+FIRST_ROWS = 5000
+#: Rows kept of a longer stream, drawn at random.
+MAX_PAST = 200_000
+
+
+class RowsSession(Session):
+    """Regression or classification from rows.
+
+    Parameters
+    ----------
+    kind : {"regression", "classification"}
+        What is learned.
+    radius : float or "auto"
+        Of the ball; "auto" compares radii by predicting the first rows before learning them.
+    scale : bool
+        Put the columns of dense rows on one scale first, that of the first rows.
+    classes : array-like, optional
+        All labels that may come; by default those of the first rows.
+    max_past : int
+        Rows kept, at most (a random sample of all); what is learned in constant memory anyway
+        (the square loss with few features) keeps all.
+    **settings
+        Of :class:`~onlinefw.FrankWolfeRegressor` or :class:`~onlinefw.FrankWolfeClassifier`, or of
+        :class:`~onlinefw.fitting.session.Session`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from types import SimpleNamespace as Chunk
+    >>> from onlinefw.fitting.rows import RowsSession
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((500, 4))
+    >>> session = RowsSession("regression", batch_size=50)
+    >>> session.read(Chunk(X=X, y=3.0 * X[:, 2] + 1.0))
+    >>> while session.n_waiting:
+    ...     session.play()
+    >>> session.score.value < 0.1
+    True
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        *,
+        radius: float | str = "auto",
+        scale: bool = True,
+        classes: Any = None,
+        max_past: int = MAX_PAST,
+        batch_size: int | str = "auto",
+        test_share: float = 0.0,
+        seed: int = 0,
+        **settings: Any,
+    ) -> None:
+        super().__init__(batch_size=batch_size, test_share=test_share, seed=seed)
+        self.kind, self.radius, self.scale, self.classes = kind, radius, scale, classes
+        self.max_past = max_past
+        estimator = FrankWolfeRegressor if kind == "regression" else FrankWolfeClassifier
+        if kind == "classification":
+            settings.setdefault("loss", "logistic")
+        self.model = estimator(random_state=seed, path_size=0, **settings)
+        self.score = self.new_score()
+        self.scaling: Scaling | None = None
+
+    def new_score(self) -> SquaredError | ErrorRate:
+        """Return a score that has counted nothing."""
+        return SquaredError() if self.kind == "regression" else ErrorRate()
+
+    def read(self, chunk: Any) -> None:
+        """Take rows in."""
+        y = chunk.y.astype(str) if chunk.y.dtype == object else chunk.y
+        self._put(chunk.X, y)
+
+    @property
+    def ready(self) -> bool:
+        """Whether there are rows for a round, and enough for the first one."""
+        if self.scaling is not None:
+            return super().ready
+        return len(self._waiting) >= max(FIRST_ROWS, self.batch_length) and self._has_classes
+
+    @property
+    def _has_classes(self) -> bool:
+        if self.kind == "regression" or self.classes is not None:
+            return True
+        return len(np.unique(self._waiting.look()[1])) > 1
+
+    def play(self) -> None:
+        """Play a round; before the first, settle what the first rows decide."""
+        if self.scaling is None:
+            self._start(*self._waiting.look())
+        super().play()
+
+    def _start(self, X: Any, y: Array) -> None:
+        scaling = Scaling.of(X) if self.scale else Scaling()
+        if self.kind == "classification" and self.classes is None:
+            self.classes = np.unique(y)
+            if len(self.classes) < 2:
+                raise ValueError(
+                    f"every row has the label {self.classes[0]!r}: there is nothing to tell apart"
+                )
+        if self.expected_rows is None or self.expected_rows > self.max_past:
+            self.model.set_params(past=self._bounded(X.shape[1]), max_past=self._kept(X.shape[1]))
+        if self.radius == "auto":
+            search = RadiusSearch(clone(self.model).set_params(batch_size=self.batch_length))
+            self.model.set_params(radius=search.fit(scaling.apply(X), y).best_radius_)
+        else:
+            self.model.set_params(radius=float(self.radius))
+        self.scaling = scaling
+
+    def _bounded(self, n_features: int) -> str:
+        return "all" if self._is_constant(n_features) else "reservoir"
+
+    def _kept(self, n_features: int) -> int | None:
+        return None if self._is_constant(n_features) else self.max_past
+
+    def _is_constant(self, n_features: int) -> bool:
+        """Whether sums of the rows suffice, in constant memory."""
+        from ..estimators.linear_model import MOST_SUMS
+
+        return self.model.loss == "square" and n_features <= MOST_SUMS
+
+    def _learn(self, X: Any, y: Array) -> None:
+        assert self.scaling is not None
+        X = self.scaling.apply(X)
+        if self.rounds:
+            self.score.add(y, self.model.predict(X))
+        if self.kind == "classification":
+            self.model.partial_fit(X, y, classes=self.classes)
+        else:
+            self.model.partial_fit(X, y)
+
+    def predictor(self) -> Any:
+        """Return a copy of the model for rows that are not scaled, which predicts only."""
+        from ..files.linear import with_coefficients
+
+        assert self.scaling is not None
+        pairs = [
+            self.scaling.undo(coef, intercept)
+            for coef, intercept in zip(self.model._thetas, self.model._intercepts, strict=True)
+        ]
+        return with_coefficients(
+            self.model, np.array([coef for coef, _ in pairs]), np.array([b for _, b in pairs])
+        )
+
+    def size(self) -> tuple[str, int]:
+        """Return the number of coefficients that are not zero."""
+        return "nonzeros", int(np.count_nonzero(self.model._thetas))
+
+    def test_score(self) -> SquaredError | ErrorRate:
+        """Score the model on the rows that were held out."""
+        score = self.new_score()
+        if self.n_test:
+            X, y = self._test.look()
+            self._count(X, y, score)
+        return score
+
+    def score_chunk(self, chunk: Any, score: Any) -> None:
+        """Count how well the model predicts rows."""
+        self._count(chunk.X, chunk.y, score)
+
+    def _count(self, X: Any, y: Array, score: Any) -> None:
+        assert self.scaling is not None
+        score.add(y, self.model.predict(self.scaling.apply(X)))

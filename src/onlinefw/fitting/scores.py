@@ -1,0 +1,90 @@
+"""Scores of predictions as they come: every row is predicted before it is learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+
+__all__ = ["ErrorRate", "SquaredError"]
+
+
+class SquaredError:
+    """The mean squared error so far, and the share of the variance that it leaves unexplained.
+
+    Examples
+    --------
+    >>> from onlinefw.fitting.scores import SquaredError
+    >>> score = SquaredError()
+    >>> score.add([1.0, 3.0], [1.0, 2.0])
+    >>> score.summary()
+    {'rows': 2, 'mse': 0.5, 'r2': 0.5}
+    """
+
+    name, better = "mse", "lower"
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._error = self._mean = self._spread = 0.0
+
+    def add(self, y: Any, predicted: Any) -> None:
+        """Count rows: what they were, and what had been predicted."""
+        y, predicted = np.asarray(y, dtype=float), np.asarray(predicted, dtype=float)
+        self._error += float(np.sum(np.square(y - predicted)))
+        # Chan's update of mean and spread: no sum of squares that could cancel.
+        mean, n = float(y.mean()), self.n + y.size
+        self._spread += float(np.sum(np.square(y - mean)))
+        self._spread += (mean - self._mean) ** 2 * self.n * y.size / n
+        self._mean += (mean - self._mean) * y.size / n
+        self.n = n
+
+    @property
+    def value(self) -> float:
+        """The mean squared error; nan while there are no rows."""
+        return self._error / self.n if self.n else float("nan")
+
+    def summary(self) -> dict[str, Any]:
+        """Return what there is to say, as JSON-able values."""
+        r2 = 1.0 - self._error / self._spread if self._spread > 0.0 else None
+        return {"rows": self.n, "mse": self.value if self.n else None, "r2": r2}
+
+
+class ErrorRate:
+    """The share of wrong labels so far, beside that of always guessing the commonest.
+
+    Examples
+    --------
+    >>> from onlinefw.fitting.scores import ErrorRate
+    >>> score = ErrorRate()
+    >>> score.add(["ham", "ham", "spam", "ham"], ["ham", "spam", "spam", "ham"])
+    >>> score.summary()
+    {'rows': 4, 'error': 0.25, 'error of the commonest label': 0.25}
+    """
+
+    name, better = "error", "lower"
+
+    def __init__(self) -> None:
+        self.n = self._wrong = 0
+        self._counts: dict[Any, int] = {}
+
+    def add(self, y: Any, predicted: Array) -> None:
+        """Count rows: what they were, and what had been predicted."""
+        y = np.asarray(y)
+        self.n += y.size
+        self._wrong += int(np.count_nonzero(y != np.asarray(predicted)))
+        for label, count in zip(*np.unique(y, return_counts=True), strict=True):
+            self._counts[label.item()] = self._counts.get(label.item(), 0) + int(count)
+
+    @property
+    def value(self) -> float:
+        """The share of wrong labels; nan while there are no rows."""
+        return self._wrong / self.n if self.n else float("nan")
+
+    def summary(self) -> dict[str, Any]:
+        """Return what there is to say, as JSON-able values."""
+        if not self.n:
+            return {"rows": 0, "error": None, "error of the commonest label": None}
+        rest = 1.0 - max(self._counts.values()) / self.n
+        return {"rows": self.n, "error": self.value, "error of the commonest label": rest}
