@@ -78,7 +78,7 @@ def after_last_record(delimiter: bytes) -> Cut:
     >>> from onlinefw.readers.blocks import after_last_record
     >>> cut = after_last_record(b",")
     >>> cut(b'1,2\n3,"four\nfive'), cut(b'1,5" long\n3,4')
-    (4, 11)
+    (4, 10)
     """
     other = rb"[^" + re.escape(delimiter) + rb"\n]"
     # A quote opens only at the beginning of a cell; elsewhere it is a character like any other.

@@ -97,8 +97,10 @@ class DelimitedParser:
     def _records(self, data: bytes, start: dict[str, int]) -> Iterator[Record]:
         """Every record with its row and line; blank lines are none."""
         text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
-        quoting = csv.QUOTE_MINIMAL if self.quotes else csv.QUOTE_NONE
-        reader = csv.reader(text, delimiter=self.delimiter, quoting=quoting)
+        dialect: Any = {"delimiter": self.delimiter}
+        if not self.quotes:
+            dialect["quoting"] = csv.QUOTE_NONE
+        reader = csv.reader(text, **dialect)
         row = start["row"]
         while True:
             line = start["line"] + reader.line_num + 1

@@ -62,7 +62,7 @@ class JsonLinesParser:
         if any(v is None for v in ids + values):
             return None
         rows = np.arange(start["row"] + 1, start["row"] + 1 + n)
-        return Batch(self.wanted.fields(ids, values), rows, [], n, start, pause)
+        return Batch(self.wanted.fields(ids, values), rows, [], n, start, pause)  # type: ignore[arg-type]
 
     def _records(self, data: bytes, start: dict[str, int]) -> Iterator[Record]:
         row = start["row"]

@@ -21,8 +21,9 @@ __all__ = ["Plan", "RatingPlan", "RowPlan"]
 class Plan(Protocol):
     """What a reader needs to know of what it reads."""
 
-    #: Fields that hold ids or labels.
-    id_fields: tuple[str, ...]
+    @property
+    def id_fields(self) -> tuple[str, ...]:
+        """Fields that hold ids or labels."""
 
     @property
     def specs(self) -> list[ColumnSpec]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, Generic, Literal, TypeVar, cast
@@ -162,7 +162,7 @@ class Reader(Generic[C]):
             first = replace(first, remedy=remedy)
         raise first.error(source.name)
 
-    def _read(self) -> Iterator[C]:
+    def _read(self) -> Generator[C, None, None]:
         for index in range(self._first, len(self._sources)):
             start = self._start if index == self._first else None
             with closing(open_source(self._sources[index], self._plan, self._dialect)) as file:
@@ -280,7 +280,7 @@ def read_ratings(
     header: bool | None = None,
     pause: float = 0.2,
 ) -> Reader[RatingChunk]:
-    """Read ratings in chunks.
+    r"""Read ratings in chunks.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ def read_ratings(
     >>> from onlinefw.readers import read_ratings
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> path = folder / "u.data"
-    >>> _ = path.write_text("196\\t242\\t3\\t881250949\\n186\\t302\\t3\\t891717742\\n")
+    >>> _ = path.write_text("196\t242\t3\t881250949\n186\t302\t3\t891717742\n")
     >>> chunk = next(read_ratings(path, user=1, item=2, rating=3))
     >>> chunk.users, chunk.items, chunk.values, chunk.first_row
     (array([196, 186]), array([242, 302]), array([3., 3.]), 1)
@@ -362,7 +362,7 @@ def read_rows(
     header: bool | None = None,
     pause: float = 0.2,
 ) -> Reader[RowChunk]:
-    """Read rows of features in chunks.
+    r"""Read rows of features in chunks.
 
     Parameters
     ----------
@@ -396,7 +396,7 @@ def read_rows(
     >>> import pathlib, tempfile
     >>> from onlinefw.readers import read_rows
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "flowers.csv"
-    >>> _ = path.write_text("length,width,kind\\n5.1,3.5,setosa\\n7.0,3.2,versicolor\\n")
+    >>> _ = path.write_text("length,width,kind\n5.1,3.5,setosa\n7.0,3.2,versicolor\n")
     >>> chunk = next(read_rows(path, target="kind", labels=True))
     >>> chunk.X.tolist(), chunk.y.tolist()
     ([[5.1, 3.5], [7.0, 3.2]], ['setosa', 'versicolor'])

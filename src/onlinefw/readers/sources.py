@@ -53,7 +53,7 @@ def find_sources(paths: str | os.PathLike[str] | Sequence[str], format: str | No
     if not given:
         raise DataError("no data given", remedy="name a file, or - for standard input")
     sources = []
-    for path in map(os.fspath, given):
+    for path in [os.fspath(path) for path in given]:
         if path == "-":
             sources.append(Source("-", format))
         elif os.path.exists(path):
