@@ -1,0 +1,29 @@
+"""People's own data, in chunks: CSV, TSV, Parquet, LIBSVM and JSON lines, files and pipes.
+
+    from onlinefw.readers import IdMap, read_ratings
+
+    users, items = IdMap(), IdMap()
+    for chunk in read_ratings("ratings-*.csv.gz"):
+        model.partial_fit(users.add(chunk.users), items.add(chunk.items), chunk.values)
+
+Files are read block by block, so they may be larger than memory. Columns are given by name, or by
+number counted from 1 as cut and awk do. What is wrong with the data is said in one line that names
+file, row, column and value; or bad rows are left out and counted.
+"""
+
+from .bad_rows import BadRows
+from .chunks import RatingChunk, RowChunk
+from .errors import DataError
+from .id_map import IdMap
+from .reader import Reader, read_ratings, read_rows
+
+__all__ = [
+    "BadRows",
+    "DataError",
+    "IdMap",
+    "RatingChunk",
+    "Reader",
+    "RowChunk",
+    "read_ratings",
+    "read_rows",
+]

@@ -1,0 +1,95 @@
+"""Blocks of whole records, cut out of a stream of bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from .errors import DataError
+from .streams import ByteStream
+
+__all__ = ["Block", "after_last_line", "after_last_record", "whole_records"]
+
+#: As much as a record may take: a quote that is never closed must not fill the memory.
+_LONGEST_RECORD = 1 << 26
+
+#: Bytes after which the last whole record ends; 0 if there is none.
+Cut = Callable[[bytes], int]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole records, and whether the stream pauses after them (then there may be none)."""
+
+    data: bytes
+    offset: int
+    pause: bool = False
+
+
+def whole_records(
+    stream: ByteStream, cut: Cut, *, offset: int, block_bytes: int, enough_lines: int
+) -> Iterator[Block]:
+    """Blocks of about ``block_bytes``; of a pipe, what has come when there are enough lines."""
+    held = b""
+    lines = 0
+    handed_out = False
+    while True:
+        more = stream.read(block_bytes, wait=not (held or handed_out))
+        if more == b"":
+            if held:
+                yield Block(held, offset)
+            return
+        pauses = more is None
+        if more:
+            held += more
+            lines += more.count(b"\n")
+        enough = len(held) >= block_bytes or (stream.is_pipe and lines >= enough_lines)
+        if not (enough or pauses):
+            continue
+        end = cut(held)
+        if end or pauses:
+            yield Block(held[:end], offset, pauses)
+            handed_out = not pauses
+            held, offset = held[end:], offset + end
+            lines = held.count(b"\n")
+        if pauses and held:
+            # Half a record: there is nothing to do but wait for the other half.
+            held += stream.read(block_bytes) or b""
+            lines = held.count(b"\n")
+        if len(held) > max(_LONGEST_RECORD, 2 * block_bytes):
+            raise DataError(
+                f"a record longer than 64 MB begins {offset:,} bytes into it",
+                file=stream.name,
+                remedy="check for a quote that is not closed",
+            )
+
+
+def after_last_line(data: bytes) -> int:
+    """The cut where every line is a record."""
+    return data.rfind(b"\n") + 1
+
+
+def after_last_record(delimiter: bytes) -> Cut:
+    r"""The cut where line ends may stand between quotes.
+
+    Examples
+    --------
+    >>> from onlinefw.readers.blocks import after_last_record
+    >>> cut = after_last_record(b",")
+    >>> cut(b'1,2\n3,"four\nfive'), cut(b'1,5" long\n3,4')
+    (4, 10)
+    """
+    other = rb"[^" + re.escape(delimiter) + rb"\n]"
+    # A quote opens only at the beginning of a cell; elsewhere it is a character like any other.
+    # Possessive repeats: what has been passed is never looked at again.
+    cell = rb'(?:"(?:[^"]++|"")*+"' + other + rb'*+|(?!")' + other + rb"*+)"
+    records = re.compile(rb"(?:" + cell + rb"(?:" + re.escape(delimiter) + cell + rb")*+\n)*+")
+
+    def cut(data: bytes) -> int:
+        if b'"' not in data:
+            return after_last_line(data)
+        found = records.match(data)
+        return found.end() if found else 0
+
+    return cut

@@ -1,0 +1,168 @@
+"""Cells to values: numbers must be finite, ids are integers or text.
+
+Text is an integer id only if the integer, written out, gives the text back: so "7" is 7, and "007"
+stays text. Each kind has two ways: whole Arrow columns, and one cell at a time for the blocks
+in which something is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from .errors import shown
+
+__all__ = [
+    "as_text",
+    "id_cell",
+    "ids_from_arrow",
+    "ids_from_cells",
+    "labels",
+    "number_cell",
+    "numbers",
+]
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+_INTEGER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
+
+#: value, reason, problem: reason is "" where the value is good.
+Outcome = tuple[Any, str, str]
+
+_EMPTY: Outcome = (None, "empty", "the cell is empty")
+
+
+def number_cell(cell: Any) -> Outcome:
+    """A finite number from one cell, or why there is none."""
+    if cell is None:
+        return _EMPTY
+    if isinstance(cell, str):
+        text = cell.strip()
+        if not text:
+            return _EMPTY
+        if not _NUMBER.fullmatch(text) and not _NOT_FINITE.fullmatch(text):
+            return None, "not a number", f"{shown(cell)} is not a number"
+        value = float(text)
+    else:
+        try:
+            value = float(cell)
+        except (TypeError, ValueError, OverflowError):
+            return None, "not a number", f"{shown(cell)} is not a number"
+    if not np.isfinite(value):
+        return None, "not finite", f"{shown(cell)} is not a finite number"
+    return value, "", ""
+
+
+def id_cell(cell: Any) -> Outcome:
+    """An id (int or str) from one cell, or why there is none."""
+    if isinstance(cell, str):
+        text = cell.strip()
+        if not text:
+            return _EMPTY
+        if not text.isascii() and any("\udc80" <= c <= "\udcff" for c in text):
+            raw = text.encode("utf-8", "surrogateescape").decode("latin-1")
+            return None, "not UTF-8", f"{shown(raw)} is not UTF-8 text"
+        return (int(text) if _INTEGER.fullmatch(text) else text), "", ""
+    if cell is None or (isinstance(cell, float) and np.isnan(cell)):
+        return _EMPTY
+    if isinstance(cell, bool | np.bool_):
+        return int(cell), "", ""
+    if isinstance(cell, int | np.integer):
+        return (int(cell) if abs(int(cell)) < 10**18 else str(cell)), "", ""
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
+        return int(cell), "", ""
+    if isinstance(cell, list | dict):
+        return None, "not an id", f"{shown(cell)} is neither text nor an integer"
+    return str(cell), "", ""
+
+
+def ids_from_cells(cells: list[Any]) -> Array:
+    """Int64 if all are integers, otherwise text."""
+    if all(isinstance(cell, int) for cell in cells):
+        return np.array(cells, dtype=np.int64)
+    return _objects([str(cell) for cell in cells])
+
+
+def as_text(ids: Array) -> Array:
+    """Ids as text, whatever they were."""
+    return ids if ids.dtype == object else _objects([str(i) for i in ids.tolist()])
+
+
+def labels(ids: Array) -> Array:
+    """Labels as integers if all of them are whole numbers ("1.0" is 1), otherwise as they are."""
+    if ids.dtype != object:
+        return ids
+    whole: dict[str, int] = {}
+    for label in set(ids.tolist()):
+        if not _NUMBER.fullmatch(label) or not float(label).is_integer():
+            return ids
+        whole[label] = int(float(label))
+    return np.array([whole[label] for label in ids.tolist()], dtype=np.int64)
+
+
+def _objects(texts: list[str]) -> Array:
+    out = np.empty(len(texts), dtype=object)
+    out[:] = texts
+    return out
+
+
+def numbers(column: Any) -> Array | None:
+    """An Arrow column as float64, or None if any cell must be looked at one by one."""
+    import pyarrow as pa
+
+    if column.null_count:
+        return None
+    try:
+        values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    return values if np.isfinite(values).all() else None
+
+
+def ids_from_arrow(column: Any) -> Array | None:
+    """An Arrow column as ids, or None if any cell must be looked at one by one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count:
+        return None
+    kind = column.type
+    if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
+        values = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return values if _short(values) else None
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        column = column.dictionary_encode()
+    elif pa.types.is_dictionary(kind) and not _is_text(kind.value_type):
+        return ids_from_arrow(column.dictionary_decode())
+    elif not pa.types.is_dictionary(kind):
+        return None
+    if column.dictionary.null_count:
+        return None
+    different = pc.utf8_trim_whitespace(column.dictionary)
+    places = column.indices.to_numpy(zero_copy_only=False)
+    lengths = pc.utf8_length(different)
+    if len(different) and pc.min(lengths).as_py() == 0:
+        return None
+    try:
+        integers = different.cast(pa.int64())
+        if integers.cast(different.type).equals(different):
+            values = integers.to_numpy(zero_copy_only=False)
+            if _short(values):
+                return values[places]
+    except pa.ArrowInvalid:
+        pass
+    return _objects(different.to_pylist())[places]
+
+
+def _short(values: Array) -> bool:
+    """At most 18 digits each: longer integers stay text, in every format alike."""
+    return bool(((values > -(10**18)) & (values < 10**18)).all())
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

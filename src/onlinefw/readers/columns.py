@@ -1,0 +1,156 @@
+"""Which column is which: by name, or by number counted from 1 as cut and awk do."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .batches import Column
+from .errors import DataError
+
+__all__ = ["ColumnSpec", "Table", "find_column", "find_features", "guess_column", "is_number"]
+
+#: A name, or a number from 1; text of digits is a number unless a column has that name.
+ColumnSpec = str | int
+
+_OBVIOUS = {
+    "user": ("user", "userid", "uid", "customer", "customerid"),
+    "item": ("item", "itemid", "movie", "movieid", "product", "productid"),
+    "rating": ("rating", "stars", "score", "value"),
+    "target": ("target", "label", "class", "y"),
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is known of a file's columns: their names if it has any, and how many there are."""
+
+    file: str
+    names: list[str] | None
+    n_columns: int
+
+    @property
+    def looks_like_data(self) -> bool:
+        """Every name is a number: the header is a row of data, it seems."""
+        return bool(self.names) and all(is_number(name) for name in self.names or [])
+
+    def column(self, place: int) -> Column:
+        """The column at a place counted from 0."""
+        return Column(place, self.names[place] if self.names else str(place + 1))
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell would do as a number."""
+    from .cells import number_cell
+
+    return not number_cell(text)[1]
+
+
+def find_column(spec: ColumnSpec, table: Table, option: str) -> Column:
+    """The column that is meant.
+
+    Examples
+    --------
+    >>> from onlinefw.readers.columns import Table, find_column
+    >>> table = Table("ratings.csv", ["who", "what", "stars"], 3)
+    >>> find_column("stars", table, "rating")
+    Column(place=2, name='stars')
+    >>> find_column(1, table, "user")
+    Column(place=0, name='who')
+    >>> find_column("star", table, "rating")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    onlinefw.readers.errors.DataError: ratings.csv: there is no column 'star'; did you mean...
+    """
+    if table.names and str(spec) in table.names and isinstance(spec, str):
+        return table.column(table.names.index(spec))
+    if isinstance(spec, int) or re.fullmatch(r"\d+", spec):
+        number = int(spec)
+        if not 1 <= number <= table.n_columns:
+            raise DataError(
+                f"there is no column {number}",
+                file=table.file,
+                remedy=f"columns count from 1 to {table.n_columns}",
+            )
+        return table.column(number - 1)
+    if table.names is None:
+        raise DataError(
+            f"there is no header in which to look for {spec!r}",
+            file=table.file,
+            remedy=f"give the column's number, counted from 1 (--{option} 1)",
+        )
+    raise _missing(f"there is no column {spec!r}", spec, table, option)
+
+
+def guess_column(option: str, table: Table) -> Column:
+    """The column whose name says what it is."""
+    for obvious in _OBVIOUS[option]:
+        for place, name in enumerate(table.names or []):
+            if _plain(name) == obvious:
+                return table.column(place)
+    raise _missing(f"no column is obviously the {option}", None, table, option)
+
+
+def is_obvious(cell: str) -> bool:
+    """Whether a cell is one of the names that are looked for."""
+    return any(_plain(cell) in names for names in _OBVIOUS.values())
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name).lower()
+
+
+def _missing(problem: str, spec: str | None, table: Table, option: str) -> DataError:
+    if table.names is None or table.looks_like_data:
+        return DataError(
+            f"{problem}: the file seems to have no header",
+            file=table.file,
+            remedy=f"give the column's number, counted from 1 (--{option} 1)",
+        )
+    shown = ", ".join(map(repr, table.names[:20])) + (", ..." if len(table.names) > 20 else "")
+    close = difflib.get_close_matches(spec or "", table.names, 1) or [
+        name for name in table.names if spec and name.lower() == spec.lower()
+    ]
+    remedy = f"did you mean {close[0]!r}? The" if close else f"say which with --{option}; the"
+    return DataError(problem, file=table.file, remedy=f"{remedy} columns are {shown}")
+
+
+def find_features(
+    spec: str | Sequence[ColumnSpec] | None, table: Table, without: Column | None
+) -> tuple[Column, ...]:
+    """The feature columns: names, numbers and ranges; by default all but the target.
+
+    Examples
+    --------
+    >>> from onlinefw.readers.columns import Table, find_features
+    >>> table = Table("rows.csv", ["age", "height", "weight", "city"], 4)
+    >>> [column.name for column in find_features("weight,1-2", table, None)]
+    ['weight', 'age', 'height']
+    """
+    if spec is None:
+        places = [p for p in range(table.n_columns) if without is None or p != without.place]
+        found = [table.column(place) for place in places]
+    else:
+        parts = [p.strip() for p in spec.split(",")] if isinstance(spec, str) else list(spec)
+        found = []
+        for part in parts:
+            limits = re.fullmatch(r"(\d+)-(\d+)", part) if isinstance(part, str) else None
+            if limits and part not in (table.names or []):
+                first, last = (find_column(int(n), table, "features") for n in limits.groups())
+                found += [table.column(p) for p in range(first.place, last.place + 1)]
+            else:
+                found.append(find_column(part, table, "features"))
+    if without is not None and any(c.place == without.place for c in found):
+        raise DataError(
+            "the target is among the features",
+            file=table.file,
+            column=without.name,
+            remedy="leave it out of --features",
+        )
+    if not found:
+        raise DataError("there are no features", file=table.file, remedy="check --features")
+    if len({c.place for c in found}) < len(found):
+        raise DataError("a feature is named twice", file=table.file, remedy="check --features")
+    return tuple(found)

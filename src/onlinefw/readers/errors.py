@@ -1,0 +1,101 @@
+"""What is wrong with somebody's data, in one line: where it is, what it is, what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["BadRow", "DataError", "shown"]
+
+_LONGEST_VALUE = 40
+
+
+def shown(value: object) -> str:
+    """A value as an error message shows it: quoted, on one line, at most 40 characters of it."""
+    text = value if isinstance(value, str) else str(value)
+    if len(text) > _LONGEST_VALUE:
+        text = text[: _LONGEST_VALUE - 3] + "..."
+    return repr(text)
+
+
+class DataError(ValueError):
+    """Data that cannot be used; the message names file, row, column, value and remedy.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong, with the value.
+    file : str, optional
+        The file as it was given (``"-"`` is standard input).
+    row : int, optional
+        The record, counted from 1; a header is not a record.
+    line : int, optional
+        The line of the file, where it is not the same number as the row.
+    column : str, optional
+        The column, as the header or the caller names it.
+    remedy : str, optional
+        What to do about it.
+
+    Examples
+    --------
+    >>> from onlinefw.readers import DataError
+    >>> print(DataError("'x' is not a number", file="a.csv", row=7, line=8, column="rating"))
+    a.csv: row 7 (line 8), column 'rating': 'x' is not a number
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: str | None = None,
+        row: int | None = None,
+        line: int | None = None,
+        column: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        self.problem, self.remedy = problem, remedy
+        self.file, self.row, self.line, self.column = file, row, line, column
+        place = []
+        if row is not None:
+            place.append(f"row {row}" if line in (None, row) else f"row {row} (line {line})")
+        if column is not None:
+            place.append(f"column {column!r}")
+        parts = ["standard input" if file == "-" else file, ", ".join(place), problem]
+        message = ": ".join(part for part in parts if part)
+        super().__init__(" ".join(f"{message}; {remedy}".split()) if remedy else message)
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """One row that cannot be used, and why.
+
+    Parameters
+    ----------
+    reason : str
+        A few words that many rows share, by which they are counted.
+    problem : str
+        What is wrong in this row, with the value.
+    row, line : int
+        The record and the line, both counted from 1.
+    column : str, optional
+        The column at fault.
+    remedy : str, optional
+        What to do, beside skipping the row.
+    """
+
+    reason: str
+    problem: str
+    row: int
+    line: int | None = None
+    column: str | None = None
+    remedy: str = "correct it"
+
+    def error(self, file: str) -> DataError:
+        """The row as an error about its file."""
+        return DataError(
+            self.problem,
+            file=file,
+            row=self.row,
+            line=self.line,
+            column=self.column,
+            remedy=f"{self.remedy}, or leave bad rows out (--on-bad-row skip)",
+        )

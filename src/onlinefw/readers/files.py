@@ -1,0 +1,198 @@
+"""One file opened: its columns found, and its batches from the beginning or from a place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .batches import Batch
+from .blocks import Cut, after_last_line, after_last_record, whole_records
+from .columns import Table, is_number, is_obvious
+from .errors import DataError, shown
+from .plans import Plan, RowPlan
+from .sources import Source, sniff_delimiter, sniff_format
+from .streams import ByteStream
+
+__all__ = ["DataFile", "Dialect", "open_source"]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How text is to be read, where the file does not say it."""
+
+    delimiter: str | None = None
+    header: bool | None = None
+    pause: float = 0.2
+    block_bytes: int = 1 << 22
+
+
+class DataFile(Protocol):
+    """An open file."""
+
+    #: Whether its columns have names of their own.
+    has_header: bool
+
+    def batches(self, start: dict[str, int] | None, enough_rows: int) -> Iterator[Batch]:
+        """The batches from the beginning, or from where a batch began."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+def open_source(source: Source, plan: Plan, dialect: Dialect) -> DataFile:
+    """Open a source and find its columns."""
+    if source.format == "parquet":
+        return _ParquetFile(source, plan)
+    stream = ByteStream(source, dialect.pause)
+    try:
+        return _open_text(stream, source, plan, dialect)
+    except BaseException:
+        stream.close()
+        raise
+
+
+def _open_text(stream: ByteStream, source: Source, plan: Plan, dialect: Dialect) -> DataFile:
+    line = stream.first_line()
+    if not line.strip():
+        raise empty(source.name)
+    format = source.format or sniff_format(line)
+    begin = {"offset": stream.first_line_begins, "row": 0, "line": stream.lines_before}
+    if format == "libsvm":
+        if not isinstance(plan, RowPlan):
+            raise DataError(
+                "LIBSVM text holds rows of features, not ratings",
+                file=source.name,
+                remedy="give ratings as CSV, Parquet or JSON lines",
+            )
+        from .libsvm import LibsvmParser
+
+        libsvm = LibsvmParser(
+            plan.n_features, plan.zero_based, plan.labels, plan.needs_target, plan.dtype
+        )
+        return _TextFile(stream, libsvm, after_last_line, begin, dialect, True)
+    if format == "jsonl":
+        from .json_lines import JsonLinesParser
+
+        keys = _keys(line, source.name)
+        wanted = plan.wanted(Table(source.name, keys, len(keys)))
+        return _TextFile(stream, JsonLinesParser(wanted), after_last_line, begin, dialect, True)
+
+    from .delimited import DelimitedParser, split_line
+
+    delimiter = dialect.delimiter or sniff_delimiter(line, format)
+    cells = split_line(line, delimiter)
+    header = _has_header(cells, plan) if dialect.header is None else dialect.header
+    table = Table(source.name, cells if header else None, len(cells))
+    if dialect.header and table.looks_like_data:
+        raise DataError(
+            "the header is all numbers: the first row is data, it seems",
+            file=source.name,
+            remedy="say --no-header",
+        )
+    if header:
+        begin = {"offset": stream.first_line_ends, "row": 0, "line": stream.lines_before + 1}
+    parser = DelimitedParser(plan.wanted(table), len(cells), delimiter)
+    cut = after_last_record(delimiter.encode()) if parser.quotes else after_last_line
+    return _TextFile(stream, parser, cut, begin, dialect, header)
+
+
+def empty(name: str) -> DataError:
+    """The error for a file without rows."""
+    return DataError("there are no rows in it", file=name, remedy="check how it was made")
+
+
+def _keys(line: str, name: str) -> list[str]:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        record = None
+    if not isinstance(record, dict):
+        raise DataError(
+            f"{shown(line)} is no JSON object",
+            file=name,
+            row=1,
+            remedy="JSON lines have one {...} per line, without brackets or commas around them",
+        )
+    return list(record)
+
+
+def _has_header(cells: list[str], plan: Plan) -> bool:
+    """Whether the first line names the columns.
+
+    It does if columns are asked for by name or must be guessed; if they are given by number, it
+    does if no cell in a column of numbers is a number.
+    """
+    specs = [str(spec) for spec in plan.specs]
+    if any(not spec.strip().isdigit() for spec in specs):
+        return True
+    numeric = plan.numeric_specs()
+    if numeric is None:
+        return not any(map(is_number, cells))
+    places = [int(spec) - 1 for spec in numeric]
+    if not specs:
+        return True
+    judged = [cells[place] for place in places if 0 <= place < len(cells)]
+    if judged:
+        return not any(map(is_number, judged))
+    return any(map(is_obvious, cells))
+
+
+class _TextFile:
+    def __init__(
+        self,
+        stream: ByteStream,
+        parser: Any,
+        cut: Cut,
+        begin: dict[str, int],
+        dialect: Dialect,
+        has_header: bool,
+    ) -> None:
+        self.stream, self.parser, self.cut, self.begin = stream, parser, cut, begin
+        self.dialect, self.has_header = dialect, has_header
+
+    def batches(self, start: dict[str, int] | None, enough_rows: int) -> Iterator[Batch]:
+        at = start or self.begin
+        row, line = at["row"], at["line"]
+        self.stream.skip_to(at["offset"])
+        blocks = whole_records(
+            self.stream,
+            self.cut,
+            offset=at["offset"],
+            block_bytes=self.dialect.block_bytes,
+            enough_lines=enough_rows,
+        )
+        for block in blocks:
+            where = {"offset": block.offset, "row": row, "line": line}
+            batch = self.parser.parse(block.data, where, block.pause)
+            yield batch
+            row += batch.n_records
+            line += block.data.count(b"\n")
+
+    def close(self) -> None:
+        self.stream.close()
+
+
+class _ParquetFile:
+    has_header = True
+
+    def __init__(self, source: Source, plan: Plan) -> None:
+        from .parquet import open_parquet
+
+        if source.is_pipe:
+            raise DataError(
+                "Parquet cannot be read from a pipe", file=source.name, remedy="name the file"
+            )
+        self.name = source.name
+        self.file = open_parquet(self.name)
+        names = self.file.schema_arrow.names
+        self.wanted = plan.wanted(Table(self.name, names, len(names)))
+
+    def batches(self, start: dict[str, int] | None, enough_rows: int) -> Iterator[Batch]:
+        from .parquet import parquet_batches
+
+        return parquet_batches(self.file, self.name, self.wanted, start["row"] if start else 0)
+
+    def close(self) -> None:
+        self.file.close()

@@ -1,0 +1,86 @@
+"""JSON lines: one block of text to one batch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json as pajson
+
+from .batches import Batch, Record, Wanted, checked_one_by_one
+from .cells import ids_from_arrow, numbers
+from .errors import BadRow, shown
+
+__all__ = ["JsonLinesParser"]
+
+
+class JsonLinesParser:
+    """Blocks of lines with one JSON object each to batches.
+
+    Parameters
+    ----------
+    wanted : Wanted
+        The columns to take; their names are the keys.
+    """
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        # The kind of each id that Arrow could read last: it must be told, and may change.
+        self._id_kind = pa.int64()
+
+    def parse(self, data: bytes, start: dict[str, int], pause: bool) -> Batch:
+        """The batch of one block."""
+        if data:
+            for kind in dict.fromkeys((self._id_kind, pa.int64(), pa.string())):
+                batch = self._fast(data, start, pause, kind)
+                if batch is not None:
+                    self._id_kind = kind
+                    return batch
+        fields, rows, bad = checked_one_by_one(self._records(data, start), self.wanted)
+        return Batch(fields, rows, bad, len(rows) + len(bad), start, pause)
+
+    def _fast(self, data: bytes, start: dict[str, int], pause: bool, kind: Any) -> Batch | None:
+        fields = [(c.name, kind) for c in self.wanted.ids]
+        fields += [(c.name, pa.float64()) for c in self.wanted.numbers]
+        parse = pajson.ParseOptions(
+            explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore"
+        )
+        read = pajson.ReadOptions(use_threads=False, block_size=len(data) + 1)
+        try:
+            table = pajson.read_json(pa.BufferReader(data), read, parse)
+        except pa.ArrowInvalid:
+            return None
+        n = table.num_rows
+        # Two objects on a line would be two rows for Arrow.
+        if n != data.count(b"\n") + (not data.endswith(b"\n")):
+            return None
+        ids = [ids_from_arrow(table[c.name].combine_chunks()) for c in self.wanted.ids]
+        values = [numbers(table[c.name].combine_chunks()) for c in self.wanted.numbers]
+        if any(v is None for v in ids + values):
+            return None
+        rows = np.arange(start["row"] + 1, start["row"] + 1 + n)
+        return Batch(self.wanted.fields(ids, values), rows, [], n, start, pause)  # type: ignore[arg-type]
+
+    def _records(self, data: bytes, start: dict[str, int]) -> Iterator[Record]:
+        row = start["row"]
+        for line, text in enumerate(data.split(b"\n"), start["line"] + 1):
+            if not text.strip():
+                continue
+            row += 1
+            try:
+                record = json.loads(text)
+            except ValueError as error:
+                what = getattr(error, "msg", "not UTF-8")
+                yield row, line, self._bad("not JSON", f"not JSON ({what})", row, line)
+                continue
+            if isinstance(record, dict):
+                yield row, line, [record.get(c.name) for c in self.wanted.columns]
+            else:
+                problem = f"{shown(text.decode('utf-8', 'replace'))} is no JSON object"
+                yield row, line, self._bad("no JSON object", problem, row, line)
+
+    def _bad(self, reason: str, problem: str, row: int, line: int) -> BadRow:
+        return BadRow(reason, problem, row, line, remedy="write one {...} per line")

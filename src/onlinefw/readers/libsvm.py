@@ -1,0 +1,145 @@
+"""LIBSVM text: one block to one batch of sparse rows."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.datasets import load_svmlight_file
+
+from .._typing import Array
+from .batches import Batch
+from .cells import id_cell, ids_from_cells, number_cell
+from .errors import BadRow, shown
+
+__all__ = ["LibsvmParser"]
+
+
+class LibsvmParser:
+    """Blocks of ``label index:value ...`` lines to batches.
+
+    Parameters
+    ----------
+    n_features : int or None
+        How many features there are; None: as many as the block shows.
+    zero_based : bool
+        Whether indices count from 0; LIBSVM itself counts from 1.
+    labels : bool
+        Whether the targets are labels rather than numbers.
+    needs_target : bool
+        Whether to hand the targets out.
+    dtype : dtype
+        Of the values.
+    """
+
+    def __init__(
+        self, n_features: int | None, zero_based: bool, labels: bool, needs_target: bool, dtype: Any
+    ) -> None:
+        self.n_features = n_features
+        self.zero_based = zero_based
+        self.labels = labels
+        self.needs_target = needs_target
+        self.dtype = dtype
+
+    def parse(self, data: bytes, start: dict[str, int], pause: bool) -> Batch:
+        """The batch of one block."""
+        if data.strip():
+            try:
+                X, y = load_svmlight_file(
+                    io.BytesIO(data),
+                    n_features=self.n_features,
+                    dtype=np.float64,
+                    zero_based=self.zero_based,
+                )
+            except (ValueError, OverflowError):
+                pass
+            else:
+                if np.isfinite(X.data).all() and np.isfinite(y).all():
+                    rows = np.arange(start["row"] + 1, start["row"] + 1 + len(y))
+                    return Batch(self._fields(X, y), rows, [], len(y), start, pause)
+        return self._one_by_one(data, start, pause)
+
+    def _fields(self, X: Any, y: Array) -> dict[str, Any]:
+        X = X.astype(self.dtype, copy=False)
+        if not self.needs_target:
+            return {"X": X, "y": None}
+        if self.labels:
+            y = ids_from_cells([id_cell(label)[0] for label in y.tolist()])
+        return {"X": X, "y": y}
+
+    def _one_by_one(self, data: bytes, start: dict[str, int], pause: bool) -> Batch:
+        rows: list[int] = []
+        targets: list[float] = []
+        indices: list[int] = []
+        values: list[float] = []
+        ends = [0]
+        bad: list[BadRow] = []
+        row = start["row"]
+        for line, raw in enumerate(data.split(b"\n"), start["line"] + 1):
+            tokens = raw.partition(b"#")[0].decode("utf-8", "replace").split()
+            if not tokens:
+                continue
+            row += 1
+            try:
+                target, pairs = self._row(tokens)
+            except _Malformed as error:
+                bad.append(BadRow(error.reason, str(error), row, line, remedy=error.remedy))
+                continue
+            rows.append(row)
+            targets.append(target)
+            indices += [index for index, _ in pairs]
+            values += [value for _, value in pairs]
+            ends.append(len(indices))
+        width = self.n_features
+        if width is None:
+            width = max(indices, default=-1) + 1
+        X = sp.csr_matrix(
+            (np.array(values), np.array(indices, dtype=np.int32), ends), shape=(len(rows), width)
+        )
+        numbers = np.array(targets, dtype=np.float64)
+        row_numbers = np.array(rows, dtype=np.int64)
+        return Batch(self._fields(X, numbers), row_numbers, bad, len(rows) + len(bad), start, pause)
+
+    def _row(self, tokens: list[str]) -> tuple[float, list[tuple[int, float]]]:
+        target, reason, problem = number_cell(tokens[0])
+        if reason:
+            raise _Malformed(reason, f"the label: {problem}")
+        pairs: list[tuple[int, float]] = []
+        last = -1
+        for token in tokens[1:]:
+            name, colon, cell = token.partition(":")
+            if name == "qid":
+                continue
+            if not colon or not (name.isascii() and name.isdigit()):
+                raise _Malformed("malformed", f"{shown(token)} is not of the form index:value")
+            index = int(name) - (not self.zero_based)
+            if index < 0:
+                raise _Malformed(
+                    "index 0", f"{shown(token)} has index 0", "count from 1, or say --zero-based"
+                )
+            if index <= last:
+                raise _Malformed(
+                    "out of order",
+                    f"index {name} does not come after the one before it",
+                    "sort the indices of each row",
+                )
+            if index >= (2**31 - 1 if self.n_features is None else self.n_features):
+                raise _Malformed(
+                    "index too large",
+                    f"index {name} is beyond the {self.n_features or 2**31 - 1} features",
+                    "check --n-features",
+                )
+            value, reason, problem = number_cell(cell)
+            if reason:
+                raise _Malformed(reason, f"{shown(token)}: {problem}")
+            last = index
+            pairs.append((index, value))
+        return target, pairs
+
+
+class _Malformed(Exception):
+    def __init__(self, reason: str, problem: str, remedy: str = "correct it") -> None:
+        super().__init__(problem)
+        self.reason, self.remedy = reason, remedy

@@ -1,0 +1,73 @@
+"""Parquet: batches of rows, from any row on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .batches import Batch, Record, Wanted, checked_one_by_one
+from .cells import ids_from_arrow, numbers
+from .errors import DataError
+
+__all__ = ["open_parquet", "parquet_batches"]
+
+_BATCH_ROWS = 1 << 16
+
+
+def open_parquet(name: str) -> Any:
+    """The file, its footer read."""
+    try:
+        return pq.ParquetFile(name)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise _damaged(name) from error
+
+
+def _damaged(name: str) -> DataError:
+    return DataError(
+        "this is no whole Parquet file", file=name, remedy="write or fetch the file again"
+    )
+
+
+def parquet_batches(file: Any, name: str, wanted: Wanted, after_row: int) -> Iterator[Batch]:
+    """The batches from the one that holds the row after ``after_row``."""
+    groups, row = _groups_after(file.metadata, after_row)
+    columns = list(dict.fromkeys(c.name for c in wanted.columns))
+    batches = file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=columns, use_threads=False)
+    while True:
+        try:
+            table = next(batches, None)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise _damaged(name) from error
+        if table is None:
+            return
+        yield _batch(table, wanted, row)
+        row += table.num_rows
+
+
+def _groups_after(metadata: Any, after_row: int) -> tuple[list[int], int]:
+    """The row groups that are still to be read, and the rows before them."""
+    row = 0
+    for group in range(metadata.num_row_groups):
+        n = metadata.row_group(group).num_rows
+        if row + n > after_row:
+            return list(range(group, metadata.num_row_groups)), row
+        row += n
+    return [], row
+
+
+def _batch(table: Any, wanted: Wanted, row: int) -> Batch:
+    start = {"offset": row, "row": row, "line": row}
+    n = table.num_rows
+    ids = [ids_from_arrow(table.column(c.name)) for c in wanted.ids]
+    values = [numbers(table.column(c.name)) for c in wanted.numbers]
+    if not any(v is None for v in ids + values):
+        rows = np.arange(row + 1, row + 1 + n)
+        return Batch(wanted.fields(ids, values), rows, [], n, start)  # type: ignore[arg-type]
+    cells = zip(*(table.column(c.name).to_pylist() for c in wanted.columns), strict=True)
+    records: Iterator[Record] = ((row + i, None, list(c)) for i, c in enumerate(cells, 1))
+    fields, rows, bad = checked_one_by_one(records, wanted)
+    return Batch(fields, rows, bad, n, start)

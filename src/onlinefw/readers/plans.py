@@ -1,0 +1,160 @@
+"""What to read: ratings, or rows of features; from the columns of a file to chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from .._typing import Array
+from .batches import Column, Wanted
+from .cells import labels as as_labels
+from .chunks import Chunk, RatingChunk, RowChunk
+from .columns import ColumnSpec, Table, find_column, find_features, guess_column
+from .errors import DataError
+
+__all__ = ["Plan", "RatingPlan", "RowPlan"]
+
+
+class Plan(Protocol):
+    """What a reader needs to know of what it reads."""
+
+    @property
+    def id_fields(self) -> tuple[str, ...]:
+        """Fields that hold ids or labels."""
+
+    @property
+    def specs(self) -> list[ColumnSpec]:
+        """The columns that were given, by name or number."""
+
+    def numeric_specs(self) -> list[ColumnSpec] | None:
+        """Those that hold numbers; None if all but the target do."""
+
+    def wanted(self, table: Table) -> Wanted:
+        """The columns to take from a file."""
+
+    def chunk(self, fields: dict[str, Any], **place: Any) -> Chunk:
+        """A chunk of these fields."""
+
+
+@dataclass
+class RatingPlan:
+    """Users, items and perhaps ratings."""
+
+    user: ColumnSpec | None
+    item: ColumnSpec | None
+    rating: ColumnSpec | None
+    needs_rating: bool
+    id_fields: tuple[str, ...] = ("users", "items")
+
+    @property
+    def specs(self) -> list[ColumnSpec]:
+        """The columns that were given."""
+        given = (self.user, self.item, self.rating if self.needs_rating else None)
+        return [spec for spec in given if spec is not None]
+
+    def numeric_specs(self) -> list[ColumnSpec] | None:
+        """The rating, if its place is given."""
+        return [] if self.rating is None or not self.needs_rating else [self.rating]
+
+    def wanted(self, table: Table) -> Wanted:
+        """User, item and rating, guessed where none is given."""
+        user = _find("user", self.user, table)
+        item = _find("item", self.item, table)
+        rating = (_find("rating", self.rating, table),) if self.needs_rating else ()
+        places = [column.place for column in (user, item, *rating)]
+        if len(set(places)) < len(places):
+            raise DataError(
+                "two of user, item and rating are the same column",
+                file=table.file,
+                remedy="check --user, --item and --rating",
+            )
+        return Wanted((user, item), rating, self._fields)
+
+    def _fields(self, ids: list[Array], numbers: list[Array]) -> dict[str, Any]:
+        return {"users": ids[0], "items": ids[1], "values": numbers[0] if numbers else None}
+
+    def chunk(self, fields: dict[str, Any], **place: Any) -> Chunk:
+        """A chunk of ratings."""
+        return RatingChunk(**fields, **place)
+
+
+@dataclass
+class RowPlan:
+    """Features, and perhaps a target: a number or a label."""
+
+    target: ColumnSpec | None
+    features: str | Sequence[ColumnSpec] | None
+    labels: bool
+    needs_target: bool
+    dtype: Any
+    n_features: int | None = None
+    zero_based: bool = False
+    #: The features of the first file, by which those of the others are found.
+    feature_names: list[str] | None = None
+
+    @property
+    def id_fields(self) -> tuple[str, ...]:
+        """Labels are like ids."""
+        return ("y",) if self.labels and self.needs_target else ()
+
+    @property
+    def specs(self) -> list[ColumnSpec]:
+        """The columns that were given."""
+        given = [] if self.target is None else [self.target]
+        features = self.features.split(",") if isinstance(self.features, str) else self.features
+        return given + [f for f in features or [] if not (isinstance(f, str) and "-" in f)]
+
+    def numeric_specs(self) -> list[ColumnSpec] | None:
+        """All but a label."""
+        return None
+
+    def wanted(self, table: Table) -> Wanted:
+        """Features in the order of the first file's, and the target."""
+        target = self._target(table)
+        spec = self.features if self.feature_names is None else self.feature_names
+        found = find_features(spec, table, target)
+        if self.n_features is not None and len(found) != self.n_features:
+            raise DataError(
+                f"{len(found)} features where {self.n_features} are expected",
+                file=table.file,
+                remedy="check --features",
+            )
+        if self.feature_names is None:
+            self.feature_names = [column.name for column in found]
+        if target is None or not self.needs_target:
+            return Wanted((), found, self._fields)
+        if self.labels:
+            return Wanted((target,), found, self._fields)
+        return Wanted((), (*found, target), self._fields)
+
+    def _target(self, table: Table) -> Column | None:
+        if self.needs_target:
+            return _find("target", self.target, table)
+        if self.target is None:
+            return None
+        try:
+            return find_column(self.target, table, "target")
+        except DataError:
+            # Rows to predict may come with their target or without it.
+            return None
+
+    def _fields(self, ids: list[Array], numbers: list[Array]) -> dict[str, Any]:
+        y: Array | None = None
+        if self.needs_target:
+            y = as_labels(ids[0]) if self.labels else numbers[-1]
+            numbers = numbers if self.labels else numbers[:-1]
+        X = np.empty((len(numbers[0]), len(numbers)), dtype=self.dtype)
+        for j, column in enumerate(numbers):
+            X[:, j] = column
+        return {"X": X, "y": y}
+
+    def chunk(self, fields: dict[str, Any], **place: Any) -> Chunk:
+        """A chunk of rows."""
+        return RowChunk(**fields, **place)
+
+
+def _find(option: str, spec: ColumnSpec | None, table: Table) -> Column:
+    return guess_column(option, table) if spec is None else find_column(spec, table, option)

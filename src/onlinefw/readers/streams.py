@@ -1,0 +1,152 @@
+"""Bytes from a file, compressed or not, or from a pipe that may pause and may never end."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from typing import Any
+
+from .errors import DataError
+from .sources import Source
+
+__all__ = ["ByteStream"]
+
+_LONGEST_LINE = 1 << 26
+
+#: The byte order mark that some programs put before UTF-8.
+_MARK = b"\xef\xbb\xbf"
+
+
+class ByteStream:
+    """The bytes of one source, from the beginning or from an offset.
+
+    Parameters
+    ----------
+    source : Source
+        What to read.
+    pause : float
+        Seconds without a byte after which a pipe is said to pause.
+    """
+
+    def __init__(self, source: Source, pause: float) -> None:
+        self.source = source
+        self.name = source.name
+        self.is_pipe = source.is_pipe
+        self.pause = pause
+        self._file: Any
+        if source.codec:
+            import pyarrow as pa
+
+            self._file = pa.CompressedInputStream(pa.OSFile(self.name), source.codec)
+        elif self.name == "-":
+            # The descriptor itself: Python's buffer would wait until it is full.
+            self._file = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
+        else:
+            self._file = open(self.name, "rb", buffering=0)  # noqa: SIM115
+        self._head = b""
+        self.lines_before = self.first_line_begins = self.first_line_ends = 0
+
+    def close(self) -> None:
+        """Close the file; standard input itself stays open."""
+        self._file.close()
+
+    def first_line(self) -> str:
+        """The first line that is not blank, which stays to be read; empty if there is none.
+
+        Where it begins and ends is in ``first_line_begins`` and ``first_line_ends``.
+        """
+        while True:
+            lines = self._head.split(b"\n")
+            whole = next((k for k, line in enumerate(lines[:-1]) if line.strip()), None)
+            if whole is None:
+                more = self._read(1 << 16)
+                if more:
+                    self._head += more
+                    self._refuse_endless(len(self._head))
+                    continue
+                whole = len(lines) - 1
+            self.lines_before = whole
+            self.first_line_begins = sum(len(line) + 1 for line in lines[:whole])
+            if self._head.startswith(_MARK):
+                self.first_line_begins = max(self.first_line_begins, len(_MARK))
+            end = sum(len(line) + 1 for line in lines[: whole + 1])
+            self.first_line_ends = min(end, len(self._head))
+            return self._text(lines[whole])
+
+    def _text(self, line: bytes) -> str:
+        if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise DataError("the text is UTF-16", file=self.name, remedy="save it as UTF-8")
+        if line.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")):
+            kind, tool = ("gzip", "zcat") if line[0] == 0x1F else ("zstd", "zstdcat")
+            raise DataError(
+                f"this is {kind}-compressed",
+                file=self.name,
+                remedy=f"name it .{'gz' if kind == 'gzip' else 'zst'}, or pipe it through {tool}",
+            )
+        if line.startswith(b"PAR1"):
+            raise DataError(
+                "this is a Parquet file",
+                file=self.name,
+                remedy="name the file itself, ending in .parquet: a pipe of it cannot be read",
+            )
+        return line.removeprefix(_MARK).rstrip(b"\r").decode("utf-8", "surrogateescape")
+
+    def _refuse_endless(self, size: int) -> None:
+        if size > _LONGEST_LINE:
+            raise DataError(
+                "no end of a line in 64 MB", file=self.name, remedy="check that this is text"
+            )
+
+    def read(self, size: int, *, wait: bool = True) -> bytes | None:
+        """What there is, at most ``size`` bytes; empty at the end, None if a pipe pauses."""
+        if self._head:
+            head, self._head = self._head[:size], self._head[size:]
+            return head
+        if self.is_pipe and not wait and not self._ready():
+            return None
+        return self._read(size)
+
+    def skip_to(self, offset: int) -> None:
+        """Go to this byte, counted from the beginning; nothing but the first line was read yet."""
+        if offset <= len(self._head):
+            self._head = self._head[offset:]
+        elif self.source.codec:
+            passed = len(self._head)
+            self._head = b""
+            while passed < offset:
+                more = self._read(min(1 << 20, offset - passed))
+                if not more:
+                    self._refuse_shortened()
+                passed += len(more)
+        else:
+            if os.path.getsize(self.name) < offset:
+                self._refuse_shortened()
+            self._head = b""
+            self._file.seek(offset)
+
+    def _refuse_shortened(self) -> None:
+        raise DataError(
+            "the file is shorter than when it was read last",
+            file=self.name,
+            remedy="go on with the file as it was",
+        )
+
+    def _ready(self) -> bool:
+        try:
+            return bool(select.select([self._file], [], [], self.pause)[0])
+        except (OSError, ValueError):
+            # Not every platform can wait for a pipe; there, reading waits.
+            return True
+
+    def _read(self, size: int) -> bytes:
+        try:
+            return bytes(self._file.read(size))
+        except OSError as error:
+            if not self.source.codec:
+                raise DataError(f"reading failed ({error})", file=self.name) from error
+            raise DataError(
+                f"the {self.source.codec} data are damaged or end too early",
+                file=self.name,
+                remedy="fetch or compress the file again",
+            ) from error
