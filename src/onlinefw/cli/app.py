@@ -86,6 +86,111 @@ def fetch(
     fetch_datasets(names)
 
 
+class Kind(StrEnum):
+    """What ``ofw fit`` learns."""
+
+    matrix = "matrix"
+    regression = "regression"
+    classification = "classification"
+
+
+@app.command(
+    epilog="Examples: ofw fit matrix ratings.csv -o ratings.ofw; "
+    "ofw fit classification mail.csv --target spam --test-fraction 0.2 -o mail.ofw; "
+    "ofw fit matrix u.data --user 1 --item 2 --rating 3 -o films.ofw",
+)
+def fit(
+    kind: Annotated[Kind, typer.Argument(help="What to learn.")],
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            help="CSV, TSV, Parquet, LIBSVM or JSON lines, also .gz and .zst; several, patterns, "
+            "or - for standard input."
+        ),
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the model.")],
+    user: Annotated[str | None, typer.Option(help="Column of users: name or number.")] = None,
+    item: Annotated[str | None, typer.Option(help="Column of items.")] = None,
+    rating: Annotated[str | None, typer.Option(help="Column of ratings.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
+    features: Annotated[
+        str | None, typer.Option(help="Columns to predict from, such as age,3-10; all others.")
+    ] = None,
+    radius: Annotated[
+        str, typer.Option(help="Size of the constraint set; auto finds it on the first rows.")
+    ] = "auto",
+    loss: Annotated[str | None, typer.Option(help="Loss; see the documentation.")] = None,
+    batch_size: Annotated[str, typer.Option(help="Rows a round, or auto.")] = "auto",
+    test_fraction: Annotated[
+        float, typer.Option(min=0.0, max=0.99, help="Share of the rows to hold out for a score.")
+    ] = 0.0,
+    test: Annotated[str | None, typer.Option(help="A file to score the model on.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Decides which rows are held out.")] = 0,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Where to keep all that is needed to go on.")
+    ] = None,
+    every: Annotated[int, typer.Option(min=1, help="Rounds between two checkpoints.")] = 1000,
+    resume: Annotated[Path | None, typer.Option(help="Go on from a checkpoint.")] = None,
+    on_bad_row: Annotated[str, typer.Option(help="raise, or skip and count.")] = "raise",
+    data_format: Annotated[
+        str | None, typer.Option("--format", help="csv, tsv, parquet, libsvm or jsonl.")
+    ] = None,
+    delimiter: Annotated[str | None, typer.Option(help="What separates cells.")] = None,
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether line 1 names the columns.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
+) -> None:
+    """Learn a model from a file or a pipe.
+
+    Columns are given by name, or by number counted from 1. Every row is predicted before it is
+    learned, so there is always an honest score. Ctrl-C ends the round and writes the model; with
+    --checkpoint the same command goes on with --resume.
+    """
+    from .fit import FitOptions, run_fit
+
+    columns = {"target": target, "features": features}
+    if kind is Kind.matrix:
+        columns = {"user": user, "item": item, "rating": rating}
+    size = "auto" if batch_size == "auto" else int(_number("--batch-size", batch_size))
+    options = FitOptions(
+        kind=kind.value,
+        data=data,
+        columns=columns,
+        reading={
+            "on_bad_row": on_bad_row,
+            "format": data_format,
+            "delimiter": delimiter,
+            "header": header,
+        },
+        settings={
+            "radius": radius if radius == "auto" else _number("--radius", radius),
+            "batch_size": size,
+            "test_share": test_fraction,
+            "seed": seed,
+            **({} if loss is None else {"loss": loss}),
+        },
+    )
+    run_fit(
+        options,
+        out,
+        test=test,
+        checkpoint_at=checkpoint,
+        every=every,
+        resume_from=resume,
+        quiet=quiet,
+        as_json=as_json,
+    )
+
+
+def _number(option: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{option} takes a number or auto, got {text!r}") from None
+
+
 class PaperFigure(StrEnum):
     """What ``ofw reproduce`` makes."""
 

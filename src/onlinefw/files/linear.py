@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 
 from .._typing import Array, State
 from .labels import labels_from_tree, labels_to_tree
 from .predicting import Columns, LearnedRows, Player, Team
 
-__all__ = ["columns_from_tree", "linear_from_tree", "linear_to_tree"]
+__all__ = ["columns_from_tree", "linear_from_tree", "linear_to_tree", "with_coefficients"]
 
 #: Attributes that scikit-learn's estimators share.
 NAMED = ("classes_", "feature_names_in_")
@@ -51,6 +52,15 @@ def linear_from_tree(model: Any, tree: State) -> None:
     model._history = columns_from_tree(tree["history"])
     path = {**tree["path"], "coef": csr_from_tree(tree["path"]["coef"])}
     model._path = Columns(path)
+
+
+def with_coefficients(model: Any, coef: Array, intercept: Array) -> Any:
+    """Return a copy of a fitted model that predicts with other coefficients, and only predicts."""
+    tree = {**linear_to_tree(model), "coef": coef_to_tree(coef), "intercept": intercept}
+    copy = clone(model)
+    linear_from_tree(copy, tree)
+    copy._only_predicts = True
+    return copy
 
 
 def names_to_tree(model: Any) -> State:

@@ -69,6 +69,9 @@ class RatingsSession(Session):
     def _learn(self, X: Array, y: Array) -> None:
         if self.rounds:
             self.score.add(y, self.model.predict(X, unknown="fallback"))
+        else:
+            # All names of the first chunk: a radius is found for a matrix of about that shape.
+            self.model.set_params(shape=(len(self.users), len(self.items)))
         self.model.partial_fit(X, y)
 
     def predictor(self) -> FrankWolfeMatrixCompletion:
