@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from .._threads import all_blas_threads
+from .._threads import all_blas_threads, threads_for
 from .._typing import Array, Direction, Shape, State
 from ..atoms import Atom, LowRankAtom, RankOne
 
@@ -159,7 +159,8 @@ class LowRank:
         out = np.zeros(rows.size, self.dtype)
         if self._k:
             weights = self.weights.astype(self.dtype)
-            factor_entries(self.left, self.right, weights, rows, cols, out)
+            with threads_for(rows.size * self._k):
+                factor_entries(self.left, self.right, weights, rows, cols, out)
         return out
 
     def matvec(self, v: Array) -> Array:

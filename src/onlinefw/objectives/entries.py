@@ -459,14 +459,16 @@ class ObservedEntries(Objective):
         """Return F_t at the current iterate, from the carried predictions."""
         self._needs_data()
         self._flush()
-        return mean_loss(self)
+        with threads_for(self.n_entries):
+            return mean_loss(self)
 
     def line(self, atom: Atom) -> Line:
         """Return F along theta + c (atom - theta); for the square loss by one read of the store."""
         assert isinstance(atom, RankOne)
         self._needs_data()
         self._flush()
-        return entries_line(self, atom)
+        with threads_for(self.n_entries):
+            return entries_line(self, atom)
 
     def place(self, point: Array | LowRank) -> None:
         """Put theta anywhere; the predictions of all entries are recomputed.
