@@ -184,6 +184,69 @@ def fit(
     )
 
 
+ModelFile = Annotated[Path, typer.Argument(help="A model that ofw fit has written.")]
+
+
+@app.command(
+    epilog="Example: ofw predict ratings.ofw pairs.csv -o predictions.csv",
+)
+def predict(
+    model: ModelFile,
+    data: Annotated[list[str], typer.Argument(help="What to predict: as for ofw fit.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", help="A .csv or .parquet file; otherwise standard output."),
+    ] = None,
+    user: Annotated[str | None, typer.Option(help="Column of users, if named otherwise.")] = None,
+    item: Annotated[str | None, typer.Option(help="Column of items.")] = None,
+    features: Annotated[str | None, typer.Option(help="Columns to predict from.")] = None,
+    data_format: Annotated[
+        str | None, typer.Option("--format", help="csv, tsv, parquet, libsvm or jsonl.")
+    ] = None,
+    delimiter: Annotated[str | None, typer.Option(help="What separates cells.")] = None,
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether line 1 names the columns.")
+    ] = None,
+) -> None:
+    """Predict rows or pairs with a model, in their order.
+
+    Users and items that the model has not seen are predicted from what is known without them, and
+    counted on standard error.
+    """
+    from .predict import run_predict
+
+    columns = {"user": user, "item": item, "features": features}
+    reading = {"format": data_format, "delimiter": delimiter, "header": header}
+    run_predict(model, data, out, columns, reading)
+
+
+@app.command(epilog="Example: ofw recommend ratings.ofw --user 196 -n 5")
+def recommend(
+    model: ModelFile,
+    user: Annotated[str, typer.Option(help="Whom to recommend to.")],
+    n: Annotated[int, typer.Option("-n", min=1, help="How many items.")] = 10,
+    seen: Annotated[bool, typer.Option("--seen", help="Also items rated already.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print the items that a user would rate highest, best first."""
+    from .recommend import run_recommend
+
+    run_recommend(model, user, n, seen, as_json)
+
+
+@app.command("inspect", epilog="Example: ofw inspect mail.ofw --plot history.png")
+def inspect_model(
+    model: ModelFile,
+    top: Annotated[int, typer.Option(min=1, help="How many coefficients to show.")] = 10,
+    plot: Annotated[Path | None, typer.Option(help="Draw its learning curve here.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what a model is, what it has seen, and how good it is."""
+    from .inspect_model import run_inspect
+
+    run_inspect(model, top, plot, as_json)
+
+
 def _number(option: str, text: str) -> float:
     try:
         return float(text)

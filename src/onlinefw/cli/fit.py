@@ -21,6 +21,7 @@ from ..fitting.session import Session
 from ..readers import DataError, Reader, read_ratings, read_rows
 from ..readers.sources import find_sources
 from .fit_display import Display
+from .refuse import one_line_errors
 
 __all__ = ["FitOptions", "run_fit"]
 
@@ -61,18 +62,9 @@ def run_fit(
     as_json: bool = False,
 ) -> None:
     """Learn, and write the model."""
-    try:
+    with one_line_errors("fit"):
         _check_place(out)
         _fit(options, out, test, checkpoint_at, every, resume_from, quiet, as_json)
-    except (DataError, ModelFileError, ValueError) as error:
-        _refuse(str(error))
-    except OSError as error:
-        _refuse(f"{error.filename or out}: {error.strerror or error}; nothing half-written is left")
-
-
-def _refuse(why: str) -> None:
-    typer.echo(f"ofw fit: {' '.join(why.split())}", err=True)
-    raise typer.Exit(2)
 
 
 def _check_place(out: Path) -> None:

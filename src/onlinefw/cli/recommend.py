@@ -1,0 +1,48 @@
+"""``ofw recommend``: the items a user would rate highest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from .. import FrankWolfeMatrixCompletion
+from ..files import load
+from ..readers import IdMap
+from .refuse import one_line_errors
+
+__all__ = ["run_recommend"]
+
+
+def run_recommend(model_path: Path, user: str, n: int, seen: bool, as_json: bool) -> None:
+    """Print items with their predicted ratings, best first."""
+    with one_line_errors("recommend"):
+        model = load(model_path)
+        if not isinstance(model, FrankWolfeMatrixCompletion):
+            raise ValueError(
+                f"{model_path} is a {type(model).__name__}: only a matrix model recommends "
+                "(ofw fit matrix)"
+            )
+        users = IdMap()
+        users.add(model.row_ids_)
+        row = int(users.lookup([_id(user)])[0])
+        if row < 0:
+            raise ValueError(
+                f"{model_path} has not seen the user {user!r}; it knows {len(users):,}, "
+                f"such as {', '.join(map(str, users.ids[:3]))}"
+            )
+        columns, scores = model.recommend(row, n, exclude_seen=not seen)
+        items: list[Any] = [model.col_ids_[k].item() for k in columns]
+    if as_json:
+        pairs = zip(items, scores.tolist(), strict=True)
+        typer.echo(json.dumps([{"item": item, "prediction": score} for item, score in pairs]))
+        return
+    for item, score in zip(items, scores, strict=True):
+        typer.echo(f"{item}\t{score:.3f}")
+
+
+def _id(text: str) -> Any:
+    """Take what the user typed for a number if it looks like one, as the reader does."""
+    return int(text) if text.isdigit() and str(int(text)) == text else text

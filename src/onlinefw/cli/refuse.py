@@ -1,0 +1,31 @@
+"""One line to stderr, and the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import typer
+
+__all__ = ["one_line_errors", "refuse"]
+
+
+def refuse(command: str, why: object) -> NoReturn:
+    """Say what is wrong in one line and end with exit code 2."""
+    typer.echo(f"ofw {command}: {' '.join(str(why).split())}", err=True)
+    raise typer.Exit(2)
+
+
+@contextmanager
+def one_line_errors(command: str) -> Iterator[None]:
+    """Turn what is wrong with files, data and values into one line."""
+    try:
+        yield
+    except BrokenPipeError:  # whoever reads our output has had enough
+        raise typer.Exit(0) from None
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename else error
+        refuse(command, f"{what}; nothing half-written is left")
+    except ValueError as error:  # data, model files and parameters alike
+        refuse(command, error)
