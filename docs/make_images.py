@@ -1,13 +1,15 @@
-"""Run the pages of this folder as printed; the pictures that they save land in images/."""
+"""Run the pages of this folder as printed, and the drawings: their pictures land in images/."""
 
 from __future__ import annotations
 
 import os
 import re
+import runpy
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 PAGES = sorted(DOCS.glob("*.md"))
+DRAWINGS = sorted((DOCS / "drawings").glob("*.py"))  # each saves a picture of its own name
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -24,6 +26,8 @@ def main() -> None:
     mpl.rcParams["savefig.dpi"] = 80
     (DOCS / "images").mkdir(exist_ok=True)
     os.chdir(DOCS / "images")
+    for drawing in DRAWINGS:
+        runpy.run_path(str(drawing))
     for page in PAGES:
         session: dict[str, object] = {}  # the blocks of a page are one session
         for code, _ in blocks(page):
