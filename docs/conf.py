@@ -38,6 +38,7 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autosummary_imported_members = True
 autosummary_ignore_module_all = False  # what a module means to offer is in its __all__
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # the docstrings say what the parameters are
 numpydoc_show_class_members = False  # the template of a class lists its methods
 
@@ -69,7 +70,7 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {name: [] for name in ("index", "start", "contributing", "changes")}
+html_sidebars = {name: [] for name in ("index", "start", "commands", "contributing", "changes")}
 
 #: scikit-learn's plumbing for meta-estimators, whose docstrings point into its own pages.
 PLUMBING = re.compile(r"set_\w+_request|get_metadata_routing|set_callbacks")
@@ -80,11 +81,11 @@ def skip_plumbing(app: Any, what: str, name: str, obj: Any, skip: bool, options:
     return skip or PLUMBING.fullmatch(name) is not None
 
 
-def drop_foreign_labels(
-    app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
-) -> None:
-    """Keep the words of references into scikit-learn's own pages, without the link."""
-    lines[:] = [re.sub(r":ref:`(.*?)\s*<.*?>`", r"\1", line) for line in lines]
+def plain_words(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Show scikit-learn's links into its own pages as words, its formulas as code (no MathJax)."""
+    for k, line in enumerate(lines):
+        words = re.sub(r":ref:`(.*?)\s*<.*?>`", r"\1", line)
+        lines[k] = re.sub(r":math:`(.*?)`", r"``\1``", words)
 
 
 def setup(app: Any) -> None:
@@ -92,4 +93,4 @@ def setup(app: Any) -> None:
     app.connect("config-inited", lambda app, config: write_generated_pages())
     app.connect("source-read", link_inside_the_site)
     app.connect("autodoc-skip-member", skip_plumbing)
-    app.connect("autodoc-process-docstring", drop_foreign_labels)
+    app.connect("autodoc-process-docstring", plain_words)

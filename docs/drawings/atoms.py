@@ -17,7 +17,7 @@ SETS = {
     "Polytope: your own points": (ofw.sets.Polytope(triangle), triangle),
 }
 
-figure, places = plt.subplots(1, 4, figsize=(11, 3.0), layout="constrained")
+figure, places = plt.subplots(1, 4, figsize=(11, 2.8), layout="constrained")
 for axes, (title, (constraint, outline)) in zip(places, SETS.items(), strict=True):
     atom = constraint.lmo(-DOWN).dense()
     axes.fill(*outline.T, color="#1f5fa8", alpha=0.15, linewidth=0)
@@ -29,4 +29,4 @@ for axes, (title, (constraint, outline)) in zip(places, SETS.items(), strict=Tru
     axes.set(xlim=(-1.45, 1.45), ylim=(-1.45, 1.45), aspect="equal", title=title)
     axes.title.set_fontsize("medium")
     axes.set_axis_off()
-figure.savefig("atoms.png")
+figure.savefig("atoms.png", bbox_inches="tight")

@@ -1,4 +1,4 @@
-"""What the gap certifies: the tangent at theta lies below the loss, also where the loss is least."""
+"""What the gap certifies: the tangent at theta is below the loss, also where that is least."""
 
 import matplotlib.pyplot as plt
 import numpy as np

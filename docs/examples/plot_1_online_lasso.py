@@ -1,6 +1,6 @@
 """
-A stream, a sparse model and its certificate
-============================================
+Online LASSO with its certificate
+=================================
 
 The paper's online LASSO: 80 noisy readings a round, 300 features, 30 of which matter. The learner
 keeps sums instead of rows, so that round 2,000 costs what round 1 did, and it can say at any time

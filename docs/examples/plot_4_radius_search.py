@@ -22,21 +22,21 @@ print("best radius:", round(search.best_radius_))
 # Small balls cannot fit, large ones fit the noise of the first batches; the score is the mean loss
 # before learning.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
-left.semilogx(search.radii_, -search.scores_, "o-", color="#1f5fa8")
-left.axvline(search.best_radius_, color="#d1495b", linestyle=":")
-left.set(xlabel="radius", ylabel="mean loss before learning")
+figure, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
+axes.semilogx(search.radii_, -search.scores_, "o-", color="#1f5fa8")
+axes.axvline(search.best_radius_, color="#d1495b", linestyle=":")
+axes.set(xlabel="radius", ylabel="mean loss before learning")
 
 # %%
 # The path: coefficients against the radius, all learned in the same pass.
 
 coefficients = np.array([model.coef_ for model in search.estimators_])
+figure, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
 for values, name in zip(coefficients.T, data.feature_names, strict=True):
-    right.semilogx(search.radii_, values, label=name)
-right.axvline(search.best_radius_, color="#d1495b", linestyle=":")
-right.set(xlabel="radius", ylabel="coefficient")
-right.legend(frameon=False, fontsize="small", ncols=2)
-figure  # noqa: B018
+    axes.semilogx(search.radii_, values, label=name)
+axes.axvline(search.best_radius_, color="#d1495b", linestyle=":")
+axes.set(xlabel="radius", ylabel="coefficient")
+axes.legend(frameon=False, fontsize="small", ncols=2)
 
 # %%
 # The best model is an estimator like any other, with the history of its coefficients.

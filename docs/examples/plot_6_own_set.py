@@ -38,7 +38,9 @@ class TotalVariationBall(ofw.sets.ConvexSet):
 rng = np.random.default_rng(0)
 truth = np.repeat([0.0, 2.0, -1.0, 1.5], 50)
 learner = ofw.OnlineAwayFrankWolfe(
-    ofw.objectives.RunningLeastSquares(n_features=200), TotalVariationBall(radius=7.5)
+    ofw.objectives.RunningLeastSquares(n_features=200),
+    TotalVariationBall(radius=7.5),
+    inner_steps=5,
 )
 sums, counts = np.zeros(200), np.zeros(200)
 for _ in range(400):
@@ -58,6 +60,6 @@ figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 axes.plot(sums / np.maximum(counts, 1), ".", color="0.7", markersize=3, label="mean of each sensor")
 axes.step(range(200), truth, color="black", linewidth=1, where="mid", label="the truth")
 axes.step(range(200), learner.theta, color="#d1495b", linewidth=2, where="mid", label="learned")
-axes.set(xlabel="sensor", ylabel="value")
-axes.legend(frameon=False, ncols=3)
+axes.set(xlabel="sensor", ylabel="value", ylim=(-2, 3.5))
+axes.legend(frameon=False, ncols=3, loc="upper center")
 plt.show()
