@@ -4,9 +4,9 @@ A problem is ``(X_train, y_train, X_test, y_test)`` with labels in {-1, +1} and 
 precision, so that no library has to convert them first:
 
 ``rcv1v2-subset``
-    20,242 training and 3,566 test documents with 47,236 words (CSR), read from
-    ``rcv1v2-subset.npz`` in the folder ONLINEFW_DATA. Training rows arrive in the stored order,
-    whose labels are mixed already.
+    20,242 training and 3,566 test documents with 47,236 words (CSR), from
+    ``fetch_rcv1v2_subset()``. Training rows arrive in the stored order, whose labels are mixed
+    already.
 ``synthetic``
     The paper's classifier of rank 10, ``make_classifier()``: 40,000 training and 20,000 test
     matrices, 30 x 30, row by row in 900 columns (dense).
@@ -14,25 +14,14 @@ precision, so that no library has to convert them first:
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
-from scipy.sparse import csr_matrix
 
-from onlinefw.datasets import make_classifier
+from onlinefw.datasets import fetch_rcv1v2_subset, make_classifier
 
 
 def rcv1v2_subset():
-    folder = os.environ.get("ONLINEFW_DATA")
-    if not folder:
-        raise SystemExit("set ONLINEFW_DATA to the folder where rcv1v2-subset.npz is")
-    stored = np.load(Path(folder) / "rcv1v2-subset.npz")
-    values, indices = stored["data"].astype(float), stored["indices"].astype(np.int32)
-    X = csr_matrix((values, indices, stored["indptr"]), shape=tuple(stored["shape"].tolist()))
-    y = stored["y"].astype(float)
-    train, test = stored["split"] == 0, stored["split"] == 1
-    return X[train], y[train], X[test], y[test]
+    rows = fetch_rcv1v2_subset()
+    return rows.X_train.astype(float), rows.y_train, rows.X_test.astype(float), rows.y_test
 
 
 def synthetic(seed=0):

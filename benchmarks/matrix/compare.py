@@ -3,14 +3,13 @@
     ONLINEFW_DATA=folder python benchmarks/matrix/compare.py [PART ...] [--write]
 
 Parts: ``batch`` and ``sweeps`` (generated ratings in the shape of MovieLens 20M: 16 million for
-training, 4 million for the error), ``scipy`` (ml-100k.npz from the folder), ``growth``. Each part
+training, 4 million for the error), ``scipy`` (MovieLens 100k), ``growth``. Each part
 is one run in which everything it compares is measured. ``--write`` replaces compare.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -20,7 +19,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import svds
 
 import onlinefw as ofw
-from onlinefw.datasets import make_movielens_like
+from onlinefw.datasets import fetch_movielens, make_movielens_like
 from onlinefw.objectives import ObservedEntries
 from onlinefw.sets import TraceNormBall
 
@@ -164,9 +163,9 @@ def sweeps(radius=80_000.0, rank=10, size=200_000):
 
 def plain_scipy(radius=1000.0, size=80):
     """O-FW as one would write it with scipy: the gradient rebuilt, svds every round."""
-    data = np.load(Path(os.environ["ONLINEFW_DATA"]) / "ml-100k.npz")
-    X = np.column_stack((data["user"], data["item"])).astype(int) - 1
-    y = data["rating"] - data["rating"].mean()
+    data = fetch_movielens("100k")
+    X = np.column_stack((data.rows, data.cols)).astype(int)
+    y = data.values.astype(float) - data.values.mean(dtype=float)
     order = np.random.default_rng(0).permutation(len(y))[:80_000]
     X, y = X[order], y[order]
     shape = (943, 1682)

@@ -6,8 +6,8 @@
 Every fit runs in a process of its own, one at a time, on two threads; a system that is not
 installed or fails gives a line that says so. ``--only NAME ...`` runs some, ``--tune`` compares the
 settings of peer_settings.GRIDS on a tenth of the training part instead, ``--write`` replaces
-peers-<data>.md. ml-100k and ml-1m are read from the folder ONLINEFW_DATA (``ml-100k.npz``: user,
-item, rating); ``generated`` is ``make_movielens_like``, in the shape of MovieLens 20M.
+peers-<data>.md. ml-100k and ml-1m come from ``fetch_movielens``; ``generated`` is
+``make_movielens_like``, in the shape of MovieLens 20M.
 
 The peers (Spark needs Java 17, myFM the older setuptools; LIBMF's wheel comes without SIMD):
 
@@ -31,7 +31,7 @@ import numpy as np
 from peer_settings import GRIDS, NOT_RUN, OURS, PEERS
 from peer_systems import SYSTEMS, THREADS
 
-from onlinefw.datasets import make_movielens_like
+from onlinefw.datasets import fetch_movielens, make_movielens_like
 
 HERE = Path(__file__).parent
 SHAPE, SIZE = (138_493, 26_744), 20_000_000
@@ -47,16 +47,8 @@ def ratings(data, seed, size):
         oracle = np.clip(made.mean(made.rows[test], made.cols[test]), 0.5, 5.0)
         floor = np.mean((oracle - made.values[test]) ** 2)
         return made.rows, made.cols, made.values, made.shape, f"oracle {floor:.3f}, "
-    folder = os.environ.get("ONLINEFW_DATA")
-    if not folder:
-        raise SystemExit(f"{data} is read from a folder: set ONLINEFW_DATA to where {data}.npz is")
-    stored = np.load(Path(folder) / f"{data}.npz")
-    order = np.random.default_rng(seed).permutation(stored["rating"].size)
-    users, rows = np.unique(stored["user"], return_inverse=True)
-    items, cols = np.unique(stored["item"], return_inverse=True)
-    values = stored["rating"].astype(np.float32)
-    shape = (users.size, items.size)
-    return rows[order].astype(np.int32), cols[order].astype(np.int32), values[order], shape, ""
+    real = fetch_movielens(data.removeprefix("ml-")).shuffled(seed)
+    return real.rows, real.cols, real.values, real.shape, ""
 
 
 def write_split(path, rows, cols, values, shape, n_train, n_end=None):

@@ -40,7 +40,18 @@ def load_arrays(name: str, parse: Parser) -> dict[str, Array]:
 
 
 def available(name: str) -> bool:
-    """Whether a data set can be had with no network: parsed before, or all its files there."""
+    """Whether a data set can be had with no network: parsed before, or all its files there.
+
+    Parameters
+    ----------
+    name : str
+        As ``ofw data`` lists it.
+
+    Examples
+    --------
+    >>> from onlinefw.datasets import available, fetch_mnist
+    >>> digits = fetch_mnist() if available("mnist") else None
+    """
     entry, folder = ENTRIES[name], data_folder()
     if (folder / f"{entry.cache}.npz").exists():
         return True
