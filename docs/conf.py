@@ -49,6 +49,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "generated/backreferences",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
+    "capture_repr": (),  # what is printed is shown, not what the last line returns
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,

@@ -29,7 +29,7 @@ print(f"radius {model.radius_:.0f}, found on the way; gap {model.gap_:.3f}")
 
 # %%
 # The error of each batch before it was learned. The noise of these ratings has a variance of 0.56,
-# so no model can stay below that line.
+# so no model can stay below that line. While little is known, the mean is the better guess.
 
 
 def smooth(errors):
@@ -45,12 +45,12 @@ axes.set(xlabel="ratings seen", ylabel="squared error, 20 batches")
 axes.legend(frameon=False)
 
 # %%
-# A person who is new gets the films that everybody likes; five ratings later, others.
+# Somebody new belongs to the model after a few ratings, without a refit.
 
-films, _ = model.recommend(row=7, n=5)
-print("for person 7:", films)
-model.partial_fit([[300, film] for film in films], [5.0, 0.5, 5.0, 0.5, 5.0])
-print("for the newcomer:", model.recommend(row=300, n=5)[0])
+print("before:", model.predict([[300, 0]], unknown="fallback").round(1), "stars for film 0")
+model.partial_fit([[300, 1], [300, 2], [300, 3]], [1.0, 1.5, 1.0])  # a strict one
+print("after:", model.predict([[300, 0]]).round(1))
+print("films to recommend:", model.recommend(row=300, n=5)[0])
 
 # %%
 # The low-rank part: few directions of taste carry most of it.

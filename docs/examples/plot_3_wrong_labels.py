@@ -37,7 +37,7 @@ axes.legend(frameon=False)
 
 # %%
 # The two losses of a row, by its margin (label times prediction). A row far on the wrong side, as
-# every flipped one is, pulls the logistic model with full force and the sigmoid one hardly.
+# a flipped one often is, pulls the logistic model with full force and the sigmoid one hardly.
 
 margin = np.linspace(-3, 3, 200)
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")

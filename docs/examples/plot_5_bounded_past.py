@@ -38,8 +38,8 @@ for past, size in ("all", None), ("reservoir", 600), ("recent", 600):
     print(f"{name:20} {model.objective_.n_kept:5} rows kept, gap {model.gap_:.4f}")
 
 # %%
-# Each batch is predicted before it is learned. Until the rule changes, a tenth of the rows serves
-# almost as well as all of them.
+# Each batch is predicted before it is learned. Until the rule changes, 600 rows serve almost as
+# well as all 3,000.
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for (name, values), color in zip(errors.items(), ("0.5", "#1f5fa8", "#d1495b"), strict=True):
