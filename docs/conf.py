@@ -74,7 +74,7 @@ html_theme_options = {
 html_sidebars = {name: [] for name in ("index", "start", "commands", "contributing", "changes")}
 
 #: scikit-learn's plumbing for meta-estimators, whose docstrings point into its own pages.
-PLUMBING = re.compile(r"set_\w+_request|get_metadata_routing|set_callbacks")
+PLUMBING = re.compile(r"set_\w+_request|get_metadata_routing")
 
 
 def skip_plumbing(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool:
