@@ -8,6 +8,7 @@ import runpy
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pytest
 
 import onlinefw
@@ -17,6 +18,8 @@ mpl.use("Agg")
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 GUIDES = runpy.run_path(str(ROOT / "docs" / "make_images.py"))
+GALLERY = sorted((ROOT / "docs" / "examples").glob("plot_*.py"))
+LARGEST_PICTURE = 80_000  # bytes
 MODULES = sorted(m.name for m in pkgutil.walk_packages(onlinefw.__path__, "onlinefw."))
 PUBLIC = ["losses", "sets", "steps", "objectives", "theory", "baselines", "algorithms", "datasets"]
 
@@ -86,10 +89,48 @@ def test_a_guide_is_one_session_that_prints_and_draws_what_it_shows(
         exec(compile(code, page.name, "exec"), session)
         assert_shows(capsys.readouterr().out, shown)
     drawn = {picture.name for picture in tmp_path.iterdir()}
-    text = page.read_text(encoding="utf-8")
-    assert drawn == set(re.findall(r"\]\(images/(.*?)\)", text))
+    shown = set(re.findall(r"\]\(images/(.*?)\)", page.read_text(encoding="utf-8")))
+    elsewhere = {f"{drawing.stem}.png" for drawing in GUIDES["DRAWINGS"]}
+    elsewhere |= {name for name in shown if GUIDES["FROM_COMMANDS"].fullmatch(name)}
+    assert drawn == shown - elsewhere
     for name in drawn:
-        assert (page.parent / "images" / name).stat().st_size < 80_000
+        assert (page.parent / "images" / name).stat().st_size < LARGEST_PICTURE
+
+
+@pytest.mark.parametrize("drawing", GUIDES["DRAWINGS"], ids=lambda path: path.stem)
+def test_a_drawing_draws_the_picture_of_its_name(drawing, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(drawing))
+    plt.close("all")
+    assert [picture.name for picture in tmp_path.iterdir()] == [f"{drawing.stem}.png"]
+    committed = ROOT / "docs" / "images" / f"{drawing.stem}.png"
+    assert committed.stat().st_size < LARGEST_PICTURE
+
+
+@pytest.mark.parametrize("example", GALLERY, ids=lambda path: path.stem)
+def test_an_example_of_the_gallery_runs_and_draws(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plt, "show", lambda: None)  # Agg would warn that it shows nothing
+    runpy.run_path(str(example))
+    assert plt.get_fignums()
+    plt.close("all")
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_name_of_the_package_is_in_the_api_reference():
+    index = (ROOT / "docs" / "api" / "index.rst").read_text(encoding="utf-8").split()
+    parts_of_others = {"__version__", "algorithms", "estimators"}  # their classes are listed
+    assert set(onlinefw.__all__) - parts_of_others <= set(index)
+    for module in "algorithms", "estimators":
+        names = importlib.import_module(f"onlinefw.{module}").__all__
+        assert {name.rpartition(".")[2] for name in index} >= set(names)
+
+
+def test_every_page_is_on_the_site():
+    pages = {page.stem for page in GUIDES["PAGES"]} - {"index", "README"}
+    listed = "\n".join(page.read_text(encoding="utf-8") for page in GUIDES["PAGES"])
+    toctrees = "\n".join(re.findall(r"```\{toctree\}\n(.*?)```", listed, flags=re.DOTALL))
+    assert pages <= set(re.findall(r"[\w/-]+", toctrees))
 
 
 def test_the_two_commands_are_in_the_readme_and_ci_runs_the_second_as_printed():
@@ -97,7 +138,9 @@ def test_the_two_commands_are_in_the_readme_and_ci_runs_the_second_as_printed():
     test = "python3 -m venv .venv && .venv/bin/pip install '.[test]' && .venv/bin/pytest"
     assert demo in README.splitlines()
     assert test in README.splitlines()
-    assert test in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert test in ci.splitlines()
+    assert "sphinx-build -W" in ci
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *GUIDES["PAGES"]], ids=lambda p: p.name)

@@ -199,7 +199,7 @@ class RankOne(Atom):
         out += np.multiply.outer((scale * self.scale) * self.u, self.v)
 
     def squared_norm(self) -> float:
-        """Return scale^2 |u|^2 |v|^2."""
+        """Return ``scale^2 |u|^2 |v|^2``."""
         return self.scale**2 * float(self.u @ self.u) * float(self.v @ self.v)
 
     def image(self, rows: Rows) -> Array:

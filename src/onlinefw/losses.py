@@ -173,7 +173,7 @@ class Sigmoid(SignedLabels):
 
     @property
     def smoothness(self) -> float:  # type: ignore[override]
-        """sharpness^2 / (6 sqrt 3), reached where p (1 - p) |1 - 2 p| is largest."""
+        """sharpness^2 / (6 sqrt 3), reached where ``p (1 - p) |1 - 2 p|`` is largest."""
         with np.errstate(over="ignore"):
             return float(np.float64(self.sharpness) ** 2 / (6.0 * np.sqrt(3.0)))
 
@@ -197,7 +197,7 @@ class Sigmoid(SignedLabels):
         return self.sharpness**2 * p * q * (q - p)
 
     def model_curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
-        """Return |phi''|, or a quarter of sharpness^2 p (1 - p): at z = 0, phi'' is 0."""
+        """Return ``|phi''|``, or a quarter of sharpness^2 p (1 - p): at z = 0, phi'' is 0."""
         p, q = self._odds(z, y)
         return self.sharpness**2 * p * q * np.maximum(np.abs(q - p), 0.25)
 

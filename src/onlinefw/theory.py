@@ -313,10 +313,10 @@ def lasso_gradient_error(
     c: float,
     epsilon: float = 0.05,
 ) -> Array:
-    """Bound ||grad F_t - grad f||_inf for online LASSO, for all t at once.
+    """Bound ``||grad F_t - grad f||_inf`` for online LASSO, for all t at once.
 
     (c B_1 + sqrt(m) B_2 sigma_w) sqrt(2 (log(2 n^2 t^2) - log epsilon) / t), with probability at
-    least 1 - (1 + 1/n) pi^2 epsilon / 6, for losses ||y_t - A_t theta||^2 / 2 with m rows.
+    least 1 - (1 + 1/n) pi^2 epsilon / 6, for losses ``||y_t - A_t theta||^2 / 2`` with m rows.
 
     Parameters
     ----------
@@ -329,14 +329,14 @@ def lasso_gradient_error(
     sigma_w : float
         Sub-Gaussian parameter (standard deviation) of the noise.
     c : float
-        The largest ||theta - theta_bar||_1 over the set.
+        The largest ``||theta - theta_bar||_1`` over the set.
     epsilon : float
         One minus the probability, up to the factor above.
 
     Notes
     -----
     The printed proposition has sqrt(m B_2 sigma_w^2); A_s' w_s is a sum of m terms, each bounded
-    by B_2 |w|, so its variance proxy is m B_2^2 sigma_w^2.
+    by ``B_2 |w|``, so its variance proxy is m B_2^2 sigma_w^2.
 
     Examples
     --------

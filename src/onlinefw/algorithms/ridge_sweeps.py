@@ -31,8 +31,8 @@ HALVINGS = 3
 class RidgeSweeps:
     """Alternating ridge regressions on the factors of theta, when the data have grown enough.
 
-    The trace norm of X is the smallest (|W|^2 + |H|^2) / 2 over X = W H', so alternating ridge
-    regressions for W and H (as in active ALT) minimise the same loss with the same norm, over
+    The trace norm of X is the smallest ``(|W|^2 + |H|^2) / 2`` over X = W H', so alternating
+    ridge regressions for W and H (as in active ALT) minimise the same loss with the same norm, over
     matrices of bounded rank, from where theta is. They move the whole subspace at once, which
     rank-one steps cannot. The result is brought back into the ball; so theta stays feasible, and
     gaps and certificates mean what they always mean.

@@ -435,7 +435,7 @@ class ObservedEntries(Objective):
 
         The carried predictions are those of theta plus the part E that recompression has left
         out. For a convex L-smooth loss, moving back from there to theta itself costs no more than
-        |G|_op |E|_* + (L / 2) max(c) / sum(c) |E|_*^2.
+        ``|G|_op |E|_* + (L / 2) max(c) / sum(c) |E|_*^2``.
         """
         assert isinstance(gradient, EntriesGradient)
         assert isinstance(constraint, (TraceNormBall, WeightedTraceNormBall))

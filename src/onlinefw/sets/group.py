@@ -19,7 +19,7 @@ __all__ = ["GroupL1Ball"]
 
 @dataclass(frozen=True, eq=False)
 class GroupL1Ball(ConvexSet):
-    """{sum over groups of ||x_group||_2 <= radius}: models that use few groups of entries.
+    """``{sum over groups of ||x_group||_2 <= radius}``: models that use few groups of entries.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class GroupL1Ball(ConvexSet):
         return np.sqrt(np.bincount(np.asarray(self.groups), weights=flat * flat))
 
     def lmo(self, direction: Direction) -> SparseAtom:
-        """Return -radius g_group / ||g_group|| for the group with the largest norm."""
+        """Return ``-radius g_group / ||g_group||`` for the group with the largest norm."""
         g = as_array(direction, self)
         flat = g.reshape(-1)
         largest = finite(float(np.abs(flat).max()), self)

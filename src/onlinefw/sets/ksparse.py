@@ -17,7 +17,7 @@ __all__ = ["KSparse"]
 
 @dataclass(frozen=True)
 class KSparse(ConvexSet):
-    """{max |x_i| <= radius, ||x||_1 <= k radius}: vertices have k entries of size radius.
+    """``{max |x_i| <= radius, ||x||_1 <= k radius}``: vertices have k entries of size radius.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class KSparse(ConvexSet):
         object.__setattr__(self, "radius", positive("radius", self.radius, "KSparse"))
 
     def lmo(self, direction: Direction) -> SparseAtom:
-        """Return -radius sign(g_i) on the k largest |g_i|."""
+        """Return ``-radius sign(g_i)`` on the k largest ``|g_i|``."""
         g = as_array(direction, self)
         flat = g.reshape(-1)
         sizes = np.abs(flat)

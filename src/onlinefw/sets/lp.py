@@ -17,13 +17,13 @@ __all__ = ["L1Ball", "L2Ball", "LinfBall", "LpBall"]
 
 
 class _Ball(ConvexSet):
-    """{||x||_p <= radius} over the entries of a vector or matrix."""
+    """``{||x||_p <= radius}`` over the entries of a vector or matrix."""
 
     radius: float
     p: float
 
     def _contains(self, point: Any, tol: float) -> bool:
-        """Tell whether ||point||_p <= radius (1 + tol)."""
+        """Tell whether ``||point||_p <= radius (1 + tol)``."""
         return bool(_norm(point.reshape(-1), self.p) <= self.radius * (1 + tol))
 
     def _diameter(self, ord: Ord, shape: Shape | None) -> float:
@@ -45,7 +45,7 @@ class _Ball(ConvexSet):
 
 @dataclass(frozen=True)
 class L1Ball(_Ball):
-    """{||x||_1 <= radius}: sparse models. A polytope whose vertices are signed coordinates.
+    """``{||x||_1 <= radius}``: sparse models. A polytope whose vertices are signed coordinates.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class L1Ball(_Ball):
         object.__setattr__(self, "radius", positive("radius", self.radius, "L1Ball"))
 
     def lmo(self, direction: Direction) -> SignedCoordinate:
-        """Return -radius sign(g_i) e_i for the largest |g_i|."""
+        """Return ``-radius sign(g_i) e_i`` for the largest ``|g_i|``."""
         return opposite_coordinate(direction, self.radius, self)
 
     def _project(self, point: Array) -> Array:
@@ -76,7 +76,7 @@ class L1Ball(_Ball):
 
 @dataclass(frozen=True)
 class L2Ball(_Ball):
-    """{||x||_2 <= radius} over all entries (Frobenius norm for matrices).
+    """``{||x||_2 <= radius}`` over all entries (Frobenius norm for matrices).
 
     Examples
     --------
@@ -94,7 +94,7 @@ class L2Ball(_Ball):
         object.__setattr__(self, "radius", positive("radius", self.radius, "L2Ball"))
 
     def lmo(self, direction: Direction) -> Atom:
-        """Return -radius g / ||g||."""
+        """Return ``-radius g / ||g||``."""
         return _lp_vertex(as_array(direction, self), 2.0, self.radius, self)
 
     def _project(self, point: Array) -> Array:
@@ -105,7 +105,7 @@ class L2Ball(_Ball):
 
 @dataclass(frozen=True)
 class LinfBall(_Ball):
-    """{max |x_i| <= radius}: a cube. A polytope.
+    """``{max |x_i| <= radius}``: a cube. A polytope.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class LinfBall(_Ball):
 
 @dataclass(frozen=True)
 class LpBall(_Ball):
-    """{||x||_p <= radius} for any p >= 1 (``inf`` allowed).
+    """``{||x||_p <= radius}`` for any p >= 1 (``inf`` allowed).
 
     Examples
     --------
