@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from itertools import repeat
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import Array, State
-from .cells import as_text, ids_from_cells
+from .cells import as_text, id_cell, ids_from_cells
 
 __all__ = ["IdMap"]
 
@@ -112,7 +114,7 @@ class IdMap:
         places[small] = self._table[ids[small]]
         if self._places:
             rest = ids[~small].tolist()
-            found = map(self._places.get, rest, [-1] * len(rest))
+            found = map(self._places.get, rest, repeat(-1))
             places[~small] = np.fromiter(found, np.int64, len(rest))
         return places
 
@@ -153,10 +155,14 @@ class IdMap:
         self._table = self._table[:0]
 
     def _text_places(self, texts: Array) -> Array:
-        return np.fromiter(map(self._places.get, texts, [-1] * len(texts)), np.int64, len(texts))
+        given = texts.tolist()
+        return np.fromiter(map(self._places.get, given, repeat(-1)), np.int64, len(given))
 
     def _add_texts(self, texts: Array) -> Array:
-        return np.fromiter(map(self._place, texts), np.int64, len(texts))
+        places = self._text_places(texts)
+        unknown = np.flatnonzero(places < 0)
+        places[unknown] = [self._place(text) for text in texts[unknown].tolist()]
+        return places
 
     def _place(self, text: str) -> int:
         place = self._places.setdefault(text, self._n)
@@ -168,21 +174,24 @@ class IdMap:
 
 def _as_ids(ids: ArrayLike) -> Array:
     """Int64, or text; integers of another dtype or among text are what they look like."""
-    given = np.asarray(ids)
+    if not isinstance(ids, np.ndarray):
+        # Not through an array: numpy's own text drops what it takes for padding.
+        return ids_from_cells([_cell(i) for i in cast(Iterable[Any], ids)])
+    given = ids
     if given.ndim != 1:
         raise ValueError(f"ids must be one-dimensional, not of shape {given.shape}")
     if given.dtype == np.int64 or (given.dtype.kind in "iu" and given.dtype != np.uint64):
         return given.astype(np.int64, copy=False)
     if given.dtype.kind not in "OUSu" and len(given):
         raise TypeError(f"ids must be integers or text, not {given.dtype}")
-    if given.dtype == object and all(type(i) is str for i in given):
+    if given.dtype == object and set(map(type, given.tolist())) <= {str}:
         return given
     return ids_from_cells([_cell(i) for i in given.tolist()])
 
 
 def _cell(value: Any) -> Any:
-    from .cells import id_cell
-
+    if isinstance(value, float):
+        raise TypeError(f"an id must be an integer or text, not {value!r}")
     cell, reason, problem = id_cell(value.decode() if isinstance(value, bytes) else value)
     if reason:
         raise ValueError(f"an id must be an integer or text: {problem}")

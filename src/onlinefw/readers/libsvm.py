@@ -125,17 +125,18 @@ class LibsvmParser:
                     f"index {name} does not come after the one before it",
                     "sort the indices of each row",
                 )
-            if index >= (2**31 - 1 if self.n_features is None else self.n_features):
-                raise _Malformed(
-                    "index too large",
-                    f"index {name} is beyond the {self.n_features or 2**31 - 1} features",
-                    "check --n-features",
-                )
             value, reason, problem = number_cell(cell)
             if reason:
                 raise _Malformed(reason, f"{shown(token)}: {problem}")
             last = index
             pairs.append((index, value))
+        most = 2**31 - 1 if self.n_features is None else self.n_features
+        if last >= most:
+            raise _Malformed(
+                "index too large",
+                f"index {last + (not self.zero_based)} is beyond the {most} features",
+                "check --n-features",
+            )
         return target, pairs
 
 
