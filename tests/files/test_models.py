@@ -42,6 +42,17 @@ def test_a_loaded_model_answers_as_the_saved_one(name, seed, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_saving_changes_nothing(name, tmp_path):
+    batches = stream(name, 5)
+    whole, saved = ZOO[name](), ZOO[name]()
+    for batch in batches:
+        whole.partial_fit(**batch)
+        saved.partial_fit(**batch)
+        ofw.save(saved, tmp_path / "model.ofw")
+    assert_same_answers(saved, whole, batches[0]["X"])
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_parameters_are_those_of_the_saved_one(name, tmp_path):
     model, _ = fitted(name, rounds=2)
     ofw.save(model, tmp_path / "model.ofw")
@@ -55,6 +66,7 @@ def test_parameters_are_those_of_the_saved_one(name, tmp_path):
             assert repr(value) == repr(other[key])
 
 
+@pytest.mark.filterwarnings("ignore:R.2 score is not well-defined")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_loaded_model_refuses_to_go_on_but_can_begin_anew(name, tmp_path):
     model, X = fitted(name, rounds=3)
