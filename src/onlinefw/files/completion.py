@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._state import describe, rebuild
 from .._typing import Array, State
@@ -66,11 +67,17 @@ def _biases_to_tree(biases: RunningBiases) -> State:
 def _seen(objective: ObservedEntries) -> tuple[Array, Array]:
     """Return the columns seen by each row, increasing, in compressed rows."""
     m1, m2 = objective.shape or (0, 0)
-    rows, columns = objective._store.rows_and_columns()
-    keys = np.unique(rows.astype(np.int64) * m2 + columns)
-    counts = np.bincount(keys // m2, minlength=m1)
-    indptr = np.concatenate(([0], np.cumsum(counts)))
-    return indptr.astype(np.uint64), (keys % m2).astype(np.uint32)
+    store = objective._store
+    bulk, tail = store.parts
+    column = np.argsort(store.rank).astype(np.uint32)  # position -> column
+    sorted_ones = sparse.csr_array(
+        (np.ones(bulk.size, bool), column[bulk.col], bulk.indptr), shape=(m1, m2)
+    )
+    places = (tail.row, column[tail.col])
+    newest = sparse.coo_array((np.ones(len(tail), bool), places), shape=(m1, m2))
+    both = sparse.csr_array(sorted_ones + newest.tocsr())
+    both.sum_duplicates()  # and sorts
+    return both.indptr.astype(np.uint64), both.indices.astype(np.uint32)
 
 
 def completion_from_tree(model: Any, tree: State) -> None:

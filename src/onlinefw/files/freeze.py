@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import State
+from ..estimators.learnable import check_can_learn
 from .randomness import generator_from_tree, generator_to_tree
 from .registry import class_name, registry
 from .tree import KINDS
@@ -115,6 +116,8 @@ class _Freezer:
         return {"array": array, "writeable": bool(array.flags.writeable)}
 
     def _object(self, value: Any, kind: type, place: str) -> State:
+        if hasattr(value, "__dict__"):
+            check_can_learn(value)
         name = class_name(kind)
         if name is None:
             what = getattr(value, "__qualname__", kind.__qualname__)
@@ -150,6 +153,8 @@ class _Thawer:
 
     def _make(self, number: int) -> None:
         node = self._nodes[number]
+        if not isinstance(node, dict) or not node:
+            raise ValueError("something that is no object")
         mark = next(iter(node))
         if mark in ("list", "dict", "set", "class"):
             self._make_changeable(number, node, mark)

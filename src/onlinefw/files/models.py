@@ -32,8 +32,8 @@ def save(
     """Write a fitted estimator to a model file, which predicts but cannot go on learning.
 
     The file holds arrays and JSON only, in a versioned format. It is whole or not there: a disk
-    that is full while it is written leaves what was there before. The certificate is computed
-    once more, as ``gap_`` does; to stop and go on, use
+    that is full while it is written leaves what was there before. Nothing about the estimator
+    changes (its certificate is computed, as ``gap_`` does). To stop and go on, use
     :func:`onlinefw.files.save_checkpoint`.
 
     Parameters

@@ -449,10 +449,13 @@ class ObservedEntries(Objective):
 
     def certificate(self, constraint: ConvexSet) -> float:
         """Return an upper bound on the FW gap; its reads are counted apart."""
-        before = self.reads
+        reads, block, moving, due = self.reads, self._block, self._pending is not None, self._due
         bound = super().certificate(constraint)
-        self.certificate_reads += self.reads - before
-        self.reads = before
+        self.certificate_reads += self.reads - reads
+        # What is decided later depends on these, so that who asks goes on like who does not.
+        self.reads, self._block, self._due = reads, block, due
+        if moving:
+            self._pending = self._no_move()
         return bound
 
     def value(self) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .errors import DataError
 from .streams import ByteStream
 
-__all__ = ["Block", "after_last_line", "after_last_record", "whole_records"]
+__all__ = ["Block", "after_last_line", "after_last_record", "split", "whole_records"]
 
 #: As much as a record may take: a quote that is never closed must not fill the memory.
 _LONGEST_RECORD = 1 << 26
@@ -63,6 +63,22 @@ def whole_records(
                 file=stream.name,
                 remedy="check for a quote that is not closed",
             )
+
+
+def split(block: Block, cut: Cut) -> list[Block]:
+    """The block in about eight pieces of whole records."""
+    pieces = []
+    data, at = block.data, 0
+    step = len(data) // 8 + 1
+    while at < len(data):
+        end = cut(data[at : at + step]) if at + step < len(data) else len(data) - at
+        if not end:
+            step *= 2
+            continue
+        last = at + end == len(data)
+        pieces.append(Block(data[at : at + end], block.offset + at, block.pause and last))
+        at += end
+    return pieces
 
 
 def after_last_line(data: bytes) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .batches import Batch
-from .blocks import Cut, after_last_line, after_last_record, whole_records
+from .blocks import Cut, after_last_line, after_last_record, split, whole_records
 from .columns import Table, is_number, is_obvious
 from .errors import DataError, shown
 from .plans import Plan, RowPlan
@@ -16,6 +16,10 @@ from .sources import Source, sniff_delimiter, sniff_format
 from .streams import ByteStream
 
 __all__ = ["DataFile", "Dialect", "open_source"]
+
+
+#: Bytes of text that may well be looked at record by record.
+_SMALL = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -164,11 +168,21 @@ class _TextFile:
             enough_lines=enough_rows,
         )
         for block in blocks:
-            where = {"offset": block.offset, "row": row, "line": line}
-            batch = self.parser.parse(block.data, where, block.pause)
-            yield batch
-            row += batch.n_records
-            line += block.data.count(b"\n")
+            to_do = [block]
+            while to_do:
+                part = to_do.pop()
+                where = {"offset": part.offset, "row": row, "line": line}
+                batch = self.parser.at_once(part.data, where, part.pause) if part.data else None
+                if batch is None:
+                    # Something is amiss in it: only the piece in which it is need be read slowly.
+                    pieces = [part] if len(part.data) < _SMALL else split(part, self.cut)
+                    if len(pieces) > 1:
+                        to_do += reversed(pieces)
+                        continue
+                    batch = self.parser.one_by_one(part.data, where, part.pause)
+                yield batch
+                row += batch.n_records
+                line += part.data.count(b"\n")
 
     def close(self) -> None:
         self.stream.close()

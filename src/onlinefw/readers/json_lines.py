@@ -31,18 +31,21 @@ class JsonLinesParser:
         # The kind of each id that Arrow could read last: it must be told, and may change.
         self._id_kind = pa.int64()
 
-    def parse(self, data: bytes, start: dict[str, int], pause: bool) -> Batch:
-        """The batch of one block."""
-        if data:
-            for kind in dict.fromkeys((self._id_kind, pa.int64(), pa.string())):
-                batch = self._fast(data, start, pause, kind)
-                if batch is not None:
-                    self._id_kind = kind
-                    return batch
+    def at_once(self, data: bytes, start: dict[str, int], pause: bool) -> Batch | None:
+        """The batch of one block, or None if anything is amiss in it."""
+        for kind in dict.fromkeys((self._id_kind, pa.int64(), pa.string())):
+            batch = self._with_ids(kind, data, start, pause)
+            if batch is not None:
+                self._id_kind = kind
+                return batch
+        return None
+
+    def one_by_one(self, data: bytes, start: dict[str, int], pause: bool) -> Batch:
+        """The batch of one block, every record looked at."""
         fields, rows, bad = checked_one_by_one(self._records(data, start), self.wanted)
         return Batch(fields, rows, bad, len(rows) + len(bad), start, pause)
 
-    def _fast(self, data: bytes, start: dict[str, int], pause: bool, kind: Any) -> Batch | None:
+    def _with_ids(self, kind: Any, data: bytes, start: dict[str, int], pause: bool) -> Batch | None:
         fields = [(c.name, kind) for c in self.wanted.ids]
         fields += [(c.name, pa.float64()) for c in self.wanted.numbers]
         parse = pajson.ParseOptions(

@@ -43,23 +43,21 @@ class LibsvmParser:
         self.needs_target = needs_target
         self.dtype = dtype
 
-    def parse(self, data: bytes, start: dict[str, int], pause: bool) -> Batch:
-        """The batch of one block."""
-        if data.strip():
-            try:
-                X, y = load_svmlight_file(
-                    io.BytesIO(data),
-                    n_features=self.n_features,
-                    dtype=np.float64,
-                    zero_based=self.zero_based,
-                )
-            except (ValueError, OverflowError):
-                pass
-            else:
-                if np.isfinite(X.data).all() and np.isfinite(y).all():
-                    rows = np.arange(start["row"] + 1, start["row"] + 1 + len(y))
-                    return Batch(self._fields(X, y), rows, [], len(y), start, pause)
-        return self._one_by_one(data, start, pause)
+    def at_once(self, data: bytes, start: dict[str, int], pause: bool) -> Batch | None:
+        """The batch of one block, or None if anything is amiss in it."""
+        try:
+            X, y = load_svmlight_file(
+                io.BytesIO(data),
+                n_features=self.n_features,
+                dtype=np.float64,
+                zero_based=self.zero_based,
+            )
+        except (ValueError, OverflowError):
+            return None
+        if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+            return None
+        rows = np.arange(start["row"] + 1, start["row"] + 1 + len(y))
+        return Batch(self._fields(X, y), rows, [], len(y), start, pause)
 
     def _fields(self, X: Any, y: Array) -> dict[str, Any]:
         X = X.astype(self.dtype, copy=False)
@@ -69,7 +67,8 @@ class LibsvmParser:
             y = ids_from_cells([id_cell(label)[0] for label in y.tolist()])
         return {"X": X, "y": y}
 
-    def _one_by_one(self, data: bytes, start: dict[str, int], pause: bool) -> Batch:
+    def one_by_one(self, data: bytes, start: dict[str, int], pause: bool) -> Batch:
+        """The batch of one block, every line looked at."""
         rows: list[int] = []
         targets: list[float] = []
         indices: list[int] = []
@@ -125,17 +124,18 @@ class LibsvmParser:
                     f"index {name} does not come after the one before it",
                     "sort the indices of each row",
                 )
-            if index >= (2**31 - 1 if self.n_features is None else self.n_features):
-                raise _Malformed(
-                    "index too large",
-                    f"index {name} is beyond the {self.n_features or 2**31 - 1} features",
-                    "check --n-features",
-                )
             value, reason, problem = number_cell(cell)
             if reason:
                 raise _Malformed(reason, f"{shown(token)}: {problem}")
             last = index
             pairs.append((index, value))
+        most = 2**31 - 1 if self.n_features is None else self.n_features
+        if last >= most:
+            raise _Malformed(
+                "index too large",
+                f"index {last + (not self.zero_based)} is beyond the {most} features",
+                "check --n-features",
+            )
         return target, pairs
 
 

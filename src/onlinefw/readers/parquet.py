@@ -21,7 +21,7 @@ _BATCH_ROWS = 1 << 16
 def open_parquet(name: str) -> Any:
     """The file, its footer read."""
     try:
-        return pq.ParquetFile(name)
+        return pq.ParquetFile(name, page_checksum_verification=True)
     except (pa.ArrowInvalid, OSError) as error:
         raise _damaged(name) from error
 

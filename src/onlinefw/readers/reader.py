@@ -279,6 +279,7 @@ def read_ratings(
     delimiter: str | None = None,
     header: bool | None = None,
     pause: float = 0.2,
+    block_bytes: int = 1 << 22,
 ) -> Reader[RatingChunk]:
     r"""Read ratings in chunks.
 
@@ -311,6 +312,8 @@ def read_ratings(
         should be one.
     pause : float
         Seconds without data after which the rows that came through a pipe are handed out.
+    block_bytes : int
+        Text is read in blocks of about this size.
 
     Returns
     -------
@@ -337,7 +340,7 @@ def read_ratings(
     return Reader(
         find_sources(paths, format),
         plan,
-        Dialect(delimiter, header, pause),
+        Dialect(delimiter, header, pause, block_bytes),
         chunk_rows=chunk_rows,
         on_bad_row=on_bad_row,
         position=position,
@@ -361,6 +364,7 @@ def read_rows(
     delimiter: str | None = None,
     header: bool | None = None,
     pause: float = 0.2,
+    block_bytes: int = 1 << 22,
 ) -> Reader[RowChunk]:
     r"""Read rows of features in chunks.
 
@@ -383,7 +387,7 @@ def read_rows(
         LIBSVM indices count from 0 rather than from 1.
     dtype : dtype
         Of the features.
-    chunk_rows, on_bad_row, position, format, delimiter, header, pause
+    chunk_rows, on_bad_row, position, format, delimiter, header, pause, block_bytes
         As for :func:`read_ratings`.
 
     Returns
@@ -405,7 +409,7 @@ def read_rows(
     return Reader(
         find_sources(paths, format),
         plan,
-        Dialect(delimiter, header, pause),
+        Dialect(delimiter, header, pause, block_bytes),
         chunk_rows=chunk_rows,
         on_bad_row=on_bad_row,
         position=position,
