@@ -121,7 +121,7 @@ def _fit(
     if left_out.total:
         summary["rows left out"] = left_out.counts
     _save(session, out, {"summary": summary, "features": features, "columns": options.columns})
-    _say(session, summary, out, quiet=quiet, as_json=as_json)
+    _say(summary, out, quiet=quiet, as_json=as_json)
     if not ended:
         _say_how_to_go_on(checkpoint)
         raise typer.Exit(1)
@@ -174,15 +174,13 @@ def _save(session: Session, out: Path, notes: dict[str, Any]) -> None:
     save(session.predictor(), out, notes=notes, **names)
 
 
-def _say(
-    session: Session, summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool
-) -> None:
+def _say(summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({**summary, "model": str(out)}))
         return
     if quiet:
         return
-    name, size = session.size()
+    name = "rank" if "rank" in summary else "nonzeros"
     lines = [
         f"learned {summary['rows learned']:,} rows in {summary['rounds']:,} rounds",
         f"predict-then-learn: {_score(summary['progressive'])}",
@@ -191,7 +189,7 @@ def _say(
         if key in summary:
             lines.append(f"{words}: {_score(summary[key])}")
     lines.append(
-        f"model: {name} {size:,}, radius {summary['radius']:.4g}; certificate: its mean loss is at "
+        f"model: {name} {summary[name]:,}, radius {summary['radius']:.4g}; certificate: its mean loss is at "
         f"most {summary['gap']:.3g} above the smallest possible"
     )
     if "rows left out" in summary:
