@@ -189,8 +189,8 @@ def _say(summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool) -> N
         if key in summary:
             lines.append(f"{words}: {_score(summary[key])}")
     lines.append(
-        f"model: {name} {summary[name]:,}, radius {summary['radius']:.4g}; certificate: its mean loss is at "
-        f"most {summary['gap']:.3g} above the smallest possible"
+        f"model: {name} {summary[name]:,}, radius {summary['radius']:.4g}; certificate: its mean "
+        f"loss is at most {summary['gap']:.3g} above the smallest possible"
     )
     if "rows left out" in summary:
         reasons = ", ".join(f"{n:,} {reason}" for reason, n in summary["rows left out"].items())
