@@ -13,6 +13,7 @@ from onlinefw.files import ModelFileError, container, models, save_checkpoint
 from onlinefw.files.container import read_tree, write_tree
 from onlinefw.losses import Square
 
+from .make_golden import GOLDEN
 from .zoo import ZOO, assert_same_answers, stream
 
 NAMES = list(ZOO)
@@ -273,3 +274,18 @@ def test_a_model_file_of_an_older_onlinefw_is_read(tmp_path, monkeypatch):
     ofw.save(model, tmp_path / "model.ofw")
     monkeypatch.undo()
     assert_same_answers(ofw.load(tmp_path / "model.ofw"), model, X)
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.ofw")), ids=lambda path: path.stem)
+def test_model_files_of_every_format_version_are_read(path):
+    model = ofw.load(path)
+    predictions = np.array(model.notes_["predictions"])
+    answer = model.predict(np.array(model.notes_["X"]))
+    if predictions.dtype.kind == "U":
+        assert answer.tolist() == predictions.tolist()
+    else:
+        np.testing.assert_allclose(answer, predictions, rtol=1e-5, atol=1e-6)
+
+
+def test_there_are_model_files_of_this_format_version():
+    assert list(GOLDEN.glob(f"*-v{container.FORMAT_VERSION}.ofw"))
