@@ -28,7 +28,7 @@ N_USERS, N_ITEMS, PIECE = 1_000_000, 50_000, 500_000
 
 def pieces(megabytes: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     rng = np.random.default_rng(0)
-    for _ in range(max(1, megabytes * 1_000_000 // (17 * PIECE))):
+    for _ in range(max(1, megabytes * 1_000_000 // (15 * PIECE))):
         yield (
             (rng.random(PIECE) ** 3 * N_USERS).astype(int),
             (rng.random(PIECE) ** 3 * N_ITEMS).astype(int),

@@ -110,6 +110,16 @@ def test_a_pipe_goes_on_with_what_comes(pipe):
     assert [r[2] for r in all_ratings(read_ratings("-", position=position))] == ["4"]
 
 
+def test_after_a_pipe_a_file_may_follow(pipe, tmp_path):
+    pipe.write(b"user,item,rating\n1,2,3\n")
+    pipe.close()
+    reader = read_ratings("-")
+    list(reader)
+    path = tmp_path / "more.csv"
+    path.write_text("user,item,rating\n4,5,6\n")
+    assert [r[2] for r in all_ratings(read_ratings(path, position=reader.position))] == ["4"]
+
+
 def test_an_error_names_standard_input(pipe):
     pipe.write(b"user,item,rating\n1,2,x\n")
     pipe.close()

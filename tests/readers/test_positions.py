@@ -93,6 +93,14 @@ def test_a_position_at_the_end_waits_for_rows_appended_later(tmp_path):
     ]
 
 
+def test_a_file_may_be_given_twice(tmp_path):
+    path = str(write(tmp_path / "a.csv", ratings(5)))
+    reader = read_ratings([path, path], chunk_rows=4)
+    sizes = [len(next(reader)) for _ in range(3)]
+    rest = list(read_ratings([path, path], chunk_rows=4, position=reader.position))
+    assert sizes == [4, 1, 4] and [c.rows.tolist() for c in rest] == [[5]]
+
+
 def test_going_on_in_a_later_file_keeps_the_features_of_the_first(tmp_path):
     first, second = tmp_path / "1.csv", tmp_path / "2.csv"
     first.write_text("a,b,y\n1,2,3\n")

@@ -97,21 +97,10 @@ class Reader(Generic[C]):
         return len(names) if names else getattr(self._plan, "n_features", None)
 
     def _restore(self, position: dict[str, Any]) -> None:
-        names = [source.name for source in self._sources]
-        name = position["name"]
-        if name == "-" or name not in names:
-            if "-" not in names:
-                raise DataError(
-                    "reading stopped in this file, which is not among those given",
-                    file=name,
-                    remedy="give the same files to go on",
-                )
-            # A pipe goes on with what comes.
-            self._first = names.index("-")
-        else:
-            self._first = names.index(name)
-            if position["offset"] is not None and not self._sources[self._first].is_pipe:
-                self._start = {k: position[k] for k in ("offset", "row", "line", "passed")}
+        self._first = self._place_of(position)
+        goes_on = position["offset"] is not None and not position["pipe"]
+        if goes_on and self._sources[self._first].name == position["name"]:
+            self._start = {k: position[k] for k in ("offset", "row", "line", "passed")}
         self._texts = list(position["texts"])
         self.bad_rows = BadRows.from_state(position["bad_rows"])
         if isinstance(self._plan, RowPlan):
@@ -119,11 +108,30 @@ class Reader(Generic[C]):
                 self._plan.feature_names = list(position["feature_names"])
             self._plan.n_features = position["n_features"]
 
+    def _place_of(self, position: dict[str, Any]) -> int:
+        """Which source to go on with; a pipe goes on with what comes."""
+        names = [source.name for source in self._sources]
+        index, name = position["file"], position["name"]
+        if index < len(names) and names[index] == name:
+            return int(index)
+        if name in names:
+            return names.index(name)
+        if position["pipe"]:
+            return 0
+        if "-" in names:
+            return names.index("-")
+        raise DataError(
+            "reading stopped in this file, which is not among those given",
+            file=name,
+            remedy="give the same files to go on",
+        )
+
     def _position(self, index: int, batch: Batch | None, passed: int) -> dict[str, Any]:
         at = batch.start if batch else {"offset": None, "row": 0, "line": 0}
         return {
             "file": index,
             "name": self._sources[index].name,
+            "pipe": self._sources[index].is_pipe,
             **at,
             "passed": passed,
             "texts": list(self._texts),
