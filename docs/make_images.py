@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
@@ -13,10 +15,31 @@ DRAWINGS = sorted((DOCS / "drawings").glob("*.py"))  # each saves a picture of i
 FROM_COMMANDS = re.compile(r"demo\.png|paper-\w+\.png")  # ofw demo, and make_results.py
 
 
-def blocks(page: Path) -> list[tuple[str, str]]:
-    """Return the code of a page in order, each with the output shown right below it."""
+def blocks(page: Path) -> list[tuple[str, str, str]]:
+    """Return the code of a page in order: its language, itself, the output shown right below.
+
+    Of commands those of ``ofw`` itself; the others install things.
+    """
     text = page.read_text(encoding="utf-8")
-    return re.findall(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", text, flags=re.DOTALL)
+    pattern = r"```(python|sh)\n(.*?)```(?:\n+```text\n(.*?)```)?"
+    found = re.findall(pattern, text, flags=re.DOTALL)
+    return [
+        block for block in found if block[0] == "python" or re.search("^(ofw|.*\\| ofw) ", block[1])
+    ]
+
+
+def run(language: str, code: str, session: dict[str, object]) -> None:
+    """Run a block as printed."""
+    if language == "python":
+        exec(compile(code, "page", "exec"), session)
+    else:
+        here = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash", "-ec", code], env={**os.environ, "PATH": here}, capture_output=True, text=True
+        )
+        print(done.stdout, end="")
+        if done.returncode:
+            raise RuntimeError(f"{code}: {done.stderr}")
 
 
 def main() -> None:
@@ -31,8 +54,8 @@ def main() -> None:
         runpy.run_path(str(drawing))
     for page in PAGES:
         session: dict[str, object] = {}  # the blocks of a page are one session
-        for code, _ in blocks(page):
-            exec(compile(code, page.name, "exec"), session)
+        for language, code, _ in blocks(page):
+            run(language, code, session)
 
 
 if __name__ == "__main__":
