@@ -46,6 +46,7 @@ MODULES = (
     "objectives.sorted_store",
     "objectives.tail",
     "readers.id_map",
+    "readers.integer_table",
     "sets.birkhoff",
     "sets.box",
     "sets.group",
