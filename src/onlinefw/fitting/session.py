@@ -21,7 +21,6 @@ __all__ = ["Session"]
 ROUNDS = 1000
 #: ... and rounds of so many rows, if it is not (a pipe).
 BATCH = 256
-LEAST_BATCH = 32
 
 
 class Session(ABC):
@@ -39,6 +38,7 @@ class Session(ABC):
 
     model: Any
     score: SquaredError | ErrorRate
+    least_batch = 32
 
     def __init__(
         self, *, batch_size: int | str = "auto", test_share: float = 0.0, seed: int = 0
@@ -90,7 +90,7 @@ class Session(ABC):
             return int(self.batch_size)
         if self.expected_rows is None:
             return BATCH
-        return max(LEAST_BATCH, ceil((1.0 - self.test_share) * self.expected_rows / ROUNDS))
+        return max(self.least_batch, ceil((1.0 - self.test_share) * self.expected_rows / ROUNDS))
 
     @property
     def ready(self) -> bool:
