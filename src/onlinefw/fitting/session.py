@@ -83,6 +83,10 @@ class Session(ABC):
         self._waiting.put(*(column[~apart] for column in columns))
         self.rows_read += n
 
+    def finish(self) -> None:
+        """Do what is done once, when the data have ended."""
+        return
+
     @property
     def batch_length(self) -> int:
         """Rows of a round."""
