@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,9 @@ MANY_DEFAULTS: dict[str, Any] = {
     "clip": True,
 }
 MANY_ROUNDS = 80
+#: The ridge keeps the factors small then, and the radius is a cap: so many times the square root of
+#: rows times columns, in standard deviations of the ratings.
+CAP = 4.0
 
 
 class RatingsSession(Session):
@@ -97,9 +100,7 @@ class RatingsSession(Session):
             # All names of the first chunk: a radius is found for a matrix of about that shape.
             self.model.set_params(shape=(len(self.users), len(self.items)))
             if self.has_many:
-                self.model = FrankWolfeMatrixCompletion(
-                    **{**MANY_DEFAULTS, **self._settings}, shape=self.model.shape
-                )
+                self._prepare_for_many(y)
         self.model.partial_fit(X, y)
 
     def finish(self) -> None:
@@ -113,6 +114,12 @@ class RatingsSession(Session):
     def size(self) -> tuple[str, int]:
         """Return the rank, or its upper bound while learning: the number of atoms."""
         return "rank", self.model.rank_
+
+    def _prepare_for_many(self, y: Array) -> None:
+        settings = {**MANY_DEFAULTS, **self._settings, "shape": self.model.shape}
+        if settings.get("radius", "auto") == "auto":
+            settings["radius"] = CAP * sqrt(len(self.users) * len(self.items)) * float(y.std())
+        self.model = FrankWolfeMatrixCompletion(**settings)
 
     def new_score(self) -> SquaredError:
         """Return a score that has counted nothing."""
