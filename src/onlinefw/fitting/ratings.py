@@ -118,7 +118,9 @@ class RatingsSession(Session):
     def _prepare_for_many(self, y: Array) -> None:
         settings = {**MANY_DEFAULTS, **self._settings, "shape": self.model.shape}
         if settings.get("radius", "auto") == "auto":
-            settings["radius"] = CAP * sqrt(len(self.users) * len(self.items)) * float(y.std())
+            settings["radius"] = (
+                CAP * sqrt(len(self.users) * len(self.items)) * (float(y.std()) or 1.0)
+            )
         self.model = FrankWolfeMatrixCompletion(**settings)
 
     def new_score(self) -> SquaredError:
