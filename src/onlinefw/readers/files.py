@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -30,6 +30,7 @@ class Dialect:
     header: bool | None = None
     pause: float = 0.2
     block_bytes: int = 1 << 22
+    stop: Callable[[], bool] = lambda: False
 
 
 class DataFile(Protocol):
@@ -49,7 +50,7 @@ def open_source(source: Source, plan: Plan, dialect: Dialect) -> DataFile:
     """Open a source and find its columns."""
     if source.format == "parquet":
         return _ParquetFile(source, plan)
-    stream = ByteStream(source, dialect.pause)
+    stream = ByteStream(source, dialect.pause, dialect.stop)
     try:
         return _open_text(stream, source, plan, dialect)
     except BaseException:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -21,6 +21,7 @@ from .errors import BadRow, DataError
 from .files import DataFile, Dialect, empty, open_source
 from .plans import Plan, RatingPlan, RowPlan
 from .sources import Source, find_sources
+from .streams import Stopped
 
 __all__ = ["Reader", "read_ratings", "read_rows"]
 
@@ -163,6 +164,10 @@ class Reader(Generic[C]):
         raise first.error(source.name)
 
     def _read(self) -> Generator[C, None, None]:
+        with suppress(Stopped):
+            yield from self._read_all()
+
+    def _read_all(self) -> Iterator[C]:
         for index in range(self._first, len(self._sources)):
             start = self._start if index == self._first else None
             with closing(open_source(self._sources[index], self._plan, self._dialect)) as file:
@@ -280,6 +285,7 @@ def read_ratings(
     header: bool | None = None,
     pause: float = 0.2,
     block_bytes: int = 1 << 22,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Reader[RatingChunk]:
     r"""Read ratings in chunks.
 
@@ -314,6 +320,8 @@ def read_ratings(
         Seconds without data after which the rows that came through a pipe are handed out.
     block_bytes : int
         Text is read in blocks of about this size.
+    stop : callable
+        Asked while a pipe has nothing to say; True ends the reading.
 
     Returns
     -------
@@ -340,7 +348,7 @@ def read_ratings(
     return Reader(
         find_sources(paths, format),
         plan,
-        Dialect(delimiter, header, pause, block_bytes),
+        Dialect(delimiter, header, pause, block_bytes, stop),
         chunk_rows=chunk_rows,
         on_bad_row=on_bad_row,
         position=position,
@@ -365,6 +373,7 @@ def read_rows(
     header: bool | None = None,
     pause: float = 0.2,
     block_bytes: int = 1 << 22,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Reader[RowChunk]:
     r"""Read rows of features in chunks.
 
@@ -387,7 +396,7 @@ def read_rows(
         LIBSVM indices count from 0 rather than from 1.
     dtype : dtype
         Of the features.
-    chunk_rows, on_bad_row, position, format, delimiter, header, pause, block_bytes
+    chunk_rows, on_bad_row, position, format, delimiter, header, pause, block_bytes, stop
         As for :func:`read_ratings`.
 
     Returns
@@ -409,7 +418,7 @@ def read_rows(
     return Reader(
         find_sources(paths, format),
         plan,
-        Dialect(delimiter, header, pause, block_bytes),
+        Dialect(delimiter, header, pause, block_bytes, stop),
         chunk_rows=chunk_rows,
         on_bad_row=on_bad_row,
         position=position,
