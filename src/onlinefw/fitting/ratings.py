@@ -79,8 +79,12 @@ class RatingsSession(Session):
         return self.model
 
     def size(self) -> tuple[str, int]:
-        """Return the rank, or its upper bound while learning: the number of atoms."""
+        """Return the rank."""
         return "rank", self.model.rank_
+
+    def size_so_far(self) -> tuple[str, int]:
+        """Return the number of atoms, which bounds the rank; the rank itself needs an SVD."""
+        return "atoms", int(self.model._learner.theta.n_atoms)
 
     def new_score(self) -> SquaredError:
         """Return a score that has counted nothing."""
