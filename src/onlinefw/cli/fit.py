@@ -113,7 +113,7 @@ def _fit(
             stop=lambda: bool(interrupted),
         )
         left_out = reader.bad_rows
-        features = reader.feature_names
+        found = {"features": reader.feature_names, "header": reader.has_header}
     if session.rounds == 0:
         if not ended:
             _say_how_to_go_on(checkpoint, "before the first round, so there is no model yet")
@@ -127,7 +127,7 @@ def _fit(
     summary["ended"] = ended
     if left_out.total:
         summary["rows left out"] = left_out.counts
-    _save(session, out, {"summary": summary, "features": features, "columns": options.columns})
+    _save(session, out, {"summary": summary, "columns": options.columns, **found})
     _say(session, summary, out, quiet=quiet, as_json=as_json)
     if not ended:
         _say_how_to_go_on(checkpoint)

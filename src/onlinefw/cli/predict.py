@@ -40,10 +40,18 @@ def run_predict(
         if isinstance(model, FrankWolfeMatrixCompletion):
             tables = _pairs(model, data, columns, reading)
         else:
+            if reading["header"] is None and _called_by_numbers(notes):
+                reading = {**reading, "header": True}
             tables = _rows(model, data, columns, reading, notes.get("features"))
         with _sink(out) as write:
             for table in tables:
                 write(table)
+
+
+def _called_by_numbers(notes: dict[str, Any]) -> bool:
+    """Whether the features have names that could be taken for places."""
+    features = notes.get("features") or []
+    return bool(notes.get("header")) and any(name.isdecimal() for name in features)
 
 
 def _pairs(

@@ -134,7 +134,9 @@ def _has_header(cells: list[str], plan: Plan) -> bool:
         return True
     numeric = plan.numeric_specs()
     if numeric is None:
-        return not any(map(is_number, cells))
+        # Columns may be called 0, 1, 2, ..., but a target that must be guessed has a name.
+        guessed = not specs and any(map(is_obvious, cells))
+        return guessed or not any(map(is_number, cells))
     places = [int(spec) - 1 for spec in numeric]
     if not specs:
         return True

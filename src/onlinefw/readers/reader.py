@@ -39,6 +39,8 @@ class Reader(Generic[C]):
         Where to go on after the last chunk handed out, as JSON values.
     bad_rows : BadRows
         The rows left out so far (``on_bad_row="skip"``).
+    has_header : bool or None
+        Whether columns have names of their own; None before a pipe is read.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Reader(Generic[C]):
         self._sources, self._plan, self._dialect = sources, plan, dialect
         self._chunk_rows, self._on_bad_row = chunk_rows, on_bad_row
         self._texts: list[str] = []
+        self.has_header: bool | None = None
         self.bad_rows = BadRows()
         self._first = 0
         self._start: dict[str, int] | None = None
@@ -137,7 +140,8 @@ class Reader(Generic[C]):
         """Refuse what cannot work before anything is read; a pipe is opened only once."""
         for source in self._sources:
             if not source.is_pipe:
-                open_source(source, self._plan, self._dialect).close()
+                with closing(open_source(source, self._plan, self._dialect)) as file:
+                    self.has_header = file.has_header
 
     def _find_width(self) -> None:
         """How many features LIBSVM files have is known only when they have been read."""
@@ -171,6 +175,7 @@ class Reader(Generic[C]):
         for index in range(self._first, len(self._sources)):
             start = self._start if index == self._first else None
             with closing(open_source(self._sources[index], self._plan, self._dialect)) as file:
+                self.has_header = file.has_header
                 if self._plan_needs_width():
                     raise DataError(
                         "how many features LIBSVM rows have cannot be seen in a pipe",
