@@ -63,12 +63,12 @@ def test_ids_that_become_text_halfway(tmp_path):
     """The first chunk has integers only."""
     _, model = fitted(tmp_path, "matrix", ratings(users="{}"))
     pairs = tmp_path / "pairs.csv"
-    filler = "x" * 60  # so that a block of text holds one chunk
-    pairs.write_text("user,item,more\n" + f"1,3,{filler}\n" * 65_536 + "nobody,3,\n")
+    filler = "x" * 60  # so that the text is read in several blocks
+    pairs.write_text("user,item,more\n" + f"1,3,{filler}\n" * 140_000 + "nobody,3,\n")
     out = tmp_path / "p.csv"
     assert ofw("predict", model, pairs, "-o", out).exit_code == 0
     lines = out.read_text().splitlines()
-    assert len(lines) == 65_538 and lines[1].startswith("1,3,")
+    assert len(lines) == 140_002 and lines[1].startswith("1,3,")
     assert lines[-1].startswith('"nobody",3,')
     parquet = tmp_path / "p.parquet"
     result = ofw("predict", model, pairs, "-o", parquet)
