@@ -1,8 +1,9 @@
 """Runs commands in forked processes that kill themselves at a given moment; see test_kill.py.
 
 A moment is the n-th call or return of a Python or C function, so that moments can be drawn at
-random and are the same every time. Reads a JSON list of jobs from standard input: each has
-``args`` and, to be killed, ``moment``. Prints for each the exit status and how many moments passed.
+random and are the same every time. Standard input is JSON: ``first``, the arguments of a command
+to run before, and ``then``, a list of jobs, each with ``args`` and, to be killed, ``moment``.
+Prints for each the exit status and how many moments passed.
 """
 
 import json
@@ -13,13 +14,14 @@ import sys
 
 def main():
     # Everything a command imports, once for all processes.
-    import onlinefw.cli.fit
-    import onlinefw.cli.fit_display  # noqa: F401
+    from onlinefw.cli.app import app
     from onlinefw.files.registry import registry
 
     registry()
-    results = []
-    for job in json.load(sys.stdin):
+    jobs, results = json.load(sys.stdin), []
+    # Here, so that no process has to load what was compiled.
+    app(jobs["first"], standalone_mode=False)
+    for job in jobs["then"]:
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:

@@ -4,8 +4,11 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from typer.testing import CliRunner
 
 from onlinefw import load
@@ -57,6 +60,15 @@ def ofw_process(*args, code=MAIN, **options):
         env={**os.environ, "NUMBA_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
         **options,
     )
+
+
+@contextmanager
+def standard_input(descriptor):
+    """Let readers in this process find this file descriptor as standard input."""
+    stdin = SimpleNamespace(fileno=lambda: descriptor)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("onlinefw.readers.streams.sys", SimpleNamespace(stdin=stdin))
+        yield
 
 
 def ratings(n=240, seed=0, users="u{}", items="{}"):

@@ -13,18 +13,26 @@ from onlinefw.files import ModelFileError
 from onlinefw.fitting.loop import resume
 
 from ..readers.writing import write
-from .running import assert_same_models, ratings
+from .running import assert_same_models, ofw_says, ratings
 
 MOMENTS = 20
 
 
-def run(jobs):
+#: One thread, and a way to have more that survives a fork.
+ENVIRONMENT = {
+    "NUMBA_NUM_THREADS": "1",
+    "NUMBA_THREADING_LAYER": "workqueue",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+
+
+def run(first, jobs):
     result = subprocess.run(
         [sys.executable, Path(__file__).with_name("killed.py")],
-        input=json.dumps([{**job, "args": list(map(str, job["args"]))} for job in jobs]),
+        input=json.dumps({"first": first, "then": jobs}, default=str),
         capture_output=True,
         text=True,
-        env={**os.environ, "NUMBA_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        env={**os.environ, **ENVIRONMENT},
     )
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
@@ -39,11 +47,11 @@ def test_killed_at_20_random_moments_it_goes_on_from_its_last_checkpoint(tmp_pat
         folder.mkdir(exist_ok=True)
         return [*fit, folder / "m.ofw", "--checkpoint", folder / "run.ckpt"]
 
-    # The second of two runs: by then all there is to import or compile has been.
-    (_, whole) = run([{"args": command("whole")}] * 2)
+    first = command("first")
+    (whole,) = run(first, [{"args": command("whole")}])
     assert whole["status"] == 0
     moments = np.random.default_rng(0).integers(1, whole["moments"], MOMENTS)
-    killed = run([{"args": command(k), "moment": int(m)} for k, m in enumerate(moments)])
+    killed = run(first, [{"args": command(k), "moment": int(m)} for k, m in enumerate(moments)])
     assert {one["status"] for one in killed} == {-9}
 
     jobs, rounds = [], []
@@ -60,7 +68,7 @@ def test_killed_at_20_random_moments_it_goes_on_from_its_last_checkpoint(tmp_pat
         else:
             jobs.append({"args": command(k)})
     assert len(set(rounds)) > 5  # the moments were spread over the run
-    assert {one["status"] for one in run(jobs)} == {0}
+    assert {one["status"] for one in run(first, jobs)} == {0}
     for k in range(MOMENTS):
         assert_same_models(tmp_path / str(k) / "m.ofw", tmp_path / "whole" / "m.ofw")
 
@@ -68,8 +76,7 @@ def test_killed_at_20_random_moments_it_goes_on_from_its_last_checkpoint(tmp_pat
 def test_half_a_checkpoint_is_refused(tmp_path):
     data = write(tmp_path / "ratings.csv", ratings(40))
     path = tmp_path / "run.ckpt"
-    fit = ["fit", "matrix", data, "--radius", "5", "--quiet", "-o", tmp_path / "m.ofw"]
-    assert run([{"args": [*fit, "--checkpoint", path]}])[0]["status"] == 0
+    ofw_says("fit", "matrix", data, "--radius", "5", "-o", tmp_path / "m", "--checkpoint", path)
     whole = path.read_bytes()
     for length in np.linspace(0, len(whole) - 1, 25).astype(int):
         path.write_bytes(whole[:length])

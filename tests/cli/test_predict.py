@@ -10,7 +10,7 @@ from pyarrow import csv
 from onlinefw import FrankWolfeMatrixCompletion, load, save
 
 from ..readers.writing import write
-from .running import ofw, ofw_process, ofw_says, ratings, refusal, rows
+from .running import ofw, ofw_says, ratings, refusal, rows, standard_input
 
 FAST = ("--radius", "10", "--batch-size", "20")
 
@@ -116,9 +116,8 @@ def test_any_input_format_and_standard_input(tmp_path):
     expected = ofw_says("predict", model, data)
     for name in ("a.tsv", "a.parquet", "a.jsonl", "a.csv.zst"):
         assert ofw_says("predict", model, write(tmp_path / name, columns)) == expected
-    with data.open() as file:
-        result = ofw_process("predict", model, "-", stdin=file, text=True)
-    assert (result.returncode, result.stdout, result.stderr) == (0, expected, "")
+    with data.open() as file, standard_input(file.fileno()):
+        assert ofw_says("predict", model, "-") == expected
 
 
 @pytest.mark.parametrize("first", [0, 1])

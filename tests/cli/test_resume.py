@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 
 import pytest
 
@@ -20,6 +19,7 @@ from .running import (
     ratings,
     refusal,
     rows,
+    standard_input,
 )
 
 #: Presses Ctrl-C after a round whose number is the first argument.
@@ -117,31 +117,19 @@ def test_a_pipe_goes_on_with_the_next_rows(tmp_path):
     first, second = (write(tmp_path / f"{k}.csv", part) for k, part in enumerate(parts))
     out, checkpoint = tmp_path / "m.ofw", tmp_path / "run.ckpt"
     command = ("fit", "matrix", "-", "-o", out, "--batch-size", "10", "--checkpoint", checkpoint)
-    with first.open() as file:
-        assert ofw_process(*command, stdin=file).returncode == 0
-    with second.open() as file:
-        result = ofw_process(*command, "--resume", checkpoint, "--json", stdin=file)
-    assert result.returncode == 0, result.stderr
+    with first.open() as file, standard_input(file.fileno()):
+        ofw_says(*command)
+    with second.open() as file, standard_input(file.fileno()):
+        ofw_says(*command, "--resume", checkpoint)
     ofw_says("fit", "matrix", first, second, "-o", tmp_path / "files.ofw", "--batch-size", "10")
     assert_same_models(out, tmp_path / "files.ofw")
 
 
 @pytest.fixture
-def pipe(monkeypatch):
+def pipe():
     """The writing end of standard input."""
     reading, writing = os.pipe()
-
-    class Stdin:
-        def fileno(self):
-            return reading
-
-    def stream(source, pause, stop):
-        with monkeypatch.context() as patch:
-            patch.setattr(sys, "stdin", Stdin())  # not that of the test runner
-            return ByteStream(source, pause, stop)
-
-    monkeypatch.setattr("onlinefw.readers.files.ByteStream", stream)
-    with os.fdopen(writing, "wb", buffering=0) as file:
+    with os.fdopen(writing, "wb", buffering=0) as file, standard_input(reading):
         yield file
     os.close(reading)
 

@@ -108,8 +108,10 @@ def _sink(out: Path | None) -> Iterator[Any]:
     with _opened(out) as file:
         to_parquet = out is not None and out.suffix == ".parquet"
         sink = _ParquetSink(file) if to_parquet else _CsvSink(file)
-        yield sink.write
-        sink.close()
+        try:
+            yield sink.write
+        finally:
+            sink.close()
 
 
 @contextmanager

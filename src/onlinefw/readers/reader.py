@@ -216,6 +216,12 @@ class Reader(Generic[C]):
             yield self._chunk(held, index, batch, batch.n_records)
         if not any_records:
             raise empty(source.name)
+        if start and passed_before > (batch.start["row"] + batch.n_records if batch else 0):
+            raise DataError(
+                "the file is shorter than when it was read last",
+                file=source.name,
+                remedy="go on with the file as it was",
+            )
 
     def _unify(self, batch: Batch) -> None:
         """Ids that were text once stay text, so that it does not matter where chunks begin."""
