@@ -1,9 +1,9 @@
-"""Runs commands in forked processes that kill themselves at a given moment; see test_kill.py.
+"""Runs a command again and again, killed at another moment each time; see test_kill.py.
 
-A moment is the n-th call or return of a Python or C function, so that moments can be drawn at
-random and are the same every time. Standard input is JSON: ``first``, the arguments of a command
-to run before, and ``then``, a list of jobs, each with ``args`` and, to be killed, ``moment``.
-Prints for each the exit status and how many moments passed.
+A moment is a call or return of a Python or C function, so that moments can be drawn at random and
+are the same every time. Standard input is JSON: ``whole``, the arguments of a run that is not
+killed, and ``killed``, a list of [arguments, share], to be killed after that share of its moments.
+Prints the exit statuses.
 """
 
 import json
@@ -13,39 +13,41 @@ import sys
 
 
 def main():
-    # Everything a command imports, once for all processes.
-    from onlinefw.cli.app import app
-    from onlinefw.files.registry import registry
-
-    registry()
-    jobs, results = json.load(sys.stdin), []
-    # Here, so that no process has to load what was compiled.
-    app(jobs["first"], standalone_mode=False)
-    for job in jobs["then"]:
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child == 0:
-            _run(job["args"], job.get("moment"), writing)
-        os.close(writing)
-        with os.fdopen(reading) as counted:
-            passed = int(counted.read() or 0)
-        _, status = os.waitpid(child, 0)
-        results.append({"status": os.waitstatus_to_exitcode(status), "moments": passed})
-    print(json.dumps(results))
-
-
-def _run(args, moment, writing):
     from onlinefw.cli.app import app
 
-    passed = 0
+    jobs = json.load(sys.stdin)
+    # Here first, so that no process has to import or compile anything.
+    app(jobs["whole"], standalone_mode=False)
+    status, moments = run(jobs["whole"])
+    statuses = [status]
+    for args, share in jobs["killed"]:
+        statuses.append(run(args, kill_at=1 + int(share * moments))[0])
+    print(json.dumps(statuses))
+
+
+def run(args, kill_at=None):
+    """Run in another process; return its exit status and how many moments it had."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _run_here(args, kill_at, writing)
+    os.close(writing)
+    with os.fdopen(reading) as counted:
+        passed = int(counted.read() or 0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), passed
+
+
+def _run_here(args, kill_at, writing):
+    from onlinefw.cli.app import app
+
+    passed, code = 0, 1
 
     def count(frame, event, argument):
         nonlocal passed
         passed += 1
-        if passed == moment:
+        if passed == kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    code = 1
     sys.setprofile(count)
     try:
         app(args, standalone_mode=False)

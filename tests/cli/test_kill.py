@@ -26,10 +26,10 @@ ENVIRONMENT = {
 }
 
 
-def run(first, jobs):
+def run(whole, killed):
     result = subprocess.run(
         [sys.executable, Path(__file__).with_name("killed.py")],
-        input=json.dumps({"first": first, "then": jobs}, default=str),
+        input=json.dumps({"whole": whole, "killed": killed}, default=str),
         capture_output=True,
         text=True,
         env={**os.environ, **ENVIRONMENT},
@@ -39,38 +39,33 @@ def run(first, jobs):
 
 
 def test_killed_at_20_random_moments_it_goes_on_from_its_last_checkpoint(tmp_path):
-    data = write(tmp_path / "ratings.csv", ratings(160))
+    data = write(tmp_path / "ratings.csv", ratings(120))
     fit = ["fit", "matrix", data, "--batch-size", "10", "--every", "1", "--quiet", "-o"]
 
-    def command(k):
-        folder = tmp_path / str(k)
+    def command(name):
+        folder = tmp_path / name
         folder.mkdir(exist_ok=True)
         return [*fit, folder / "m.ofw", "--checkpoint", folder / "run.ckpt"]
 
-    first = command("first")
-    (whole,) = run(first, [{"args": command("whole")}])
-    assert whole["status"] == 0
-    moments = np.random.default_rng(0).integers(1, whole["moments"], MOMENTS)
-    killed = run(first, [{"args": command(k), "moment": int(m)} for k, m in enumerate(moments)])
-    assert {one["status"] for one in killed} == {-9}
+    shares = np.random.default_rng(0).random(MOMENTS).tolist()
+    names = [f"killed-{k}" for k in range(MOMENTS)]
+    jobs = [(command(name), share) for name, share in zip(names, shares, strict=True)]
+    assert run(command("whole"), jobs) == [0] + [-9] * MOMENTS
 
-    jobs, rounds = [], []
-    for k in range(MOMENTS):
-        folder = tmp_path / str(k)
+    rounds = set()
+    for name in names:
+        folder = tmp_path / name
         checkpoint = folder / "run.ckpt"
-        assert not (folder / "m.ofw").exists() or (folder / "m.ofw").read_bytes()
         left = {path.name for path in folder.iterdir()} - {"m.ofw", "run.ckpt"}
         # What was being written is hidden and named otherwise, so no pattern takes it for one.
-        assert all(name.startswith(".") and name.endswith(".tmp") for name in left)
+        assert all(part.startswith(".") and part.endswith(".tmp") for part in left)
+        resumed = []
         if checkpoint.exists():
-            rounds.append(resume(checkpoint)[0].rounds)
-            jobs.append({"args": [*command(k), "--resume", checkpoint]})
-        else:
-            jobs.append({"args": command(k)})
-    assert len(set(rounds)) > 5  # the moments were spread over the run
-    assert {one["status"] for one in run(first, jobs)} == {0}
-    for k in range(MOMENTS):
-        assert_same_models(tmp_path / str(k) / "m.ofw", tmp_path / "whole" / "m.ofw")
+            rounds.add(resume(checkpoint)[0].rounds)
+            resumed = ["--resume", checkpoint]
+        ofw_says(*command(name), *resumed)
+        assert_same_models(folder / "m.ofw", tmp_path / "whole" / "m.ofw")
+    assert len(rounds) > 5  # the moments were spread over the run
 
 
 def test_half_a_checkpoint_is_refused(tmp_path):
