@@ -99,10 +99,11 @@ def _fit(
     checkpoint = None
     if checkpoint_at is not None:
         checkpoint = Checkpoint(checkpoint_at, every, asdict(options))
+    interrupted: list[int] = []
     with (
-        _interruptible() as interrupted,
         options.reader(position=position, stop=lambda: bool(interrupted)) as reader,
         Display(quiet or as_json) as display,
+        _noting(interrupted),
     ):
         ended = learn(
             session,
@@ -135,9 +136,8 @@ def _fit(
 
 
 @contextmanager
-def _interruptible() -> Iterator[list[int]]:
-    """Collect Ctrl-C instead of raising it, so that a round is finished; a second one raises."""
-    seen: list[int] = []
+def _noting(seen: list[int]) -> Iterator[None]:
+    """Note Ctrl-C instead of raising it, so that a round is finished; a second one raises."""
 
     def note(number: int, frame: Any) -> None:
         seen.append(number)
@@ -145,7 +145,7 @@ def _interruptible() -> Iterator[list[int]]:
 
     before = signal.signal(signal.SIGINT, note)
     try:
-        yield seen
+        yield
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -56,9 +56,7 @@ class Display:
             f"{session.score.value:.4g}  loss {loss:.4g}  gap {gap:.3g}  {name} {size:,}"
         )
         if self._bar is None:
-            self._console.print(line, highlight=False)
+            self._console.print(line, highlight=False, soft_wrap=True)
         else:
-            total = session.expected_rows
-            self._bar.update(
-                self._task, description=line, total=total, completed=session.rows_learned
-            )
+            total, done = session.expected_rows, session.rows_learned + session.n_test
+            self._bar.update(self._task, description=line, total=total, completed=done)
