@@ -121,6 +121,9 @@ def fit(
     ] = "auto",
     loss: Annotated[str | None, typer.Option(help="Loss; see the documentation.")] = None,
     batch_size: Annotated[str, typer.Option(help="Rows a round, or auto.")] = "auto",
+    classes: Annotated[
+        str | None, typer.Option(help="All labels, such as ham,spam; those of the first rows.")
+    ] = None,
     test_fraction: Annotated[
         float, typer.Option(min=0.0, max=0.99, help="Share of the rows to hold out for a score.")
     ] = 0.0,
@@ -160,7 +163,7 @@ def fit(
     if kind is not Kind.matrix:
         columns = {"target": target, "features": features, "zero_based": zero_based}
         columns["n_features"] = n_features
-    size = "auto" if batch_size == "auto" else int(_number("--batch-size", batch_size))
+    size = "auto" if batch_size == "auto" else _count("--batch-size", batch_size)
     options = FitOptions(
         kind=kind.value,
         data=data,
@@ -177,6 +180,7 @@ def fit(
             "test_share": test_fraction,
             "seed": seed,
             **({} if loss is None else {"loss": loss}),
+            **({} if classes is None else {"classes": _labels(kind, classes)}),
         },
     )
     run_fit(
@@ -259,6 +263,24 @@ def _number(option: str, text: str) -> float:
         return float(text)
     except ValueError:
         raise typer.BadParameter(f"{option} takes a number or auto, got {text!r}") from None
+
+
+def _labels(kind: Kind, text: str) -> list[int] | list[str]:
+    labels = [part.strip() for part in text.split(",")]
+    if kind is not Kind.classification or len(set(labels)) < 2 or "" in labels:
+        raise typer.BadParameter(
+            f"--classes takes at least two labels for classification, got {text!r}"
+        )
+    try:
+        return [int(label) for label in labels]
+    except ValueError:
+        return labels
+
+
+def _count(option: str, text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise typer.BadParameter(f"{option} takes a whole number from 1, or auto, got {text!r}")
+    return int(text)
 
 
 class PaperFigure(StrEnum):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,6 +20,8 @@ from ..fitting.session import Session
 from ..readers import DataError, Reader, read_ratings, read_rows
 from ..readers.sources import find_sources
 from .fit_display import Display
+from .json_text import as_json_text
+from .places import check_place
 from .refuse import one_line_errors
 
 __all__ = ["FitOptions", "run_fit"]
@@ -36,9 +37,14 @@ class FitOptions:
     reading: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
 
-    def reader(self, paths: list[str] | None = None, position: Any = None) -> Reader[Any]:
+    def reader(
+        self,
+        paths: list[str] | None = None,
+        position: Any = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> Reader[Any]:
         """Open the data, from the beginning or where a checkpoint stopped."""
-        options = {**self.columns, **self.reading, "position": position}
+        options = {**self.columns, **self.reading, "position": position, "stop": stop}
         if self.kind == "matrix":
             return read_ratings(paths or self.data, **options)
         return read_rows(paths or self.data, labels=self.kind == "classification", **options)
@@ -63,16 +69,10 @@ def run_fit(
 ) -> None:
     """Learn, and write the model."""
     with one_line_errors("fit"):
-        _check_place(out)
+        check_place(out, "-o")
+        if checkpoint_at is not None:
+            check_place(checkpoint_at, "--checkpoint")
         _fit(options, out, test, checkpoint_at, every, resume_from, quiet, as_json)
-
-
-def _check_place(out: Path) -> None:
-    """Refuse a place for the model that cannot be written, before the work and not after it."""
-    if out.is_dir():
-        raise ValueError(f"{out} is a folder; name a file for the model with -o")
-    if not out.absolute().parent.is_dir():
-        raise ValueError(f"the folder {out.parent} does not exist; create it first")
 
 
 def _fit(
@@ -99,10 +99,11 @@ def _fit(
     checkpoint = None
     if checkpoint_at is not None:
         checkpoint = Checkpoint(checkpoint_at, every, asdict(options))
+    interrupted: list[int] = []
     with (
-        options.reader(position=position) as reader,
+        options.reader(position=position, stop=lambda: bool(interrupted)) as reader,
         Display(quiet or as_json) as display,
-        _interruptible() as interrupted,
+        _noting(interrupted),
     ):
         ended = learn(
             session,
@@ -113,14 +114,21 @@ def _fit(
             stop=lambda: bool(interrupted),
         )
         left_out = reader.bad_rows
-        features = reader.feature_names
+        found = {"features": reader.feature_names, "header": reader.has_header}
     if session.rounds == 0:
-        raise DataError("no rows were learned", remedy="stopped too early, or all were left out")
+        if not ended:
+            _say_how_to_go_on(checkpoint, "before the first round, so there is no model yet")
+            raise typer.Exit(1)
+        raise DataError(
+            "no rows were learned",
+            file=", ".join(options.data),
+            remedy=f"{left_out}" if left_out.total else "check that there are rows to learn",
+        )
     summary = _summary(session, options, test)
     summary["ended"] = ended
     if left_out.total:
         summary["rows left out"] = left_out.counts
-    _save(session, out, {"summary": summary, "features": features, "columns": options.columns})
+    _save(session, out, {"summary": summary, "columns": options.columns, **found})
     _say(summary, out, quiet=quiet, as_json=as_json)
     if not ended:
         _say_how_to_go_on(checkpoint)
@@ -128,9 +136,8 @@ def _fit(
 
 
 @contextmanager
-def _interruptible() -> Iterator[list[int]]:
-    """Collect Ctrl-C instead of raising it, so that a round is finished; a second one raises."""
-    seen: list[int] = []
+def _noting(seen: list[int]) -> Iterator[None]:
+    """Note Ctrl-C instead of raising it, so that a round is finished; a second one raises."""
 
     def note(number: int, frame: Any) -> None:
         seen.append(number)
@@ -138,7 +145,7 @@ def _interruptible() -> Iterator[list[int]]:
 
     before = signal.signal(signal.SIGINT, note)
     try:
-        yield seen
+        yield
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -176,7 +183,7 @@ def _save(session: Session, out: Path, notes: dict[str, Any]) -> None:
 
 def _say(summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({**summary, "model": str(out)}))
+        typer.echo(as_json_text({**summary, "model": str(out)}))
         return
     if quiet:
         return
@@ -209,11 +216,11 @@ def _score(score: dict[str, Any]) -> str:
     return f"error {score['error']:.2%} ({score['rows']:,} rows; commonest label: {plain:.2%})"
 
 
-def _say_how_to_go_on(checkpoint: Checkpoint | None) -> None:
+def _say_how_to_go_on(checkpoint: Checkpoint | None, when: str = "and the model written") -> None:
     if checkpoint is None:
-        typer.echo("ofw fit: stopped; the model so far is written (no --checkpoint, so it cannot "
-                   "go on)", err=True)  # fmt: skip
+        typer.echo(f"ofw fit: stopped {when}; without --checkpoint it cannot go on", err=True)
     else:
         typer.echo(
-            f"ofw fit: stopped; the same command with --resume {checkpoint.path} goes on", err=True
+            f"ofw fit: stopped {when}; the same command with --resume {checkpoint.path} goes on",
+            err=True,
         )

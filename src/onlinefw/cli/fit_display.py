@@ -50,14 +50,13 @@ class Display:
         self._last = now
         rate = (session.rows_learned - self._rows_before) / (now - self._started)
         loss, gap = session.model.history_["loss"][-1], session.model.history_["gap"][-1]
+        name, size = session.size_so_far()
         line = (
             f"round {session.rounds:,}  {rate:,.0f} rows/s  {session.score.name} "
-            f"{session.score.value:.4g}  loss {loss:.4g}  gap {gap:.3g}"
+            f"{session.score.value:.4g}  loss {loss:.4g}  gap {gap:.3g}  {name} {size:,}"
         )
         if self._bar is None:
-            self._console.print(line, highlight=False)
+            self._console.print(line, highlight=False, soft_wrap=True)
         else:
-            total = session.expected_rows
-            self._bar.update(
-                self._task, description=line, total=total, completed=session.rows_learned
-            )
+            total, done = session.expected_rows, session.rows_learned + session.n_test
+            self._bar.update(self._task, description=line, total=total, completed=done)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,8 @@ import typer
 
 from .. import FrankWolfeMatrixCompletion, RadiusSearch
 from ..files import load, read_header
+from .json_text import as_json_text
+from .places import check_place
 from .refuse import one_line_errors
 
 __all__ = ["run_inspect"]
@@ -19,6 +20,8 @@ __all__ = ["run_inspect"]
 def run_inspect(model_path: Path, top: int, plot: Path | None, as_json: bool) -> None:
     """Print what the model is, what it has seen, and how good it is."""
     with one_line_errors("inspect"):
+        if plot is not None:
+            check_place(plot, "--plot")
         header, model = read_header(model_path), load(model_path)
         facts = describe(model, top)
         facts["made by"] = f"onlinefw {header['onlinefw']}"
@@ -28,7 +31,7 @@ def run_inspect(model_path: Path, top: int, plot: Path | None, as_json: bool) ->
             best = model.best_estimator_ if isinstance(model, RadiusSearch) else model
             np.ravel(plot_history(best))[0].figure.savefig(plot, dpi=110)
     if as_json:
-        typer.echo(json.dumps(facts))
+        typer.echo(as_json_text(facts))
         return
     for name, value in facts.items():
         if name == "largest coefficients":

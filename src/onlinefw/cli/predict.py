@@ -6,14 +6,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import typer
 
 from .. import FrankWolfeClassifier, FrankWolfeMatrixCompletion, RadiusSearch
+from .._files import whole_file
 from ..files import load
 from ..readers import DataError, IdMap, read_ratings, read_rows
+from .model_ids import ids_of
+from .places import check_place
 from .refuse import one_line_errors
 
 __all__ = ["run_predict"]
@@ -28,6 +31,8 @@ def run_predict(
 ) -> None:
     """Read, predict and write chunk by chunk."""
     with one_line_errors("predict"):
+        if out is not None:
+            check_place(out, "-o")
         model = load(model_path)
         notes = getattr(model, "notes_", {})
         given = {name: value for name, value in columns.items() if value is not None}
@@ -35,18 +40,27 @@ def run_predict(
         if isinstance(model, FrankWolfeMatrixCompletion):
             tables = _pairs(model, data, columns, reading)
         else:
+            if reading["header"] is None and _called_by_numbers(notes):
+                reading = {**reading, "header": True}
             tables = _rows(model, data, columns, reading, notes.get("features"))
         with _sink(out) as write:
             for table in tables:
                 write(table)
 
 
+def _called_by_numbers(notes: dict[str, Any]) -> bool:
+    """Whether the features have names that could be taken for places."""
+    features = notes.get("features") or []
+    return bool(notes.get("header")) and any(name.isdecimal() for name in features)
+
+
 def _pairs(
     model: FrankWolfeMatrixCompletion, data: list[str], columns: Any, reading: Any
 ) -> Iterator[dict[str, Any]]:
     users, items = IdMap(), IdMap()
-    users.add(model.row_ids_)
-    items.add(model.col_ids_)
+    row_ids, col_ids = ids_of(model)
+    users.add(row_ids)
+    items.add(col_ids)
     unknown = {"users": 0, "items": 0, "rows": 0}
     wanted = {name: columns.get(name) for name in ("user", "item")}
     with read_ratings(data, needs_rating=False, **wanted, **reading) as reader:
@@ -95,35 +109,74 @@ def _rows(
 @contextmanager
 def _sink(out: Path | None) -> Iterator[Any]:
     """Give a function that writes tables: CSV to standard output, CSV or Parquet to a file."""
+    with _opened(out) as file:
+        to_parquet = out is not None and out.suffix == ".parquet"
+        sink = _ParquetSink(file) if to_parquet else _CsvSink(file)
+        try:
+            yield sink.write
+        finally:
+            sink.close()
+
+
+@contextmanager
+def _opened(out: Path | None) -> Iterator[Any]:
+    if out is None:
+        yield sys.stdout.buffer
+        return
+    try:
+        with whole_file(out) as file:
+            yield file
+    except OSError as error:
+        reason = f"{error.strerror or error}; nothing was written"
+        raise OSError(error.errno, reason, str(out)) from error
+
+
+def _table(columns: dict[str, Any]) -> Any:
     import pyarrow as pa
-    from pyarrow import csv, parquet
 
-    from .._files import whole_file
+    return pa.table({name: pa.array(values) for name, values in columns.items()})
 
-    writer: Any = None
 
-    def open_writer(file: Any, schema: Any) -> Any:
-        if out is not None and out.suffix == ".parquet":
-            return parquet.ParquetWriter(file, schema)
-        return csv.CSVWriter(file, schema)
+class _CsvSink:
+    """Ids that were integers may become text: in CSV that makes no difference."""
 
-    @contextmanager
-    def target() -> Iterator[Any]:
-        if out is None:
-            yield sys.stdout.buffer
-        else:
-            with whole_file(out) as file:
-                yield file
+    def __init__(self, file: Any) -> None:
+        self._file, self._writer, self._schema = file, cast(Any, None), None
 
-    with target() as file:
+    def write(self, columns: dict[str, Any]) -> None:
+        from pyarrow import csv
 
-        def write(columns: dict[str, Any]) -> None:
-            nonlocal writer
-            table = pa.table({name: pa.array(values) for name, values in columns.items()})
-            if writer is None:
-                writer = open_writer(file, table.schema)
-            writer.write_table(table.cast(writer.schema) if hasattr(writer, "schema") else table)
+        table = _table(columns)
+        if table.schema != self._schema:
+            self.close()
+            options = csv.WriteOptions(include_header=self._schema is None)
+            self._writer = csv.CSVWriter(self._file, table.schema, write_options=options)
+            self._schema = table.schema
+        self._writer.write_table(table)
 
-        yield write
-        if writer is not None:
-            writer.close()
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+class _ParquetSink:
+    def __init__(self, file: Any) -> None:
+        self._file, self._writer = file, cast(Any, None)
+
+    def write(self, columns: dict[str, Any]) -> None:
+        from pyarrow import parquet
+
+        table = _table(columns)
+        if self._writer is None:
+            self._writer = parquet.ParquetWriter(self._file, table.schema)
+        for now, before in zip(table.schema, self._writer.schema, strict=True):
+            if now.type != before.type:
+                raise ValueError(
+                    f"the column {now.name!r} has {before.type} values first and {now.type} "
+                    "later, which Parquet cannot hold; write CSV instead (-o predictions.csv)"
+                )
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()

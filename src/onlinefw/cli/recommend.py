@@ -11,6 +11,7 @@ import typer
 from .. import FrankWolfeMatrixCompletion
 from ..files import load
 from ..readers import IdMap
+from .model_ids import ids_of
 from .refuse import one_line_errors
 
 __all__ = ["run_recommend"]
@@ -26,7 +27,8 @@ def run_recommend(model_path: Path, user: str, n: int, seen: bool, as_json: bool
                 "(ofw fit matrix)"
             )
         users = IdMap()
-        users.add(model.row_ids_)
+        row_ids, col_ids = ids_of(model)
+        users.add(row_ids)
         row = int(users.lookup([_id(user)])[0])
         if row < 0:
             raise ValueError(
@@ -34,7 +36,7 @@ def run_recommend(model_path: Path, user: str, n: int, seen: bool, as_json: bool
                 f"such as {', '.join(map(str, users.ids[:3]))}"
             )
         columns, scores = model.recommend(row, n, exclude_seen=not seen)
-        items: list[Any] = [model.col_ids_[k].item() for k in columns]
+        items: list[Any] = col_ids[columns].tolist()
     if as_json:
         pairs = zip(items, scores.tolist(), strict=True)
         typer.echo(json.dumps([{"item": item, "prediction": score} for item, score in pairs]))

@@ -24,8 +24,9 @@ def one_line_errors(command: str) -> Iterator[None]:
         yield
     except BrokenPipeError:  # whoever reads our output has had enough
         raise typer.Exit(0) from None
+    except FileNotFoundError as error:
+        refuse(command, f"{error.filename}: there is no such file; check the path")
     except OSError as error:
-        what = f"{error.filename}: {error.strerror}" if error.filename else error
-        refuse(command, f"{what}; nothing half-written is left")
+        refuse(command, f"{error.filename}: {error.strerror}" if error.filename else error)
     except ValueError as error:  # data, model files and parameters alike
         refuse(command, error)

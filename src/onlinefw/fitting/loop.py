@@ -43,7 +43,8 @@ def resume(path: Path) -> tuple[Session, Any, dict[str, Any]]:
     from ..files import ModelFileError, load_checkpoint
 
     content = load_checkpoint(path)
-    if not isinstance(content, dict) or not isinstance(content.get("session"), Session):
+    whole = isinstance(content, dict) and {"position", "options"} <= content.keys()
+    if not whole or not isinstance(content.get("session"), Session):
         raise ModelFileError(f"{path} is not a checkpoint of ofw fit")
     return content["session"], content["position"], content["options"]
 
@@ -96,6 +97,8 @@ def learn(
             stopped = play_all(lambda: session.ready)
             if stopped:
                 break
+    # A pipe that waits ends its chunks when it is to stop: the rows waiting are not the last.
+    stopped = stopped or stop()
     if not stopped:
         stopped = play_all(lambda: session.n_waiting > 0)
     if not stopped and session.rounds:

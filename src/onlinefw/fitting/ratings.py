@@ -112,7 +112,7 @@ class RatingsSession(Session):
         return self.model
 
     def size(self) -> tuple[str, int]:
-        """Return the rank, or its upper bound while learning: the number of atoms."""
+        """Return the rank."""
         return "rank", self.model.rank_
 
     def _prepare_for_many(self, y: Array) -> None:
@@ -122,6 +122,10 @@ class RatingsSession(Session):
                 CAP * sqrt(len(self.users) * len(self.items)) * (float(y.std()) or 1.0)
             )
         self.model = FrankWolfeMatrixCompletion(**settings)
+
+    def size_so_far(self) -> tuple[str, int]:
+        """Return the number of atoms, which bounds the rank; the rank itself needs an SVD."""
+        return "atoms", int(self.model._learner.theta.n_atoms)
 
     def new_score(self) -> SquaredError:
         """Return a score that has counted nothing."""

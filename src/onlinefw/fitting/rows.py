@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from .._typing import Array
 from ..estimators import FrankWolfeClassifier, FrankWolfeRegressor, RadiusSearch
+from ..readers import DataError
 from .scaling import Scaling
 from .scores import ErrorRate, SquaredError
 from .session import Session
@@ -75,7 +76,9 @@ class RowsSession(Session):
         **settings: Any,
     ) -> None:
         super().__init__(batch_size=batch_size, test_share=test_share, seed=seed)
-        self.kind, self.radius, self.scale, self.classes = kind, radius, scale, classes
+        self.kind, self.radius, self.scale = kind, radius, scale
+        self.classes: Array | None = None if classes is None else np.unique(classes)
+        self._file: str | None = None
         self.max_past = max_past
         estimator = FrankWolfeRegressor if kind == "regression" else FrankWolfeClassifier
         if kind == "classification":
@@ -91,7 +94,23 @@ class RowsSession(Session):
     def read(self, chunk: Any) -> None:
         """Take rows in."""
         y = chunk.y.astype(str) if chunk.y.dtype == object else chunk.y
+        self._file = getattr(chunk, "file", None)
+        if self.kind == "classification" and self.classes is not None:
+            self._check_labels(chunk, y, self.classes)
         self._put(chunk.X, y)
+
+    def _check_labels(self, chunk: Any, y: Array, known: Array) -> None:
+        """Refuse a label that the model was not made for, before anything changes."""
+        new = np.flatnonzero(~np.isin(y, known))
+        if new.size:
+            rows = getattr(chunk, "rows", None)
+            raise DataError(
+                f"the label {y[new[0]].item()!r} is not one of those of the first rows, "
+                f"{', '.join(repr(label) for label in known.tolist())}",
+                file=self._file,
+                row=None if rows is None else int(rows[new[0]]),
+                remedy="name all labels with --classes, or mix the rows",
+            )
 
     @property
     def ready(self) -> bool:
@@ -117,8 +136,11 @@ class RowsSession(Session):
         if self.kind == "classification" and self.classes is None:
             self.classes = np.unique(y)
             if len(self.classes) < 2:
-                raise ValueError(
-                    f"every row has the label {self.classes[0]!r}: there is nothing to tell apart"
+                raise DataError(
+                    f"every row has the label {self.classes[0].item()!r}: there is nothing to "
+                    "tell apart",
+                    file=self._file,
+                    remedy="check --target, and that the rows are of at least two classes",
                 )
         if self.expected_rows is None or self.expected_rows > self.max_past:
             self.model.set_params(past=self._bounded(X.shape[1]), max_past=self._kept(X.shape[1]))

@@ -74,8 +74,9 @@ class ErrorRate:
         y = np.asarray(y)
         self.n += y.size
         self._wrong += int(np.count_nonzero(y != np.asarray(predicted)))
-        for label, count in zip(*np.unique(y, return_counts=True), strict=True):
-            self._counts[label.item()] = self._counts.get(label.item(), 0) + int(count)
+        labels, counts = np.unique(y, return_counts=True)
+        for label, count in zip(labels.tolist(), counts.tolist(), strict=True):
+            self._counts[label] = self._counts.get(label, 0) + count
 
     @property
     def value(self) -> float:

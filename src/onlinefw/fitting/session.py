@@ -64,6 +64,10 @@ class Session(ABC):
     def size(self) -> tuple[str, int]:
         """Return how large the model is: "rank" or "nonzeros", and the number."""
 
+    def size_so_far(self) -> tuple[str, int]:
+        """Return a size that costs nothing to tell, for displays."""
+        return self.size()
+
     @abstractmethod
     def new_score(self) -> SquaredError | ErrorRate:
         """Return a score that has counted nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -30,6 +30,7 @@ class Dialect:
     header: bool | None = None
     pause: float = 0.2
     block_bytes: int = 1 << 22
+    stop: Callable[[], bool] = lambda: False
 
 
 class DataFile(Protocol):
@@ -49,7 +50,7 @@ def open_source(source: Source, plan: Plan, dialect: Dialect) -> DataFile:
     """Open a source and find its columns."""
     if source.format == "parquet":
         return _ParquetFile(source, plan)
-    stream = ByteStream(source, dialect.pause)
+    stream = ByteStream(source, dialect.pause, dialect.stop)
     try:
         return _open_text(stream, source, plan, dialect)
     except BaseException:
@@ -133,7 +134,9 @@ def _has_header(cells: list[str], plan: Plan) -> bool:
         return True
     numeric = plan.numeric_specs()
     if numeric is None:
-        return not any(map(is_number, cells))
+        # Columns may be called 0, 1, 2, ..., but a target that must be guessed has a name.
+        guessed = not specs and any(map(is_obvious, cells))
+        return guessed or not any(map(is_number, cells))
     places = [int(spec) - 1 for spec in numeric]
     if not specs:
         return True

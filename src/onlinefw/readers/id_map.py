@@ -102,6 +102,12 @@ class IdMap:
             raise ValueError("the state of an IdMap holds an id twice")
         return self
 
+    # Arrays instead of a table of hashes or many small strings: what checkpoints hold.
+    __getstate__ = state_dict
+
+    def __setstate__(self, state: State) -> None:
+        self.__dict__.update(self.from_state(state).__dict__)
+
     def _of_text(self, text: str) -> int:
         assert self._integers is not None
         found = ids_from_cells([_cell(text)])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -21,6 +21,7 @@ from .errors import BadRow, DataError
 from .files import DataFile, Dialect, empty, open_source
 from .plans import Plan, RatingPlan, RowPlan
 from .sources import Source, find_sources
+from .streams import Stopped
 
 __all__ = ["Reader", "read_ratings", "read_rows"]
 
@@ -38,6 +39,8 @@ class Reader(Generic[C]):
         Where to go on after the last chunk handed out, as JSON values.
     bad_rows : BadRows
         The rows left out so far (``on_bad_row="skip"``).
+    has_header : bool or None
+        Whether columns have names of their own; None before a pipe is read.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class Reader(Generic[C]):
         self._sources, self._plan, self._dialect = sources, plan, dialect
         self._chunk_rows, self._on_bad_row = chunk_rows, on_bad_row
         self._texts: list[str] = []
+        self.has_header: bool | None = None
         self.bad_rows = BadRows()
         self._first = 0
         self._start: dict[str, int] | None = None
@@ -144,7 +148,8 @@ class Reader(Generic[C]):
         """Refuse what cannot work before anything is read; a pipe is opened only once."""
         for source in self._sources:
             if not source.is_pipe:
-                open_source(source, self._plan, self._dialect).close()
+                with closing(open_source(source, self._plan, self._dialect)) as file:
+                    self.has_header = file.has_header
 
     def _find_width(self) -> None:
         """How many features LIBSVM files have is known only when they have been read."""
@@ -171,9 +176,14 @@ class Reader(Generic[C]):
         raise first.error(source.name)
 
     def _read(self) -> Generator[C, None, None]:
+        with suppress(Stopped):
+            yield from self._read_all()
+
+    def _read_all(self) -> Iterator[C]:
         for index in range(self._first, len(self._sources)):
             start = self._start if index == self._first else None
             with closing(open_source(self._sources[index], self._plan, self._dialect)) as file:
+                self.has_header = file.has_header
                 if self._plan_needs_width():
                     raise DataError(
                         "how many features LIBSVM rows have cannot be seen in a pipe",
@@ -214,6 +224,12 @@ class Reader(Generic[C]):
             yield self._chunk(held, index, batch, batch.n_records)
         if not any_records:
             raise empty(source.name)
+        if start and passed_before > (batch.start["row"] + batch.n_records if batch else 0):
+            raise DataError(
+                "the file is shorter than when it was read last",
+                file=source.name,
+                remedy="go on with the file as it was",
+            )
 
     def _unify(self, batch: Batch) -> None:
         """Ids that were text once stay text, so that it does not matter where chunks begin."""
@@ -288,6 +304,7 @@ def read_ratings(
     header: bool | None = None,
     pause: float = 0.2,
     block_bytes: int = 1 << 22,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Reader[RatingChunk]:
     r"""Read ratings in chunks.
 
@@ -322,6 +339,8 @@ def read_ratings(
         Seconds without data after which the rows that came through a pipe are handed out.
     block_bytes : int
         Text is read in blocks of about this size.
+    stop : callable
+        Asked while a pipe has nothing to say; True ends the reading.
 
     Returns
     -------
@@ -348,7 +367,7 @@ def read_ratings(
     return Reader(
         find_sources(paths, format),
         plan,
-        Dialect(delimiter, header, pause, block_bytes),
+        Dialect(delimiter, header, pause, block_bytes, stop),
         chunk_rows=chunk_rows,
         on_bad_row=on_bad_row,
         position=position,
@@ -373,6 +392,7 @@ def read_rows(
     header: bool | None = None,
     pause: float = 0.2,
     block_bytes: int = 1 << 22,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Reader[RowChunk]:
     r"""Read rows of features in chunks.
 
@@ -395,7 +415,7 @@ def read_rows(
         LIBSVM indices count from 0 rather than from 1.
     dtype : dtype
         Of the features.
-    chunk_rows, on_bad_row, position, format, delimiter, header, pause, block_bytes
+    chunk_rows, on_bad_row, position, format, delimiter, header, pause, block_bytes, stop
         As for :func:`read_ratings`.
 
     Returns
@@ -417,7 +437,7 @@ def read_rows(
     return Reader(
         find_sources(paths, format),
         plan,
-        Dialect(delimiter, header, pause, block_bytes),
+        Dialect(delimiter, header, pause, block_bytes, stop),
         chunk_rows=chunk_rows,
         on_bad_row=on_bad_row,
         position=position,

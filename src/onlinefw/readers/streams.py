@@ -5,17 +5,25 @@ from __future__ import annotations
 import os
 import select
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from .errors import DataError
 from .sources import Source
 
-__all__ = ["ByteStream"]
+__all__ = ["ByteStream", "Stopped"]
 
 _LONGEST_LINE = 1 << 26
 
+#: Seconds between two looks whether somebody wants to stop.
+_LOOK = 0.1
+
 #: The byte order mark that some programs put before UTF-8.
 _MARK = b"\xef\xbb\xbf"
+
+
+class Stopped(Exception):
+    """Somebody wants to stop while a pipe has nothing to say."""
 
 
 class ByteStream:
@@ -27,13 +35,18 @@ class ByteStream:
         What to read.
     pause : float
         Seconds without a byte after which a pipe is said to pause.
+    stop : callable
+        Asked while a pipe has nothing to say; if it agrees, :class:`Stopped` is raised. What the
+        pipe has said before has been handed out by then, so nothing is lost.
     """
 
-    def __init__(self, source: Source, pause: float) -> None:
+    def __init__(
+        self, source: Source, pause: float, stop: Callable[[], bool] = lambda: False
+    ) -> None:
         self.source = source
         self.name = source.name
         self.is_pipe = source.is_pipe
-        self.pause = pause
+        self.pause, self.stop = pause, stop
         self._file: Any
         if source.codec:
             import pyarrow as pa
@@ -103,7 +116,7 @@ class ByteStream:
         if self._head:
             head, self._head = self._head[:size], self._head[size:]
             return head
-        if self.is_pipe and not wait and not self._ready():
+        if self.is_pipe and not wait and not self._ready(self.pause):
             return None
         return self._read(size)
 
@@ -132,14 +145,21 @@ class ByteStream:
             remedy="go on with the file as it was",
         )
 
-    def _ready(self) -> bool:
+    def _wait(self) -> None:
+        while not self._ready(_LOOK):
+            if self.stop():
+                raise Stopped
+
+    def _ready(self, seconds: float) -> bool:
         try:
-            return bool(select.select([self._file], [], [], self.pause)[0])
+            return bool(select.select([self._file], [], [], seconds)[0])
         except (OSError, ValueError):
             # Not every platform can wait for a pipe; there, reading waits.
             return True
 
     def _read(self, size: int) -> bytes:
+        if self.is_pipe:
+            self._wait()
         try:
             return bytes(self._file.read(size))
         except OSError as error:

@@ -1,0 +1,28 @@
+"""Places to write to, looked at before the work and not after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["check_place"]
+
+
+def check_place(path: Path, option: str) -> None:
+    """Refuse a path to which no file can be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from onlinefw.cli.places import check_place
+    >>> check_place(Path("nowhere/model.ofw"), "-o")
+    Traceback (most recent call last):
+        ...
+    ValueError: the folder nowhere does not exist; create it first, or give another with -o
+    """
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file with {option}")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(
+            f"the folder {path.parent} does not exist; create it first, or give another with "
+            f"{option}"
+        )

@@ -1,0 +1,38 @@
+"""What ``ofw fit`` shows while it learns."""
+
+import re
+
+import pytest
+
+from onlinefw.cli import fit_display
+
+from ..readers.writing import write
+from .running import ofw, ratings, rows
+
+LINE = re.compile(
+    r"round \d+  [\d,]+ rows/s  (mse|error) \S+  loss \S+  gap \S+  (atoms|nonzeros) \d+"
+)
+
+
+@pytest.mark.parametrize("kind", ["matrix", "regression", "classification"])
+def test_plain_lines_where_there_is_no_terminal(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(fit_display, "PLAIN", 0.0)
+    target = "label" if kind == "classification" else "number"
+    data = write(tmp_path / "a.csv", ratings() if kind == "matrix" else rows(target=target))
+    fit = ("fit", kind, data, "-o", tmp_path / "m.ofw", "--radius", "5", "--batch-size", "40")
+    lines = ofw(*fit).stderr.splitlines()
+    assert len(lines) == 6
+    assert all(LINE.fullmatch(line) for line in lines), lines
+
+
+def test_a_bar_on_a_terminal(tmp_path, monkeypatch):
+    monkeypatch.setattr(fit_display, "LIVE", 0.0)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "200")
+    data = write(tmp_path / "a.csv", ratings())
+    fit = ("fit", "matrix", data, "-o", tmp_path / "m.ofw", "--radius", "5", "--batch-size", "40")
+    result = ofw(*fit)
+    assert result.exit_code == 0
+    assert "\x1b[" in result.stderr and "written: " in result.stdout
+    quiet = ofw(*fit, "--quiet")
+    assert quiet.output == ""
