@@ -266,6 +266,12 @@ def test_a_file_of_bad_rows_only(tmp_path):
     assert f"{path}: no rows were learned" in line and "9 not a number" in line
 
 
+def test_numbers_are_no_labels(tmp_path):
+    path = write(tmp_path / "a.csv", rows())
+    line = refusal("fit", "classification", path, "-o", tmp_path / "m.ofw")
+    assert f"{path}: " in line and "labels of their own; numbers are for ofw fit regression" in line
+
+
 def test_a_label_that_comes_late_is_refused_with_its_row_and_can_be_named_before(
     tmp_path, monkeypatch
 ):

@@ -93,7 +93,10 @@ def _fit(
     else:
         session, position, kept = resume(resume_from)
         if kept["kind"] != options.kind:
-            raise ModelFileError(f"{resume_from} is a checkpoint of ofw fit {kept['kind']}")
+            raise ModelFileError(
+                f"{resume_from} is a checkpoint of ofw fit {kept['kind']}, not {options.kind}: go on "
+                "with that, or begin anew without --resume"
+            )
         options = FitOptions(**{**kept, "data": options.data or kept["data"]})
         checkpoint_at = checkpoint_at or resume_from
     checkpoint = None
