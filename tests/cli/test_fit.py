@@ -266,6 +266,12 @@ def test_a_file_of_bad_rows_only(tmp_path):
     assert f"{path}: no rows were learned" in line and "9 not a number" in line
 
 
+def test_numbers_are_no_labels(tmp_path):
+    path = write(tmp_path / "a.csv", rows())
+    line = refusal("fit", "classification", path, "-o", tmp_path / "m.ofw")
+    assert f"{path}: " in line and "labels of their own; numbers are for ofw fit regression" in line
+
+
 def test_a_label_that_comes_late_is_refused_with_its_row_and_can_be_named_before(
     tmp_path, monkeypatch
 ):
@@ -301,7 +307,7 @@ def test_a_batch_size_is_a_whole_number(matrix, tmp_path, size):
     assert result.exit_code == 2 and "--batch-size" in result.stderr
 
 
-def test_a_place_that_cannot_be_written_is_refused_before_the_work(matrix, tmp_path, monkeypatch):
+def test_places_and_test_files_are_looked_at_before_the_work(matrix, tmp_path, monkeypatch):
     from onlinefw.fitting.session import Session
 
     def work(self):
@@ -311,6 +317,12 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(matrix, tmp_p
     line = refusal("fit", "matrix", matrix, "-o", tmp_path / "nowhere" / "m.ofw")
     assert "nowhere does not exist; create it first" in line
     assert "is a folder" in refusal("fit", "matrix", matrix, "-o", tmp_path)
+    os.mkfifo(tmp_path / "fifo")
+    assert "is no ordinary file" in refusal("fit", "matrix", matrix, "-o", tmp_path / "fifo")
+    fit = ("fit", "matrix", matrix, "-o", tmp_path / "m.ofw", "--test")
+    assert "there is no such file" in refusal(*fit, tmp_path / "no.csv")
+    other = write(tmp_path / "rows.csv", rows())
+    assert f"{other}: no column is obviously the user" in refusal(*fit, other)
 
 
 @pytest.mark.parametrize("when", ["fsync", "write"])

@@ -93,12 +93,17 @@ def _fit(
     else:
         session, position, kept = resume(resume_from)
         if kept["kind"] != options.kind:
-            raise ModelFileError(f"{resume_from} is a checkpoint of ofw fit {kept['kind']}")
+            raise ModelFileError(
+                f"{resume_from} is a checkpoint of ofw fit {kept['kind']}: go on with that, "
+                "or begin anew without --resume"
+            )
         options = FitOptions(**{**kept, "data": options.data or kept["data"]})
         checkpoint_at = checkpoint_at or resume_from
     checkpoint = None
     if checkpoint_at is not None:
         checkpoint = Checkpoint(checkpoint_at, every, asdict(options))
+    if test is not None:
+        options.reader([test]).close()  # what is wrong with it is said before the work
     interrupted: list[int] = []
     with (
         options.reader(position=position, stop=lambda: bool(interrupted)) as reader,

@@ -21,6 +21,9 @@ def check_place(path: Path, option: str) -> None:
     """
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file with {option}")
+    if path.exists() and not path.is_file():
+        # A file that is written whole takes the place of what was there, even of a device.
+        raise ValueError(f"{path} is no ordinary file; name one with {option}")
     if not path.absolute().parent.is_dir():
         raise ValueError(
             f"the folder {path.parent} does not exist; create it first, or give another with "

@@ -21,6 +21,8 @@ __all__ = ["RowsSession"]
 FIRST_ROWS = 5000
 #: Rounds of the search for a radius: more take long and tell no more.
 SEARCH_ROUNDS = 20
+#: More labels than this, and most of them different: they are numbers, it seems.
+MANY_CLASSES = 20
 #: Rows kept of a longer stream, drawn at random.
 MAX_PAST = 200_000
 
@@ -141,6 +143,12 @@ class RowsSession(Session):
                     "tell apart",
                     file=self._file,
                     remedy="check --target, and that the rows are of at least two classes",
+                )
+            if len(self.classes) > max(MANY_CLASSES, len(y) // 2):
+                raise DataError(
+                    f"{len(self.classes):,} of the first {len(y):,} rows have labels of their own",
+                    file=self._file,
+                    remedy="numbers are for ofw fit regression; labels are named with --classes",
                 )
         if self.expected_rows is None or self.expected_rows > self.max_past:
             self.model.set_params(past=self._bounded(X.shape[1]), max_past=self._kept(X.shape[1]))
