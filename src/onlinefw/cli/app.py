@@ -247,6 +247,22 @@ def inspect_model(
     run_inspect(model, top, plot, as_json)
 
 
+@app.command(epilog="Example: ofw report ratings.ofw -o report.html, then open report.html")
+def report(
+    model: ModelFile,
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the page.")] = Path(
+        "report.html"
+    ),
+) -> None:
+    """Write a page about a model: its scores, learning curve, certificate and pictures.
+
+    One file with everything inside, which opens without network.
+    """
+    from .report import run_report
+
+    run_report(model, out)
+
+
 def _number(option: str, text: str) -> float:
     try:
         return float(text)
