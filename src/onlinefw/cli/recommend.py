@@ -34,7 +34,7 @@ def run_recommend(model_path: Path, user: str, n: int, seen: bool, as_json: bool
                 f"such as {', '.join(map(str, users.ids[:3]))}"
             )
         columns, scores = model.recommend(row, n, exclude_seen=not seen)
-        items: list[Any] = [model.col_ids_[k].item() for k in columns]
+        items: list[Any] = model.col_ids_[columns].tolist()
     if as_json:
         pairs = zip(items, scores.tolist(), strict=True)
         typer.echo(json.dumps([{"item": item, "prediction": score} for item, score in pairs]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,16 @@ class Facts:
         """Of a matrix: users and items."""
         rows, columns = self.best.objective_.shape or (0, 0)
         return int(rows), int(columns)
+
+    @cached_property
+    def factors(self) -> tuple[Array, Array, Array]:
+        """Of a matrix: users, weights and items of its patterns; takes a while to compute."""
+        return self.best.factors_
+
+    @property
+    def rank(self) -> int:
+        """Of a matrix: how many patterns there are."""
+        return int(self.factors[1].size)
 
     @property
     def radius(self) -> float:

@@ -16,6 +16,8 @@ __all__ = ["report_page"]
 
 #: Coefficients with a bar.
 TOP = 20
+#: Inches of a picture that has the width of the page for itself.
+WIDE = (12.4, 3.6)
 
 
 def report_page(model: Any, file_name: str) -> str:
@@ -66,7 +68,7 @@ def _scores(facts: Facts) -> list[str]:
     lines.append(f'<div class="cards">{"".join(cards)}</div>')
     if (facts.notes.get("score over time") or {}).get("rows"):
         lines.append("<h3>Score over time</h3>")
-        lines.append(pictures.draw("score", pictures.draw_score, facts, "the score over time"))
+        lines.append(pictures.draw("score", pictures.draw_score, facts, "score over time", WIDE))
     return [*lines, "</section>"]
 
 
@@ -96,11 +98,12 @@ def _coefficients(facts: Facts) -> list[str]:
     lines = ['<section id="coefficients"><h2>What it looks at</h2>']
     coefficients, names = facts.coefficients, facts.feature_names
     labels = facts.best.classes_ if len(coefficients) > 1 else [None]
+    most = float(np.abs(coefficients).max())  # one scale for all classes
     for label, row in zip(labels, coefficients, strict=True):
         largest = [int(j) for j in np.argsort(-np.abs(row), kind="stable")[:TOP] if row[j] != 0.0]
         if label is not None:
             lines.append(f"<h3>For {escape(str(label))}</h3>")
-        lines += _bars([(names[j], float(row[j])) for j in largest])
+        lines += _bars([(names[j], float(row[j])) for j in largest], most)
         if len(largest) < np.count_nonzero(row):
             lines.append(f"<p>The largest {TOP} of {np.count_nonzero(row):,}.</p>")
     if facts.best.path_["t"].size:
@@ -109,10 +112,9 @@ def _coefficients(facts: Facts) -> list[str]:
     return [*lines, "</section>"]
 
 
-def _bars(values: list[tuple[str, float]]) -> list[str]:
+def _bars(values: list[tuple[str, float]], most: float) -> list[str]:
     if not values:
         return ["<p>All coefficients are zero.</p>"]
-    most = max(abs(value) for _, value in values)
     rows = [
         f'<tr><th scope="row">{escape(name)}</th><td class="number">{value:+.4g}</td>'
         f'<td class="bar"><i class="{"plus" if value > 0 else "minus"}" '
@@ -124,18 +126,22 @@ def _bars(values: list[tuple[str, float]]) -> list[str]:
 
 def _factors(facts: Facts) -> list[str]:
     """Show the patterns of a matrix, and what it predicts."""
-    if not facts.best.rank_:
+    if not facts.rank:
         return []
+    squares = facts.factors[1] ** 2
+    first = min(10, squares.size)
+    carried = squares[:first].sum() / squares.sum()
     lines = [
         '<section id="factors"><h2>What it has found</h2><div class="pair"><div>',
         "<h3>Patterns by weight</h3>",
         pictures.draw("values", pictures.draw_singular_values, facts, "singular values"),
-        "<p>A few that stand out: most of the structure is simple.</p></div><div>",
+        f"<p>The first {first} carry {carried:.0%} of what there is beside the offsets (of the "
+        "sum of squares).</p></div><div>",
         "<h3>What it predicts</h3>",
         pictures.draw("predictions", pictures.draw_predictions, facts, "predictions, their spread"),
         "<p>For users and items drawn at random, rated or not.</p></div>",
     ]
-    if facts.best.rank_ > 1 and facts.shape[1] > 2:
+    if facts.rank > 1 and facts.shape[1] > 2:
         lines += [
             "<div><h3>Items in the first two patterns</h3>",
             pictures.draw("items", pictures.draw_items, facts, "items by two weights"),
@@ -161,7 +167,7 @@ def _use(facts: Facts, file_name: str) -> list[str]:
 STYLE = """
 header p { max-width: 62rem; }
 figure.plain { background: none; padding: 0; }
-figure.plain svg { display: block; width: 100%; height: auto; max-width: 46rem; }
+figure.plain svg { display: block; width: 100%; height: auto; }
 figure.plain svg text { font-family: system-ui, sans-serif !important; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr));
   gap: 1.5rem 2.5rem; }

@@ -26,7 +26,13 @@ PAGE_COLORS = {INK: "currentColor", "#000000": "currentColor", GAP: "var(--blue)
 MOST_POINTS, MOST_VALUES, SAMPLE, NAMED = 800, 60, 20_000, 10
 
 
-def draw(name: str, picture: Callable[[Any, Facts], None], facts: Facts, alt: str) -> str:
+def draw(
+    name: str,
+    picture: Callable[[Any, Facts], None],
+    facts: Facts,
+    alt: str,
+    size: tuple[float, float] = (6.2, 3.6),
+) -> str:
     """Return a picture as a figure of HTML.
 
     Parameters
@@ -39,6 +45,8 @@ def draw(name: str, picture: Callable[[Any, Facts], None], facts: Facts, alt: st
         What is drawn.
     alt : str
         What is seen, in words; plain text without quotes.
+    size : (float, float)
+        Width and height in inches, which decide how large the text is.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -55,7 +63,7 @@ def draw(name: str, picture: Callable[[Any, Facts], None], facts: Facts, alt: st
     with mpl.rc_context(style), warnings.catch_warnings():
         # The browser has the letters that the font here may lack.
         warnings.filterwarnings("ignore", message="Glyph")
-        figure = Figure(figsize=(6.2, 3.6), layout="constrained")
+        figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots()
         picture(axes, facts)
         file = io.StringIO()
@@ -141,7 +149,7 @@ def recent(rows: Array, score: Array) -> Array:
 
 def draw_singular_values(axes: Any, facts: Facts) -> None:
     """Draw how much each pattern of the matrix weighs, from the largest."""
-    values = facts.best.factors_[1][:MOST_VALUES]
+    values = facts.factors[1][:MOST_VALUES]
     axes.bar(np.arange(1, values.size + 1), values, color=GAP, width=0.8)
     axes.set(xlabel="pattern", ylabel="singular value")
     _finish(axes)
@@ -159,8 +167,8 @@ def draw_predictions(axes: Any, facts: Facts) -> None:
 
 def draw_items(axes: Any, facts: Facts) -> None:
     """Draw the items by their weights in the first two patterns; the farthest have names."""
-    _, size, right = facts.best.factors_
-    places = right[:, :2] * np.sqrt(size[:2])
+    _, size, right = facts.factors
+    places = np.sqrt(size[:2]) * right[:, :2]
     order = np.argsort(-np.linalg.norm(places, axis=1))
     kept = order if order.size <= MOST_POINTS else np.concatenate(
         (order[:NAMED], np.random.default_rng(0).permutation(order[NAMED:])[: MOST_POINTS - NAMED])

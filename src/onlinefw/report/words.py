@@ -60,11 +60,11 @@ def _predicts(facts: Facts) -> str:
 
 def _constraint(facts: Facts) -> str:
     if facts.kind == "matrix":
+        offsets = "" if facts.best.offsets is None else ", plus an offset for each user and item"
         return (
-            f"The table is a sum of {facts.best.rank_:,} patterns (its rank), each of a weight for "
-            "every user and a weight for every item, plus what users and items have on their own "
-            f"if asked for. The radius, {facts.radius:.4g}, bounds the patterns together; the loss "
-            f"is {facts.loss}."
+            f"The table is a sum of {facts.rank:,} patterns (its rank), each of a weight for "
+            f"every user and a weight for every item{offsets}. The radius, {facts.radius:.4g}, "
+            f"bounds the patterns together; the loss is {facts.loss}."
         )
     constraint = facts.best.constraint
     if constraint == "l1":
@@ -85,14 +85,15 @@ def certificate(facts: Facts) -> str:
             f"The gap is {gap:.3g}. The {facts.loss} loss is not convex, so this says how nearly "
             f"the model has settled on {data}, not that no better one exists."
         )
-    share = f", {gap / loss:.2g} times the loss it paid lately ({loss:.3g})" if loss > 0 else ""
+    share = f": {gap / loss:.2%} of the loss it paid lately, {loss:.3g}" if loss > 0 else ""
     given = ", with the offsets and weights of users and items as they are" * (
         facts.kind == "matrix"
     )
     return (
         f"On {data} the model's mean loss is at most {gap:.3g} above the smallest that any model "
         f"of the same radius has{given}{share}. That is proved by the duality gap, without "
-        "knowing the best model. It speaks of the data seen; the scores speak of data to come."
+        "knowing the best model. It speaks of the data seen, the scores of data to come. The line "
+        "is the gap of each round before its step."
     )
 
 
