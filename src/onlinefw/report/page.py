@@ -73,10 +73,6 @@ def _scores(facts: Facts) -> list[str]:
 
 
 def _learning(facts: Facts) -> list[str]:
-    if not facts.best.history_["t"].size:  # history_size=0
-        return [
-            f'<section id="certificate"><h2>The certificate</h2>{_certificate(facts)}</section>'
-        ]
     return [
         '<section id="learning"><h2>How it learned</h2><div class="pair"><div>',
         "<h3>Learning curve</h3>",
@@ -85,12 +81,8 @@ def _learning(facts: Facts) -> list[str]:
         "the last quarter of the rounds so far.</p></div><div>",
         '<h3 id="certificate">The certificate</h3>',
         pictures.draw("gap", pictures.draw_gap, facts, "the duality gap, over rounds"),
-        f"{_certificate(facts)}</div></div></section>",
+        f"<p>{escape(words.certificate(facts))}</p></div></div></section>",
     ]
-
-
-def _certificate(facts: Facts) -> str:
-    return f"<p>{escape(words.certificate(facts))}</p>"
 
 
 def _coefficients(facts: Facts) -> list[str]:
