@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import rich  # noqa: F401 (said to be missing here rather than in the middle of a run)
 import typer
@@ -138,6 +138,12 @@ def fit(
     header: Annotated[
         bool | None, typer.Option("--header/--no-header", help="Whether line 1 names the columns.")
     ] = None,
+    n_features: Annotated[
+        int | None, typer.Option(min=1, help="Features of LIBSVM rows, where a pipe has them.")
+    ] = None,
+    zero_based: Annotated[
+        bool, typer.Option("--zero-based", help="LIBSVM features are numbered from 0.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
 ) -> None:
@@ -149,9 +155,10 @@ def fit(
     """
     from .fit import FitOptions, run_fit
 
-    columns = {"target": target, "features": features}
-    if kind is Kind.matrix:
-        columns = {"user": user, "item": item, "rating": rating}
+    columns: dict[str, Any] = {"user": user, "item": item, "rating": rating}
+    if kind is not Kind.matrix:
+        columns = {"target": target, "features": features, "zero_based": zero_based}
+        columns["n_features"] = n_features
     size = "auto" if batch_size == "auto" else int(_number("--batch-size", batch_size))
     options = FitOptions(
         kind=kind.value,

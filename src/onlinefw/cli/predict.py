@@ -70,7 +70,11 @@ def _pairs(
 def _rows(
     model: Any, data: list[str], columns: Any, reading: Any, features: list[str] | None
 ) -> Iterator[dict[str, Any]]:
-    wanted = {"target": columns.get("target"), "features": columns.get("features") or features}
+    wanted = {
+        "target": columns.get("target"),
+        "features": columns.get("features") or features,
+        "zero_based": columns.get("zero_based", False),
+    }
     with read_rows(
         data, needs_target=False, n_features=model.n_features_in_, **wanted, **reading
     ) as reader:

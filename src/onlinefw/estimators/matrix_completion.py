@@ -219,6 +219,11 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
                     self.objective_.refresh_offsets()
                 self._record(self._learner.refine())
                 advance()
+        return self.correct()
+
+    def correct(self) -> Self:
+        """Re-optimise the factors now, if ``corrective`` is set; ``fit`` does so at its end."""
+        check_is_fitted(self, "_learner")
         if self._learner.corrective is not None:
             self._learner.correct()
         return self
@@ -228,7 +233,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         check_can_learn(self)
         X, y, w = self._checked(X, y, sample_weight)
         if not hasattr(self, "_learner"):
-            self._start(X, y, RACE_ROUNDS)
+            self._start(X, y, min(RACE_ROUNDS, max(10, ceil(RACE_SIZE / len(y)))))
         self._learn(X, y, w)
         return self
 

@@ -47,6 +47,7 @@ MODULES = (
     "objectives.sorted_store",
     "objectives.tail",
     "readers.id_map",
+    "readers.integer_table",
     "sets.birkhoff",
     "sets.box",
     "sets.group",

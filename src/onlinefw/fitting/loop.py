@@ -98,6 +98,8 @@ def learn(
                 break
     if not stopped:
         stopped = play_all(lambda: session.n_waiting > 0)
+    if not stopped and session.rounds:
+        session.finish()
     if checkpoint is not None:
         checkpoint.write(session, position)
     return not stopped

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,15 @@ DEFAULTS: dict[str, Any] = {
     "step": "line-search",
     "clip": True,
 }
+#: With so many ratings one atom a round is too little: the factors are re-optimised now and then.
+MANY = 2_000_000
+MANY_DEFAULTS: dict[str, Any] = {
+    "offsets": "biases",
+    "step": "line-search",
+    "corrective": "ridge",
+    "clip": True,
+}
+MANY_ROUNDS = 80
 
 
 class RatingsSession(Session):
@@ -57,9 +67,23 @@ class RatingsSession(Session):
         **settings: Any,
     ) -> None:
         super().__init__(batch_size=batch_size, test_share=test_share, seed=seed)
+        self._settings = settings
         self.model = FrankWolfeMatrixCompletion(**{**DEFAULTS, **settings})
         self.users, self.items = IdMap(), IdMap()
         self.score = SquaredError()
+
+    @property
+    def has_many(self) -> bool:
+        """Whether there are many ratings to come."""
+        return self.expected_rows is not None and self.expected_rows >= MANY
+
+    @property
+    def batch_length(self) -> int:
+        """Ratings of a round."""
+        if self.batch_size == "auto" and self.has_many:
+            assert self.expected_rows is not None
+            return ceil((1.0 - self.test_share) * self.expected_rows / MANY_ROUNDS)
+        return super().batch_length
 
     def read(self, chunk: Any) -> None:
         """Take ratings in; names not seen before get the next numbers."""
@@ -72,7 +96,15 @@ class RatingsSession(Session):
         else:
             # All names of the first chunk: a radius is found for a matrix of about that shape.
             self.model.set_params(shape=(len(self.users), len(self.items)))
+            if self.has_many:
+                self.model = FrankWolfeMatrixCompletion(
+                    **{**MANY_DEFAULTS, **self._settings}, shape=self.model.shape
+                )
         self.model.partial_fit(X, y)
+
+    def finish(self) -> None:
+        """Re-optimise the factors a last time, where that is done at all."""
+        self.model.correct()
 
     def predictor(self) -> FrankWolfeMatrixCompletion:
         """Return the model; its rows and columns are in the order of ``users`` and ``items``."""

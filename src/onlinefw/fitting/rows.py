@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ __all__ = ["RowsSession"]
 
 #: The first rows settle the scale of the columns, the classes and (if asked to) the radius.
 FIRST_ROWS = 5000
+#: Rounds of the search for a radius: more take long and tell no more.
+SEARCH_ROUNDS = 20
 #: Rows kept of a longer stream, drawn at random.
 MAX_PAST = 200_000
 
@@ -55,6 +58,8 @@ class RowsSession(Session):
     >>> session.score.value < 0.1
     True
     """
+
+    least_batch = 256  # a round re-optimises all coefficients: fewer and better ones
 
     def __init__(
         self,
@@ -118,7 +123,8 @@ class RowsSession(Session):
         if self.expected_rows is None or self.expected_rows > self.max_past:
             self.model.set_params(past=self._bounded(X.shape[1]), max_past=self._kept(X.shape[1]))
         if self.radius == "auto":
-            search = RadiusSearch(clone(self.model).set_params(batch_size=self.batch_length))
+            size = max(self.batch_length, ceil(X.shape[0] / SEARCH_ROUNDS))
+            search = RadiusSearch(clone(self.model).set_params(batch_size=size))
             self.model.set_params(radius=search.fit(scaling.apply(X), y).best_radius_)
         else:
             self.model.set_params(radius=float(self.radius))

@@ -22,7 +22,6 @@ __all__ = ["Session"]
 ROUNDS = 1000
 #: ... and rounds of so many rows, if it is not (a pipe).
 BATCH = 256
-LEAST_BATCH = 32
 
 
 class Session(ABC):
@@ -40,6 +39,7 @@ class Session(ABC):
 
     model: Any
     score: SquaredError | ErrorRate
+    least_batch = 32
 
     def __init__(
         self, *, batch_size: int | str = "auto", test_share: float = 0.0, seed: int = 0
@@ -85,6 +85,10 @@ class Session(ABC):
         self._waiting.put(*(column[~apart] for column in columns))
         self.rows_read += n
 
+    def finish(self) -> None:
+        """Do what is done once, when the data have ended."""
+        return
+
     @property
     def batch_length(self) -> int:
         """Rows of a round."""
@@ -92,7 +96,7 @@ class Session(ABC):
             return int(self.batch_size)
         if self.expected_rows is None:
             return BATCH
-        return max(LEAST_BATCH, ceil((1.0 - self.test_share) * self.expected_rows / ROUNDS))
+        return max(self.least_batch, ceil((1.0 - self.test_share) * self.expected_rows / ROUNDS))
 
     @property
     def ready(self) -> bool:

@@ -133,7 +133,10 @@ def ids_from_arrow(column: Any) -> Array | None:
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
         values = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
         return values if _short(values) else None
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if _is_text(kind):
+        integers = _integers(column)
+        if integers is not None:
+            return integers
         column = column.dictionary_encode()
     elif pa.types.is_dictionary(kind) and not _is_text(kind.value_type):
         return ids_from_arrow(column.dictionary_decode())
@@ -143,18 +146,25 @@ def ids_from_arrow(column: Any) -> Array | None:
         return None
     different = pc.utf8_trim_whitespace(column.dictionary)
     places = column.indices.to_numpy(zero_copy_only=False)
-    lengths = pc.utf8_length(different)
-    if len(different) and pc.min(lengths).as_py() == 0:
+    if len(different) and pc.min(pc.utf8_length(different)).as_py() == 0:
         return None
+    integers = _integers(different)
+    # Each text is made a Python string once, however often it occurs.
+    return (_objects(different.to_pylist()) if integers is None else integers)[places]
+
+
+def _integers(texts: Any) -> Array | None:
+    """The integers that the texts are, or None if any is not exactly as an integer is written."""
+    import pyarrow as pa
+
     try:
-        integers = different.cast(pa.int64())
-        if integers.cast(different.type).equals(different):
-            values = integers.to_numpy(zero_copy_only=False)
-            if _short(values):
-                return values[places]
+        integers = texts.cast(pa.int64())
     except pa.ArrowInvalid:
-        pass
-    return _objects(different.to_pylist())[places]
+        return None
+    if not integers.cast(texts.type).equals(texts):
+        return None
+    values = integers.to_numpy(zero_copy_only=False)
+    return values if _short(values) else None
 
 
 def _short(values: Array) -> bool:

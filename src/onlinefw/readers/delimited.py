@@ -50,8 +50,7 @@ class DelimitedParser:
         self.delimiter = "\t" if self._replaced else delimiter
         self.quotes = not self._replaced
         names = [str(place) for place in range(n_columns)]
-        text = pa.dictionary(pa.int32(), pa.string())
-        kinds = {str(c.place): text for c in wanted.ids}
+        kinds = {str(c.place): pa.string() for c in wanted.ids}
         kinds |= {str(c.place): pa.float64() for c in wanted.numbers}
         self._names = names
         self._parse = pacsv.ParseOptions(
