@@ -26,7 +26,7 @@ def test_the_demo_learns_from_a_file_writes_a_page_and_says_what_to_try_next(tmp
     result = runner.invoke(app, [*TINY_DEMO, "--out", str(folder)])
     assert result.exit_code == 0, result.output
     assert {path.name for path in folder.iterdir()} == {"ratings.csv", "ratings.ofw", "report.html"}
-    assert (folder / "ratings.csv").read_text().startswith('"user","film","stars"\n"user-')
+    assert (folder / "ratings.csv").read_text().startswith('"user","item","rating"\n"user-')
     for step in ("ofw fit matrix", "ofw recommend", "ofw report", "held out: MSE"):
         assert step in result.output
     assert result.output.splitlines()[-3:] == [

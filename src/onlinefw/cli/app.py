@@ -41,7 +41,7 @@ def options(
     epilog="Example: ofw demo --out tour, then open tour/report.html",
 )
 def demo(
-    ratings: Annotated[int, typer.Option(min=500, help="How many ratings to make.")] = 80_000,
+    ratings: Annotated[int, typer.Option(min=500, help="How many ratings to make.")] = 60_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the ratings.")] = 0,
     out: Annotated[
         Path, typer.Option(help="Folder for the ratings, the model and the page.")

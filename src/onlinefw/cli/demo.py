@@ -35,7 +35,7 @@ def run_demo(ratings: int, seed: int, out: Path) -> None:
         user = _write_ratings(data, ratings, seed)
     _say(f"2. ofw fit matrix {data} --test-fraction {HELD_OUT} -o {model}")
     settings = {"radius": "auto", "batch_size": "auto", "test_share": HELD_OUT, "seed": seed}
-    columns = {"user": "user", "item": "film", "rating": "stars"}
+    columns = dict.fromkeys(("user", "item", "rating"))  # found by their names
     run_fit(FitOptions("matrix", [str(data)], columns, settings=settings), model)
     _say(f"3. ofw recommend {model} --user {user} -n 3")
     run_recommend(model, user, 3, False, False)
@@ -61,7 +61,7 @@ def _write_ratings(path: Path, n: int, seed: int) -> str:
     made = make_movielens_like(n_users, n_films, n, biases=True, seed=seed)
     users = np.char.add("user-", np.arange(1, n_users + 1).astype(str))
     films = np.char.add("film-", np.arange(1, n_films + 1).astype(str))
-    table = {"user": users[made.rows], "film": films[made.cols], "stars": made.values}
+    table = {"user": users[made.rows], "item": films[made.cols], "rating": made.values}
     with whole_file(path) as file:
         csv.write_csv(pa.table({name: pa.array(column) for name, column in table.items()}), file)
     return str(table["user"][0])
