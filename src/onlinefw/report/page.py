@@ -98,7 +98,7 @@ def _coefficients(facts: Facts) -> list[str]:
         lines += _bars([(names[j], float(row[j])) for j in largest], most)
         if len(largest) < np.count_nonzero(row):
             lines.append(f"<p>The largest {TOP} of {np.count_nonzero(row):,}.</p>")
-    if facts.best.path_["t"].size:
+    if facts.best.path_["coef"].nnz:
         lines.append("<h3>How they came and went</h3>")
         lines.append(pictures.draw("path", pictures.draw_path, facts, "coefficients, over rounds"))
     return [*lines, "</section>"]
