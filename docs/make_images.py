@@ -12,7 +12,7 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 PAGES = sorted(DOCS.glob("*.md"))
 DRAWINGS = sorted((DOCS / "drawings").glob("*.py"))  # each saves a picture of its own name
-FROM_COMMANDS = re.compile(r"demo\.png|paper-\w+\.png")  # ofw demo, and make_results.py
+FROM_COMMANDS = re.compile(r"report\.png|paper-\w+\.png")  # ofw demo, and make_results.py
 
 
 def blocks(page: Path) -> list[tuple[str, str, str]]:

@@ -1,6 +1,8 @@
 """The command line, as a newcomer meets it."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 
@@ -16,29 +18,41 @@ from .publisher import TINY, closed_port, serving, tiny_entry
 runner = CliRunner()
 
 
-def test_the_demo_prints_a_table_and_writes_the_picture_it_names(tmp_path):
-    out = tmp_path / "demo.png"
-    result = runner.invoke(app, ["demo", "--rounds", "300", "--out", str(out)])
+TINY_DEMO = ["demo", "--ratings", "500"]
+
+
+def test_the_demo_learns_from_a_file_writes_a_page_and_says_what_to_try_next(tmp_path):
+    folder = tmp_path / "tour"
+    result = runner.invoke(app, [*TINY_DEMO, "--out", str(folder)])
     assert result.exit_code == 0, result.output
-    for word in ("O-FW", "O-AW", "sPG", "certificate", "rate", "predicted", "time/round"):
-        assert word in result.output
-    assert str(out) in result.output.replace("\n", "")
-    assert out.read_bytes()[:4] == b"\x89PNG"
+    assert {path.name for path in folder.iterdir()} == {"ratings.csv", "ratings.ofw", "report.html"}
+    assert (folder / "ratings.csv").read_text().startswith('"user","item","rating"\n"user-')
+    for step in ("ofw fit matrix", "ofw recommend", "ofw report", "held out: MSE"):
+        assert step in result.output
+    assert result.output.splitlines()[-3:] == [
+        "  ofw fit matrix YOUR.csv --user USER --item ITEM --rating RATING -o mine.ofw",
+        "  ofw recommend mine.ofw --user SOMEONE",
+        "  ofw report mine.ofw -o mine.html",
+    ]
 
 
-def test_the_demo_works_on_the_boundary_too(tmp_path):
-    out = tmp_path / "demo.png"
-    args = ["demo", "--rounds", "200", "--radius", "0.15", "--seed", "3", "--out", str(out)]
-    assert runner.invoke(app, args).exit_code == 0
-    assert out.exists()
+def test_the_commands_that_the_demo_shows_do_what_it_did(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shown = runner.invoke(app, TINY_DEMO).output
+    before = {path.name: path.read_bytes() for path in (tmp_path / "ofw-demo").iterdir()}
+    for command in re.findall(r"^\d\. ofw (.*)$", shown, flags=re.MULTILINE):
+        result = runner.invoke(app, shlex.split(command))
+        assert result.exit_code == 0, result.output
+    for path in (tmp_path / "ofw-demo").iterdir():
+        if path.suffix != ".ofw":  # a model tells the seconds of its rounds
+            assert path.read_bytes() == before[path.name]
 
 
 @pytest.mark.parametrize(
     "args",
     [
-        ["demo", "--rounds", "3"],
-        ["demo", "--radius", "0"],
-        ["demo", "--radius", "inf"],
+        ["demo", "--ratings", "3"],
+        ["demo", "--seed", "-1"],
         ["demo", "--bogus"],
         ["sing"],
         ["data", "fetch"],
@@ -49,53 +63,18 @@ def test_bad_usage_exits_with_two(args):
     assert runner.invoke(app, args).exit_code == 2
 
 
-@pytest.mark.parametrize(
-    ("out", "words"),
-    [
-        ("nowhere/demo.png", "nowhere does not exist; create it first"),
-        ("demo.xyz", "ends in .png, .pdf, .svg"),
-        ("demo", "ends in .png, .pdf, .svg"),
-        (".", "ends in"),
-        ("folder.png", "choose another place"),
-    ],
-)
-def test_a_picture_that_cannot_be_written_is_refused_in_one_line_before_the_work(
-    tmp_path, monkeypatch, out, words
-):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "folder.png").mkdir()
-    result = runner.invoke(app, ["demo", "--out", out])
+def test_a_demo_that_cannot_write_is_refused_in_one_line_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = runner.invoke(app, ["demo", "--out", str(tmp_path / "file")])
     assert result.exit_code == 2
-    assert words in result.output
+    assert "is a file; choose a folder with --out" in result.output
     assert result.output.count("\n") == 1
-    assert "Traceback" not in result.output
-
-
-def test_ctrl_c_says_that_it_stopped(tmp_path, monkeypatch):
-    from onlinefw.cli import demo
-
-    def interrupted(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(demo, "run_online_lasso", interrupted)
-    result = runner.invoke(app, ["demo", "--out", str(tmp_path / "demo.png")])
-    assert result.exit_code == 1
-    assert "stopped; no picture was written" in result.output
 
 
 def test_a_plain_ascii_terminal_is_enough(tmp_path):
     command = "from onlinefw.cli import main; main()"
     result = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            command,
-            "demo",
-            "--rounds",
-            "100",
-            "--out",
-            str(tmp_path / "d.png"),
-        ],
+        [sys.executable, "-c", command, *TINY_DEMO, "--out", str(tmp_path / "tour")],
         capture_output=True,
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
     )
@@ -160,7 +139,8 @@ def test_data_fetch_of_a_damaged_file_says_in_one_line_which(data_folder):
 def test_help_shows_an_example_and_version_the_version():
     assert "ofw data fetch" in runner.invoke(app, ["data", "--help"]).output
     assert "ofw data fetch" in runner.invoke(app, ["data", "fetch", "--help"]).output
-    assert "ofw demo --rounds" in runner.invoke(app, ["demo", "--help"]).output
+    assert "ofw demo --out" in runner.invoke(app, ["demo", "--help"]).output
+    assert "ofw report ratings.ofw" in runner.invoke(app, ["report", "--help"]).output
     assert __version__ in runner.invoke(app, ["--version"]).output
 
 

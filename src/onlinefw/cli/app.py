@@ -38,23 +38,22 @@ def options(
 
 
 @app.command(
-    epilog="Example: ofw demo --rounds 2000 --out lasso.png",
+    epilog="Example: ofw demo --out tour, then open tour/report.html",
 )
 def demo(
-    rounds: Annotated[int, typer.Option(min=100, help="Rounds to stream.")] = 5000,
-    radius: Annotated[
-        float,
-        typer.Option(
-            min=0.01, max=100.0, help="Radius of the l1 ball, as a multiple of the true l1 norm."
-        ),
-    ] = 1.1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the data.")] = 0,
-    out: Annotated[Path, typer.Option(help="Where to write the picture.")] = Path("ofw-demo.png"),
+    ratings: Annotated[int, typer.Option(min=500, help="How many ratings to make.")] = 60_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the ratings.")] = 0,
+    out: Annotated[
+        Path, typer.Option(help="Folder for the ratings, the model and the page.")
+    ] = Path("ofw-demo"),
 ) -> None:
-    """Stream the paper's online LASSO through O-FW, O-AW and stochastic projected gradient."""
+    """Take the tour: a file of ratings, a model learned from it, a page about the model.
+
+    Every step is a command that works the same on your own data.
+    """
     from .demo import run_demo
 
-    run_demo(rounds, radius, seed, out)
+    run_demo(ratings, seed, out)
 
 
 data_app = typer.Typer(
@@ -256,6 +255,22 @@ def inspect_model(
     from .inspect_model import run_inspect
 
     run_inspect(model, top, plot, as_json)
+
+
+@app.command(epilog="Example: ofw report ratings.ofw -o report.html, then open report.html")
+def report(
+    model: ModelFile,
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the page.")] = Path(
+        "report.html"
+    ),
+) -> None:
+    """Write a page about a model: its scores, learning curve, certificate and pictures.
+
+    One file with everything inside, which opens without network.
+    """
+    from .report import run_report
+
+    run_report(model, out)
 
 
 def _number(option: str, text: str) -> float:

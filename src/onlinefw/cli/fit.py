@@ -133,7 +133,13 @@ def _fit(
     summary["ended"] = ended
     if left_out.total:
         summary["rows left out"] = left_out.counts
-    _save(session, out, {"summary": summary, "columns": options.columns, **found})
+    notes = {
+        "summary": summary,
+        **found,
+        "columns": options.columns,
+        "score over time": {"name": session.score.name, **session.score_path.columns()},
+    }
+    _save(session, out, notes)
     _say(summary, out, quiet=quiet, as_json=as_json)
     if not ended:
         _say_how_to_go_on(checkpoint)

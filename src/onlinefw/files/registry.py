@@ -30,6 +30,7 @@ MODULES = (
     "fitting.row_queue",
     "fitting.rows",
     "fitting.scaling",
+    "fitting.score_path",
     "fitting.scores",
     "iterates.active_set",
     "iterates.dense",

@@ -95,7 +95,7 @@ class RowsSession(Session):
 
     def read(self, chunk: Any) -> None:
         """Take rows in."""
-        y = chunk.y.astype(str) if chunk.y.dtype == object else chunk.y
+        y = _plain(chunk.y)
         self._file = getattr(chunk, "file", None)
         if self.kind == "classification" and self.classes is not None:
             self._check_labels(chunk, y, self.classes)
@@ -209,8 +209,13 @@ class RowsSession(Session):
 
     def score_chunk(self, chunk: Any, score: Any) -> None:
         """Count how well the model predicts rows."""
-        self._count(chunk.X, chunk.y, score)
+        self._count(chunk.X, _plain(chunk.y), score)
 
     def _count(self, X: Any, y: Array, score: Any) -> None:
         assert self.scaling is not None
         score.add(y, self.model.predict(self.scaling.apply(X)))
+
+
+def _plain(y: Array) -> Array:
+    """Return labels that are text as an array of text, not of objects."""
+    return y.astype(str) if y.dtype == object else y

@@ -13,6 +13,7 @@ from typing import Any
 
 from .held_out import held_out
 from .row_queue import RowQueue
+from .score_path import ScorePath
 from .scores import ErrorRate, SquaredError
 
 __all__ = ["Session"]
@@ -47,6 +48,7 @@ class Session(ABC):
         self.rows_read = self.rows_learned = self.rounds = 0
         self.expected_rows: int | None = None
         self._waiting, self._test = RowQueue(), RowQueue()
+        self.score_path = ScorePath()
 
     @abstractmethod
     def read(self, chunk: Any) -> None:
@@ -121,3 +123,5 @@ class Session(ABC):
         self._learn(*columns)
         self.rounds += 1
         self.rows_learned += columns[0].shape[0]
+        if self.score.n:  # the first rows are learned without a prediction
+            self.score_path.add(self.score.n, self.score.value)

@@ -96,6 +96,8 @@ def _draw_gap(axes: Any, at: Array, history: dict[str, Array]) -> None:
         axes.legend(frameon=False)
     if shown.any() or certified.any():
         axes.set_yscale("log")
+    elif at.size and np.min(at) > 0.0:  # an empty picture on a log axis needs limits of its own
+        axes.set_xlim(0.5 * np.min(at), 2.0 * np.max(at))
 
 
 def _draw_loss(axes: Any, at: Array, history: dict[str, Array]) -> None:

@@ -1,0 +1,132 @@
+"""What the page says about a model, taken from the model and from the notes of ``ofw fit``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .. import FrankWolfeClassifier, FrankWolfeMatrixCompletion, RadiusSearch
+from .._typing import Array
+from ..plots.history import running_mean
+
+__all__ = ["Facts"]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A fitted or loaded model, and what there is to say about it.
+
+    Attributes
+    ----------
+    model : estimator
+        As it was saved.
+    best : estimator
+        The same, or of a search over radii the best.
+    notes : dict
+        What ``ofw fit`` keeps beside the model; empty for a model saved in Python.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinefw as ofw
+    >>> from onlinefw.report.facts import Facts
+    >>> X = np.random.default_rng(0).standard_normal((100, 5))
+    >>> facts = Facts.of(ofw.FrankWolfeRegressor(radius=2.0).fit(X, X[:, 0]))
+    >>> facts.kind, facts.convex, facts.feature_names[:2]
+    ('regression', True, ['feature 1', 'feature 2'])
+    """
+
+    model: Any
+    best: Any
+    notes: dict[str, Any]
+
+    @classmethod
+    def of(cls, model: Any) -> Facts:
+        """Return the facts about a model."""
+        best = model.best_estimator_ if isinstance(model, RadiusSearch) else model
+        return cls(model, best, getattr(model, "notes_", None) or {})
+
+    @property
+    def kind(self) -> str:
+        """matrix, regression or classification."""
+        if isinstance(self.best, FrankWolfeMatrixCompletion):
+            return "matrix"
+        return "classification" if isinstance(self.best, FrankWolfeClassifier) else "regression"
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The scores and counts of ``ofw fit``."""
+        return self.notes.get("summary", {})
+
+    @property
+    def n_rows(self) -> int:
+        """Rows or ratings that were learned."""
+        if "rows learned" in self.summary:
+            return int(self.summary["rows learned"])
+        objective = self.best.objective_  # with several classes one for each, of the same rows
+        first = objective[0] if isinstance(objective, list) else objective
+        return int(first.n_observations)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of a matrix: users and items."""
+        rows, columns = self.best.objective_.shape or (0, 0)
+        return int(rows), int(columns)
+
+    @cached_property
+    def factors(self) -> tuple[Array, Array, Array]:
+        """Of a matrix: users, weights and items of its patterns; takes a while to compute."""
+        return self.best.factors_
+
+    @property
+    def rank(self) -> int:
+        """Of a matrix: how many patterns there are."""
+        return int(self.factors[1].size)
+
+    @property
+    def radius(self) -> float:
+        """Of the constraint set."""
+        return float(getattr(self.best, "radius_", self.best.radius))
+
+    @property
+    def loss(self) -> str:
+        """The name of the loss."""
+        return type(self.best._loss()).__name__.lower()
+
+    @property
+    def convex(self) -> bool:
+        """Whether a small gap proves that the model is nearly the best."""
+        return bool(self.best._loss().convex)
+
+    @property
+    def recent_loss(self) -> float:
+        """The mean loss before learning, over the last quarter of the rounds."""
+        history = self.best.history_
+        paid = np.isfinite(history["loss"])
+        means = running_mean(history["t"][paid], history["loss"][paid])
+        return float(means[-1]) if means.size else float("nan")
+
+    @property
+    def coefficients(self) -> Array:
+        """Of a linear model: a row for each class, or one."""
+        return np.reshape(self.best.coef_, (-1, self.best.n_features_in_))
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Of a linear model: what the columns are called."""
+        names = self.notes.get("features")
+        if names is None:
+            names = getattr(self.best, "feature_names_in_", None)
+        if names is None or len(names) != self.best.n_features_in_:
+            return [f"feature {j + 1}" for j in range(self.best.n_features_in_)]
+        return [str(name) for name in names]
+
+    @property
+    def target(self) -> str | None:
+        """Of a linear model: the column that it predicts."""
+        target = (self.notes.get("columns") or {}).get("target")
+        if target is None:
+            return None
+        return f"column {target}" if str(target).isdigit() else str(target)

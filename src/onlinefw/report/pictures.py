@@ -1,0 +1,194 @@
+"""The pictures of the page: SVG that takes the colours of the page, light or dark."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from ..plots.history import GAP, LOSS, WINDOW, plot_history
+from ..plots.path import plot_path
+from .facts import Facts
+
+__all__ = ["draw", "draw_gap", "draw_items", "draw_loss", "draw_path", "draw_predictions",
+           "draw_score", "draw_singular_values"]  # fmt: skip
+
+#: Colours of the page; ink is whatever text has.
+INK = "#010203"
+PAGE_COLORS = {INK: "currentColor", "#000000": "currentColor", GAP: "var(--blue)",
+               LOSS: "var(--red)"}  # fmt: skip
+#: Enough to see a cloud, few enough for a small page.
+MOST_POINTS, MOST_VALUES, SAMPLE, NAMED = 800, 60, 20_000, 10
+
+
+def draw(
+    name: str,
+    picture: Callable[[Any, Facts], None],
+    facts: Facts,
+    alt: str,
+    size: tuple[float, float] = (6.2, 3.6),
+) -> str:
+    """Return a picture as a figure of HTML.
+
+    Parameters
+    ----------
+    name : str
+        Different for every picture of a page.
+    picture : callable
+        Draws on the axes that it is given.
+    facts : Facts
+        What is drawn.
+    alt : str
+        What is seen, in words; plain text without quotes.
+    size : (float, float)
+        Width and height in inches, which decide how large the text is.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    style: Any = {
+        "svg.fonttype": "none",  # text stays text
+        "svg.hashsalt": name,  # the same page every time, and no id twice
+        "text.color": INK,
+        "axes.edgecolor": INK,
+        "axes.labelcolor": INK,
+        "xtick.color": INK,
+        "ytick.color": INK,
+    }
+    with mpl.rc_context(style), warnings.catch_warnings():
+        # The browser has the letters that the font here may lack.
+        warnings.filterwarnings("ignore", message="Glyph")
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.subplots()
+        picture(axes, facts)
+        file = io.StringIO()
+        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(file, format="svg", transparent=True, metadata=nothing)
+    return f'<figure class="plain" role="img" aria-label="{alt}">{_inline(file, name)}</figure>'
+
+
+def _inline(file: io.StringIO, name: str) -> str:
+    svg = file.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r'(<\w+ id=")', rf"\1{name}-", svg)
+    svg = re.sub(r'(xlink:href="#|url\(#)', rf"\1{name}-", svg)
+    for color, of_the_page in PAGE_COLORS.items():
+        svg = svg.replace(color, of_the_page)
+    return svg
+
+
+def draw_gap(axes: Any, facts: Facts) -> None:
+    """Draw the duality gap over the rounds."""
+    plot_history(facts.best, ax=(axes, _unseen()))
+
+
+def draw_loss(axes: Any, facts: Facts) -> None:
+    """Draw the loss paid before learning over the rounds."""
+    plot_history(facts.best, ax=(_unseen(), axes))
+
+
+def _unseen() -> Any:
+    from matplotlib.figure import Figure
+
+    return Figure().subplots()
+
+
+def draw_path(axes: Any, facts: Facts) -> None:
+    """Draw the coefficients over the rounds."""
+    plot_path(facts.best, top=8, feature_names=facts.feature_names, ax=axes)
+    legend = axes.get_legend()
+    for text in legend.get_texts() if legend else ():
+        text.set_parse_math(False)  # a name may hold a $
+
+
+def draw_score(axes: Any, facts: Facts) -> None:
+    """Draw the score of all rows so far and of the last quarter of them, and what it is beside."""
+    path = facts.notes["score over time"]
+    rows, score = np.asarray(path["rows"], float), np.asarray(path["score"], float)
+    axes.plot(rows, score, color=INK, linewidth=1, alpha=0.5, label="all rows so far")
+    axes.plot(rows, recent(rows, score), color=GAP, linewidth=2, label="the last quarter of them")
+    progressive = facts.summary.get("progressive", {})
+    if path["name"] == "mse":
+        r2 = progressive.get("r2")
+        beside = None if r2 is None or r2 >= 1.0 else progressive["mse"] / (1.0 - r2)
+        label, ylabel = "always the mean", "mean squared error"
+    else:
+        beside = progressive.get("error of the commonest label")
+        label, ylabel = "always the commonest label", "share of wrong labels"
+    if beside is not None:
+        axes.axhline(beside, color=LOSS, linestyle=":", label=label)
+    axes.set(xlabel="rows predicted", ylabel=ylabel)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.locator_params(axis="x", nbins=6)
+    _finish(axes)
+    axes.legend(frameon=False)
+
+
+def recent(rows: Array, score: Array) -> Array:
+    """Return the scores of the last quarter of the rows so far, from those of all so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.report.pictures import recent
+    >>> recent(np.array([3.0, 4.0, 8.0]), np.array([4.0, 3.0, 2.0])).tolist()
+    [4.0, 0.0, 1.0]
+    """
+    sums = rows * score
+    before = np.searchsorted(rows, (1.0 - WINDOW) * rows, side="right") - 1
+    first = before < 0
+    here = np.where(first, 0.0, rows[before])
+    there = np.where(first, 0.0, sums[before])
+    return (sums - there) / (rows - here)
+
+
+def draw_singular_values(axes: Any, facts: Facts) -> None:
+    """Draw how much each pattern of the matrix weighs, from the largest."""
+    values = facts.factors[1][:MOST_VALUES]
+    axes.bar(np.arange(1, values.size + 1), values, color=GAP, width=0.8)
+    axes.set(xlabel="pattern", ylabel="singular value")
+    _finish(axes)
+
+
+def draw_predictions(axes: Any, facts: Facts) -> None:
+    """Draw what the model predicts for users and items drawn at random."""
+    rng, (rows, columns) = np.random.default_rng(0), facts.shape
+    pairs = np.column_stack((rng.integers(rows, size=SAMPLE), rng.integers(columns, size=SAMPLE)))
+    axes.hist(facts.best.predict(pairs), bins=60, color=GAP, density=True)
+    axes.set(xlabel="prediction", ylabel="share of pairs")
+    axes.set_yticks([])
+    _finish(axes)
+
+
+def draw_items(axes: Any, facts: Facts) -> None:
+    """Draw the items by their weights in the first two patterns; the farthest have names."""
+    _, size, right = facts.factors
+    places = np.sqrt(size[:2]) * right[:, :2]
+    order = np.argsort(-np.linalg.norm(places, axis=1))
+    kept = order if order.size <= MOST_POINTS else np.concatenate(
+        (order[:NAMED], np.random.default_rng(0).permutation(order[NAMED:])[: MOST_POINTS - NAMED])
+    )  # fmt: skip
+    axes.plot(*places[kept].T, "o", color=GAP, markersize=3, alpha=0.6, markeredgewidth=0)
+    ids = getattr(facts.model, "col_ids_", None)
+    for k in order[:NAMED]:
+        label = str(k if ids is None else ids[k])
+        axes.annotate(
+            label if len(label) <= 24 else f"{label[:23]}...",
+            places[k],
+            xytext=(4, 2),
+            textcoords="offset points",
+            fontsize="small",
+            parse_math=False,
+        )
+    axes.set(xlabel="weight in the first pattern", ylabel="in the second")
+    _finish(axes)
+
+
+def _finish(axes: Any) -> None:
+    axes.grid(True, which="major", alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)

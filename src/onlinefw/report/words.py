@@ -1,0 +1,143 @@
+"""The sentences of the page, as plain text."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from .facts import Facts
+
+__all__ = ["certificate", "commands", "heading", "score_cards", "what_it_is"]
+
+#: How ``ofw fit`` came by a score, and what that means.
+SCORES = {
+    "progressive": ("predict, then learn", "every row was predicted before it was learned"),
+    "held out": ("held out", "rows that were kept apart and never learned"),
+    "test file": ("test file", "rows of a file of its own, never learned"),
+}
+
+
+def heading(facts: Facts) -> str:
+    """Return one line on what the model does."""
+    if facts.kind == "matrix":
+        rows, columns = facts.shape
+        return f"A model of {rows:,} users and {columns:,} items"
+    if facts.kind == "regression":
+        return f"A model that predicts {facts.target or 'a number'}"
+    of = f" of {facts.target}" if facts.target else ""
+    return f"A model that tells {len(facts.best.classes_)} classes{of} apart"
+
+
+def what_it_is(facts: Facts) -> list[str]:
+    """Return paragraphs on what the model is, without assuming any knowledge."""
+    seen = f"{facts.n_rows:,} {'ratings' if facts.kind == 'matrix' else 'rows'}"
+    learned = (
+        f"It was learned from {seen} in {facts.best.n_rounds_:,} rounds, one pass in the order of "
+        "arrival."
+        if facts.summary
+        else f"It was learned from {seen} in {facts.best.n_rounds_:,} rounds."
+    )
+    return [f"{_predicts(facts)} {learned}", _constraint(facts)]
+
+
+def _predicts(facts: Facts) -> str:
+    if facts.kind == "matrix":
+        rows, columns = facts.shape
+        return (
+            f"It predicts what any of {rows:,} users would give any of {columns:,} items: a table "
+            f"of {rows * columns:,} numbers, of which a small part has been seen."
+        )
+    n = facts.best.n_features_in_
+    used = int(facts.coefficients.any(axis=0).sum())
+    what = facts.target or ("a number" if facts.kind == "regression" else "the label")
+    text = f"It predicts {what} from {n:,} columns, as a weighted sum; {used:,} of them are used."
+    if facts.kind == "classification":
+        labels = [str(label) for label in facts.best.classes_]
+        shown = ", ".join(labels[:8]) + (", ..." if len(labels) > 8 else "")
+        text += f" The classes are {shown}."
+    return text
+
+
+def _constraint(facts: Facts) -> str:
+    if facts.kind == "matrix":
+        offsets = "" if facts.best.offsets is None else ", plus an offset for each user and item"
+        return (
+            f"The table is a sum of {facts.rank:,} patterns (its rank), each of a weight for "
+            f"every user and a weight for every item{offsets}. The radius, {facts.radius:.4g}, "
+            f"bounds the patterns together; the loss is {facts.loss}."
+        )
+    constraint = facts.best.constraint
+    if constraint == "l1":
+        return (
+            f"The radius, {facts.radius:.4g}, bounds the sum of the absolute weights (of columns "
+            "on one scale, where ofw fit has scaled them), which makes many of them zero; the "
+            f"loss is {facts.loss}."
+        )
+    return f"The weights stay within the set {constraint!s:.60}; the loss is {facts.loss}."
+
+
+def certificate(facts: Facts) -> str:
+    """Return what the duality gap says about this model."""
+    gap, loss = float(facts.best.gap_), facts.recent_loss
+    data = f"the {facts.n_rows:,} {'ratings' if facts.kind == 'matrix' else 'rows'} learned"
+    if not facts.convex:
+        return (
+            f"The gap is {gap:.3g}. The {facts.loss} loss is not convex, so this says how nearly "
+            f"the model has settled on {data}, not that no better one exists."
+        )
+    share = f": {gap / loss:.2%} of the loss it paid lately, {loss:.3g}" if loss > 0 else ""
+    given = ", with the offsets and weights of users and items as they are" * (
+        facts.kind == "matrix"
+    )
+    return (
+        f"On {data} the model's mean loss is at most {gap:.3g} above the smallest that any model "
+        f"of the same radius has{given}{share}. That is proved by the duality gap, without "
+        "knowing the best model. It speaks of the data seen, the scores of data to come. The line "
+        "is the gap of each round before its step."
+    )
+
+
+def score_cards(facts: Facts) -> list[tuple[str, str, str]]:
+    """Return (number, name, explanation) for each score there is."""
+    cards = []
+    for key, (name, how) in SCORES.items():
+        score = facts.summary.get(key)
+        if score and score.get("rows"):
+            cards.append((_value(score), name, f"{_beside(score)}{score['rows']:,} rows: {how}"))
+    return cards
+
+
+def _value(score: dict[str, Any]) -> str:
+    return f"MSE {score['mse']:.4g}" if "mse" in score else f"{score['error']:.2%} wrong"
+
+
+def _beside(score: dict[str, Any]) -> str:
+    """Say what the number is to be compared with."""
+    if "error" in score:
+        plain = score["error of the commonest label"]
+        return f"always saying the commonest label: {plain:.2%} wrong. "
+    if score["r2"] is None or score["r2"] >= 1.0:
+        return ""
+    return f"always saying the mean: {score['mse'] / (1.0 - score['r2']):.4g}. "
+
+
+def commands(facts: Facts, file_name: str) -> list[tuple[str, str]]:
+    """Return three (command, what it does)."""
+    file = shlex.quote(file_name)
+    inspect = (f"ofw inspect {file}", "say what the model is, in the terminal")
+    if facts.kind == "matrix":
+        ids = getattr(facts.model, "row_ids_", None)
+        user = shlex.quote(str(ids[0])) if ids is not None and len(ids) else "ID"
+        return [
+            (f"ofw recommend {file} --user {user} -n 10", "the items that a user would like best"),
+            (
+                f"ofw predict {file} pairs.csv -o predictions.csv",
+                "predict a file of users and items",
+            ),
+            inspect,
+        ]
+    return [
+        (f"ofw predict {file} rows.csv -o predictions.csv", "predict a file of rows"),
+        (f"ofw inspect {file} --top 30", "the largest coefficients, in the terminal"),
+        (f"ofw inspect {file} --json", "the same for a program"),
+    ]
