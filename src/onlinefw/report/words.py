@@ -86,6 +86,8 @@ def certificate(facts: Facts) -> str:
             f"the model has settled on {data}, not that no better one exists."
         )
     share = f": {gap / loss:.2%} of the loss it paid lately, {loss:.3g}" if loss > 0 else ""
+    searched = facts.kind == "matrix" and facts.best.radius == "auto"
+    jumps = " It jumps where another radius took the lead." if searched else ""
     given = ", with the offsets and weights of users and items as they are" * (
         facts.kind == "matrix"
     )
@@ -93,7 +95,7 @@ def certificate(facts: Facts) -> str:
         f"On {data} the model's mean loss is at most {gap:.3g} above the smallest that any model "
         f"of the same radius has{given}{share}. That is proved by the duality gap, without "
         "knowing the best model. It speaks of the data seen, the scores of data to come. The line "
-        "is the gap of each round before its step."
+        f"is the gap of each round before its step.{jumps}"
     )
 
 
