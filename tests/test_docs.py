@@ -9,6 +9,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 import onlinefw
@@ -65,6 +66,20 @@ def test_the_readme_example_runs_as_printed_and_is_short(capsys):
 @pytest.mark.parametrize("block", python_blocks(README)[1:])
 def test_every_other_block_of_the_readme_runs(block):
     exec(compile(block, "README.md", "exec"), {})
+
+
+def test_the_commands_of_the_readme_run_on_a_file_of_ratings(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    users, items = rng.integers(190, 200, 3000), rng.integers(60, size=3000)
+    lines = [f"{u},{i},{1 + (u * i) % 5}" for u, i in zip(users, items, strict=True)]
+    (tmp_path / "ratings.csv").write_text("\n".join(["user,item,rating", *lines]) + "\n")
+    (tmp_path / "pairs.csv").write_text("user,item\n196,3\n190,7\n")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```sh\n(ofw .*?)```", README, flags=re.DOTALL)
+    assert blocks
+    for block in blocks:
+        GUIDES["run"]("sh", block, {})
+    assert len((tmp_path / "predictions.csv").read_text().splitlines()) == 3
 
 
 def assert_shows(printed, shown, within=0.0):
