@@ -1,6 +1,5 @@
 """Figure 3 at a tiny size: what it leaves behind, and verdicts both ways."""
 
-from contextlib import nullcontext
 from copy import deepcopy
 
 import numpy as np
@@ -12,7 +11,7 @@ from onlinefw.experiments.recorder import log_rounds
 from onlinefw.experiments.runner import run_experiment
 from onlinefw.plots.online_lasso import draw
 
-from .toy import stored
+from .toy import refuse, silent, stored
 
 TIMED = ("lasso-round-",)
 
@@ -21,18 +20,10 @@ def tiny():
     return OnlineLasso(m=30, n=100, T=60, seeds=2, quick=True)
 
 
-def quiet(experiment, run):
-    return nullcontext(lambda t: None)
-
-
-def refuse(experiment, run):
-    raise AssertionError(f"{run.name} is played again")
-
-
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
     out = tmp_path_factory.mktemp("fig3")
-    return out, run_experiment(tiny(), out, quiet)
+    return out, run_experiment(tiny(), out, silent)
 
 
 def test_it_leaves_curves_for_every_learner_and_radius(played):
@@ -61,7 +52,7 @@ def test_the_results_are_read_back_as_they_were(played):
 def test_a_second_time_gives_the_same_numbers_and_a_finished_run_is_not_repeated(played, tmp_path):
     out, results = played
     assert run_experiment(tiny(), out, refuse).series == results.series
-    again = run_experiment(tiny(), tmp_path, quiet)
+    again = run_experiment(tiny(), tmp_path, silent)
     for one, other in zip(results.series, again.series, strict=True):
         assert one.y == other.y
         assert one.x == other.x or one.x_name == "seconds"

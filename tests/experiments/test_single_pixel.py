@@ -1,6 +1,5 @@
 """Figure 4 at a tiny size: what it leaves behind, its pictures, and verdicts both ways."""
 
-from contextlib import nullcontext
 from copy import deepcopy
 
 import numpy as np
@@ -14,7 +13,7 @@ from onlinefw.experiments.runner import run_experiment
 from onlinefw.experiments.single_pixel import SinglePixelImaging
 from onlinefw.plots.single_pixel import draw
 
-from .toy import stored
+from .toy import refuse, silent, stored
 
 TINY = dict(
     size=12, readings=240, iterations=40, inner_steps=10, minimum_steps=3000, seeds=2, quick=True
@@ -25,18 +24,10 @@ def tiny(dataset="simulated"):
     return SinglePixelImaging(dataset, **TINY)
 
 
-def quiet(experiment, run):
-    return nullcontext(lambda t: None)
-
-
-def refuse(experiment, run):
-    raise AssertionError(f"{run.name} is played again")
-
-
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
     out = tmp_path_factory.mktemp("fig4")
-    return out, run_experiment(tiny(), out, quiet)
+    return out, run_experiment(tiny(), out, silent)
 
 
 def test_it_leaves_curves_and_pictures(played):
@@ -89,7 +80,7 @@ def test_the_results_are_read_back_as_they_were(played):
 def test_a_second_time_gives_the_same_and_a_finished_run_is_not_repeated(played, tmp_path):
     out, results = played
     assert run_experiment(tiny(), out, refuse).series == results.series
-    again = run_experiment(tiny(), tmp_path, quiet)
+    again = run_experiment(tiny(), tmp_path, silent)
     assert (again.series, again.claims, again.extra) == (
         results.series,
         results.claims,
@@ -101,7 +92,7 @@ def test_readings_without_a_truth_are_compared_with_ridge(played, tmp_path, monk
     camera = make_single_pixel(12, 300)
     real = SinglePixel(camera.masks.astype(np.uint8), camera.y, None)
     monkeypatch.setattr(single_pixel, "fetch_single_pixel", lambda name: real)
-    results = run_experiment(tiny("mug64"), tmp_path, quiet)
+    results = run_experiment(tiny("mug64"), tmp_path, silent)
     assert "truth" not in [image["label"] for image in results.extra["images"]]
     (claim,) = [claim for claim in results.claims if claim.id == "pixel-image-ofw-mug64"]
     assert "ridge" in claim.predicted

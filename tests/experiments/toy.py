@@ -15,6 +15,10 @@ def silent(experiment, run):
     return nullcontext(lambda done: None)
 
 
+def refuse(experiment, run):
+    raise AssertionError(f"{run.name} is played again")
+
+
 def stored(out, figure, dataset):
     """The results that an experiment has written."""
     (path,) = (out / figure / "runs").glob(f"*/{dataset}/part.json")
