@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from .._typing import Array
 from ..estimators import FrankWolfeClassifier, FrankWolfeRegressor, RadiusSearch
+from ..estimators.linear_model import MOST_SUMS
 from ..readers import DataError
 from .scaling import Scaling
 from .scores import ErrorRate, SquaredError
@@ -168,8 +169,6 @@ class RowsSession(Session):
 
     def _is_constant(self, n_features: int) -> bool:
         """Whether sums of the rows suffice, in constant memory."""
-        from ..estimators.linear_model import MOST_SUMS
-
         return self.model.loss == "square" and n_features <= MOST_SUMS
 
     def _learn(self, X: Any, y: Array) -> None:
