@@ -5,7 +5,8 @@ import pytest
 from scipy import sparse
 
 from onlinefw._threads import balanced_blocks
-from onlinefw.kernels.ridge import PANEL, ridge_rows, transpose
+from onlinefw.kernels.ridge import PANEL, ridge_rows
+from onlinefw.kernels.transpose import transpose
 
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-11}
 

@@ -1,5 +1,7 @@
 """Corrective sweeps: the factors of theta re-optimised inside the ball."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 import onlinefw as ofw
 from onlinefw import RidgeSweeps
+from onlinefw.algorithms.column_slices import ColumnSlices
 from onlinefw.losses import Correntropy, Gaussian, Logistic, Square
 from onlinefw.objectives import LinearObjective, ObservedEntries, RunningBiases
 from onlinefw.sets import L1Ball, TraceNormBall, WeightedTraceNormBall
@@ -268,3 +271,12 @@ def test_corrections_without_new_data_come_to_an_end(rng):
     before = learner.theta.dense()
     learner.correct()
     np.testing.assert_array_equal(learner.theta.dense(), before)
+
+
+def test_columns_in_slices_give_the_same_model_to_the_last_bit(monkeypatch):
+    X, y, w, _ = low_rank(np.random.default_rng(7), 900, noise=0.1)
+    whole = learned(RidgeSweeps(3), X, y, w)
+    in_slices = partial(ColumnSlices, slice_size=50)
+    monkeypatch.setattr("onlinefw.algorithms.ridge_sweeps.ColumnSlices", in_slices)
+    sliced = learned(RidgeSweeps(3), X, y, w)
+    assert np.array_equal(whole.theta.dense(), sliced.theta.dense())

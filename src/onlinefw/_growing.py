@@ -30,6 +30,13 @@ class GrowingArray:
         self._buffer = np.empty((0, *item_shape), dtype=dtype)
         self._size = 0
 
+    @classmethod
+    def holding(cls, items: Array) -> GrowingArray:
+        """Return an array that starts with these items, in their own memory."""
+        array = cls()
+        array._buffer, array._size = items, len(items)
+        return array
+
     def __len__(self) -> int:
         return self._size
 
@@ -38,17 +45,23 @@ class GrowingArray:
         """The part in use, as a view."""
         return self._buffer[: self._size]
 
+    def lengthen(self, size: int) -> None:
+        """Make room for ``size`` items; what the new ones are is up to the caller."""
+        if size > len(self._buffer):
+            # Spare room is no memory before it is used.
+            grown = np.empty(
+                (max(size, 2 * self._size), *self._buffer.shape[1:]), self._buffer.dtype
+            )
+            grown[: self._size] = self.data
+            self._buffer = grown
+        self._size = size
+
     def append(self, items: Array | Sequence[float] | Sequence[Sequence[float]]) -> None:
         """Add items at the end."""
         items = np.asarray(items, dtype=self._buffer.dtype)
-        needed = self._size + len(items)
-        if needed > len(self._buffer):
-            shape = (max(needed, 2 * self._size), *self._buffer.shape[1:])
-            grown = np.empty(shape, self._buffer.dtype)
-            grown[: self._size] = self.data
-            self._buffer = grown
-        self._buffer[self._size : needed] = items
-        self._size = needed
+        before = self._size
+        self.lengthen(before + len(items))
+        self._buffer[before : self._size] = items
 
     def swap_remove(self, k: int) -> None:
         """Remove item k by putting the last one in its place."""

@@ -13,9 +13,10 @@ from .._threads import balanced_blocks, one_blas_thread
 from .._typing import Array, State
 from .._validation import check_whole
 from ..iterates import LowRank
-from ..kernels.ridge import ridge_rows, transpose
+from ..kernels.ridge import ridge_rows
 from ..objectives import Objective, ObservedEntries
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
+from .column_slices import ColumnSlices
 
 __all__ = ["RidgeSweeps"]
 
@@ -181,7 +182,9 @@ class _Regressions:
         self.ball, self.dtype = ball, objective.dtype
         m2 = self.position.size
         self.blocks = balanced_blocks(self.indptr)
-        self.by_column = transpose(self.blocks, self.indptr, self.col, m2, self.weight, self.target)
+        self.by_column = ColumnSlices(
+            self.blocks, self.indptr, self.col, self.weight, self.target, m2
+        )
         a, b = (np.ones(self.indptr.size - 1), np.ones(m2)) if ball.scales is None else ball.scales
         self.row_penalty, self.column_penalty = 1.0 / a**2, 1.0 / b[np.argsort(self.position)] ** 2
 
@@ -207,10 +210,11 @@ class _Regressions:
         return out
 
     def solve_columns(self, left: Array, ridge: float) -> Array:
-        indptr, row, weight, target = self.by_column
-        out = np.empty((indptr.size - 1, left.shape[1]), self.dtype)
-        ridge_rows(
-            balanced_blocks(indptr), indptr, row, weight, target, np.ascontiguousarray(left),
-            ridge * self.column_penalty, out,
-        )  # fmt: skip
+        out = np.empty((self.position.size, left.shape[1]), self.dtype)
+        left, penalty = np.ascontiguousarray(left), ridge * self.column_penalty
+        for columns, (indptr, row, weight, target) in self.by_column:
+            ridge_rows(
+                balanced_blocks(indptr), indptr, row, weight, target, left, penalty[columns],
+                out[columns],
+            )  # fmt: skip
         return out[self.position]

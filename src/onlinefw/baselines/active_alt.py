@@ -16,7 +16,8 @@ from .._typing import Array
 from .._validation import check_part
 from ..iterates import LowRank
 from ..kernels.entries import factor_entries
-from ..kernels.ridge import ridge_rows, transpose
+from ..kernels.ridge import ridge_rows
+from ..kernels.transpose import transpose
 from ..linalg import top_singular_pair
 from ..losses import Square
 from ..objectives import ObservedEntries

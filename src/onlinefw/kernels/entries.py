@@ -286,15 +286,16 @@ def merged_lengths(blocks, indptr, col, tail_ptr, tail_col, combine, lengths):
 
 @njit(cache=True, parallel=True)
 def merge_rows(blocks, indptr, tail_ptr, combine, new_ptr, old, tail, new):
-    """Fill the merged rows. ``old``, ``tail`` and ``new`` are (col, z, c, s) tuples."""
+    """Fill ``new`` with the merged rows. It, ``old`` and ``tail`` are (col, z, c, s) tuples."""
     col, z, c, s = old
     t_col, t_z, t_c, t_s = tail
     n_col, n_z, n_c, n_s = new
+    origin = new_ptr[blocks[0]]
     for thread in prange(len(blocks) - 1):
         for i in range(blocks[thread], blocks[thread + 1]):
             a, a_end = indptr[i], indptr[i + 1]
             b, b_end = tail_ptr[i], tail_ptr[i + 1]
-            k = new_ptr[i]
+            k = new_ptr[i] - origin
             first = k
             while a < a_end or b < b_end:
                 from_bulk = b >= b_end or (a < a_end and col[a] <= t_col[b])
@@ -310,6 +311,34 @@ def merge_rows(blocks, indptr, tail_ptr, combine, new_ptr, old, tail, new):
                     n_col[k], n_z[k], n_c[k], n_s[k] = t_col[b], t_z[b], t_c[b], t_s[b]
                     b += 1
                     k += 1
+
+
+@njit(cache=True, parallel=True)
+def copy_four(new, old, start):
+    """Copy each of four arrays into another, from ``start`` on."""
+    a, b, c, d = new
+    to_a, to_b, to_c, to_d = old
+    parts, n = 16, len(a)
+    for part in prange(parts):
+        low, high = part * n // parts, (part + 1) * n // parts
+        to_a[start + low : start + high] = a[low:high]
+        to_b[start + low : start + high] = b[low:high]
+        to_c[start + low : start + high] = c[low:high]
+        to_d[start + low : start + high] = d[low:high]
+
+
+@njit(cache=True, parallel=True)
+def sort_rows(blocks, indptr, col, z, c, s, g):
+    """Sort every row by column; entries of one column stay in order."""
+    for thread in prange(len(blocks) - 1):
+        for i in range(blocks[thread], blocks[thread + 1]):
+            start, end = indptr[i], indptr[i + 1]
+            order = np.argsort(col[start:end], kind="mergesort")
+            col[start:end] = col[start:end][order]
+            z[start:end] = z[start:end][order]
+            c[start:end] = c[start:end][order]
+            s[start:end] = s[start:end][order]
+            g[start:end] = g[start:end][order]
 
 
 @njit(cache=True, parallel=True)

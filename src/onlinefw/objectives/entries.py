@@ -525,12 +525,13 @@ class ObservedEntries(Objective):
         -------
         indptr, col, weight, target, position
             Compressed rows, with all columns numbered by ``position``; ``weight`` is empty if
-            all are 1, ``target`` is weighted.
+            all are 1, ``target`` is weighted. They are views, good until the next read or merge.
         """
         self._merge(0 if everything else min(len(self._store.tail) // 2, NEWEST))
         store, bulk = self._store, self._store.bulk
-        weight = bulk.c if (bulk.c != 1.0).any() else bulk.c[:0]
-        target = np.empty_like(bulk.s)
+        all_ones = bulk.size == 0 or bulk.c.min() == 1.0 == bulk.c.max()
+        weight = bulk.c[:0] if all_ones else bulk.c
+        target = bulk.g  # the slopes are due after a merge, so their memory is free
         kernels.targets(
             store.blocks(), bulk.indptr, bulk.col, bulk.c, bulk.s,
             self._row_offset, store.by_rank(self._col_offset), target,

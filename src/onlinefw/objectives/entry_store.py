@@ -21,6 +21,8 @@ __all__ = ["EntryStore"]
 #: slow, a shorter one merges frequent; there both cost the same, if merging an entry takes as long
 #: as three quarters of what an entry in the tail costs per round.
 SHORTEST_TAIL = 1024
+#: More would take more memory to sort (44 bytes an entry) than merging takes time.
+LONGEST_TAIL = 2**23
 MERGE_COST = 1.5
 #: So many of the newest entries stay in the tail, where nothing but Frank-Wolfe steps sees them.
 NEWEST = 2**15
@@ -87,7 +89,8 @@ class EntryStore:
 
     def merge_if_due(self) -> bool:
         """Sort a tail that has become long into the bulk, all but the newest; tell if it was."""
-        longest = int(max(SHORTEST_TAIL, sqrt(MERGE_COST * self.bulk.size * self._last_batch)))
+        balanced = sqrt(MERGE_COST * self.bulk.size * self._last_batch)
+        longest = int(min(max(SHORTEST_TAIL, balanced), LONGEST_TAIL))
         if len(self.tail) <= longest:
             return False
         self.merge(len(self.tail) - min(longest // 2, NEWEST))
@@ -96,7 +99,7 @@ class EntryStore:
     def merge(self, n: int) -> None:
         """Sort the n oldest entries of the tail into the bulk. Slopes are not carried over."""
         oldest = self.tail.take_oldest(n, self.shape[0])
-        self.bulk = self.bulk.merged_with(oldest, self.combine)
+        self.bulk.merge(oldest, self.combine)
         if self.bulk.size >= RERANK_FACTOR * self._ranked_at:
             self.rerank()
 
