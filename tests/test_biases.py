@@ -89,7 +89,7 @@ def test_after_a_refresh_columns_explain_what_mean_and_rows_leave_over(dtype, rn
         batch = observations(rng, 30)
         objective.observe(*batch)
         dense.add(*batch)
-    assert min(objective._store.bulk.size, len(objective._store.tail)) > 0
+    assert min(objective._entries.store.bulk.size, len(objective._entries.store.tail)) > 0
     biases = refreshed(objective)
     tol = 1e-5 if dtype == np.float32 else 1e-12
     assert biases.mean == pytest.approx(dense.mean)

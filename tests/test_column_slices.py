@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from onlinefw.algorithms.column_slices import ColumnSlices
+from onlinefw.objectives.column_slices import ColumnSlices
 
 
 @given(st.integers(0, 10**6), st.integers(1, 60), st.booleans())

@@ -407,7 +407,7 @@ def test_what_was_seen_is_known_wherever_it_is_stored(rng):
     for part in batches(X, y, 500):
         model.partial_fit(*part)
     objective = model.objective_
-    assert min(objective._store.bulk.size, len(objective._store.tail)) > 0
+    assert min(objective._entries.store.bulk.size, len(objective._entries.store.tail)) > 0
     for row in range(60):
         np.testing.assert_array_equal(objective.columns_of(row), np.unique(X[X[:, 0] == row, 1]))
 

@@ -99,7 +99,7 @@ def test_repeated_entries_are_summed_exactly_where_sums_are_sufficient(loss, rng
     objective = ObservedEntries(SHAPE, loss, dtype=float)
     for part in np.split(np.arange(3000), 30):
         objective.observe(X[part], y[part])
-    objective._merge()
+    objective._entries.merge()
     distinct = len(np.unique(X[:, 0] * 17 + X[:, 1]))
     summed = isinstance(loss, (losses.Square, losses.Gaussian, losses.Bernoulli, losses.Poisson))
     summed |= isinstance(loss, losses.Exponential)
@@ -128,9 +128,9 @@ def test_any_order_of_batches_moves_and_merges_carries_the_right_predictions(
         learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(2.0))
         for _ in range(12):
             learner.observe(*observations(rng, int(rng.integers(1, 1500)), targets))
-    objective._flush()
-    rows, cols = objective._store.rows_and_columns()
-    carried = objective._store.carried("z")
+    objective._entries.settle()
+    rows, cols = objective._entries.store.rows_and_columns()
+    carried = objective._entries.store.carried("z")
     np.testing.assert_allclose(carried, learner.theta.dense()[rows, cols], atol=1e-12)
 
 
@@ -274,9 +274,9 @@ def test_rows_and_columns_grow_while_streaming(rng):
         assert a.theta.shape == growing.shape
     assert growing.shape == SHAPE
     assert a.certificate() > 0
-    rows, cols = growing._store.rows_and_columns()
-    growing._flush()
-    carried = growing._store.carried("z")
+    rows, cols = growing._entries.store.rows_and_columns()
+    growing._entries.settle()
+    carried = growing._entries.store.carried("z")
     np.testing.assert_allclose(carried, a.theta.dense()[rows, cols], atol=1e-9)
     assert growing.value() <= 1.5 * fixed.value()
 
@@ -317,9 +317,12 @@ def test_the_store_takes_about_twenty_bytes_an_entry(rng):
     objective = ObservedEntries((2000, 3000))
     X, y = observations(rng, 200_000, [1.0, 2.0], (2000, 3000))
     objective.observe(X, y)
-    objective._merge()
-    assert objective._store.bulk.size == objective.n_entries
-    assert sum(part.nbytes for part in objective._store.bulk.arrays[1:]) / objective.n_entries <= 20
+    objective._entries.merge()
+    assert objective._entries.store.bulk.size == objective.n_entries
+    assert (
+        sum(part.nbytes for part in objective._entries.store.bulk.arrays[1:]) / objective.n_entries
+        <= 20
+    )
 
 
 def test_threads_change_rounding_only_and_runs_repeat_exactly(rng, monkeypatch):
@@ -349,14 +352,16 @@ def test_popular_columns_come_first(rng):
     cols = np.minimum(rng.geometric(0.2, 3000) - 1, 59)
     shuffled = rng.permutation(60)[cols]
     objective.observe(np.column_stack((rng.integers(50, size=3000), shuffled)), np.ones(3000))
-    objective._merge()
-    objective._store.rerank()
-    counts = np.bincount(objective._store.bulk.col, minlength=60)  # distinct entries per position
+    objective._entries.merge()
+    objective._entries.store.rerank()
+    counts = np.bincount(
+        objective._entries.store.bulk.col, minlength=60
+    )  # distinct entries per position
     assert counts.sum() == objective.n_entries
     assert np.all(np.diff(counts) <= 0)
-    distinct = np.unique(np.column_stack(objective._store.rows_and_columns()), axis=0)
+    distinct = np.unique(np.column_stack(objective._entries.store.rows_and_columns()), axis=0)
     np.testing.assert_array_equal(
-        np.bincount(distinct[:, 1], minlength=60)[np.argsort(objective._store.rank)], counts
+        np.bincount(distinct[:, 1], minlength=60)[np.argsort(objective._entries.store.rank)], counts
     )
 
 
@@ -464,7 +469,7 @@ def test_with_offsets_and_weights_all_is_as_in_a_dense_recomputation(
         learner.constraint = uneven_ball(rng, radius)
         objective.constrain(learner.constraint)
     assert objective.shape == SHAPE
-    assert min(objective._store.bulk.size, len(objective._store.tail)) > 0
+    assert min(objective._entries.store.bulk.size, len(objective._entries.store.tail)) > 0
     theta = learner.theta.dense().astype(float)
     expected = dense_gradient(loss, batches, theta + offset)
     scale, tol = np.abs(expected).max(), 1e-4 if dtype == np.float32 else 1e-11
@@ -614,11 +619,27 @@ def test_whatever_happens_predictions_are_those_of_theta_plus_offsets(seed, acts
                 theta = rng.standard_normal((m1, m2))
                 objective.place(theta)
             else:
-                objective._merge()
+                objective._entries.merge()
     offset = rows[:, None] + columns
     value = mean_loss(losses.Square(), batches, theta + offset)
     assert objective.value() == pytest.approx(value, rel=1e-9)
-    at = objective._store.rows_and_columns()
-    np.testing.assert_allclose(objective._store.carried("z"), theta[at], atol=1e-9)
+    at = objective._entries.store.rows_and_columns()
+    np.testing.assert_allclose(objective._entries.store.carried("z"), theta[at], atol=1e-9)
     expected = dense_gradient(losses.Square(), batches, theta + offset)
     np.testing.assert_allclose(objective.gradient().toarray(), expected, atol=1e-9)
+
+
+@given(st.integers(0, 10**6), st.booleans())
+def test_what_each_row_has_seen_is_told_whether_it_is_sorted_in_or_new(seed, repeats_apart):
+    rng = np.random.default_rng(seed)
+    objective = ObservedEntries((6, 9), losses.Sigmoid() if repeats_apart else losses.Square())
+    seen = set()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(entry_store, "SHORTEST_TAIL", 8)
+        for _ in range(int(rng.integers(1, 6))):
+            X = np.column_stack((rng.integers(6, size=7), rng.integers(9, size=7)))
+            objective.observe(X, np.ones(7))
+            seen.update(map(tuple, X.tolist()))
+    indptr, columns = objective._entries.seen()
+    rows = np.repeat(np.arange(6), np.diff(indptr))
+    assert list(zip(rows.tolist(), columns.tolist(), strict=True)) == sorted(seen)

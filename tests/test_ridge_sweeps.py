@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import onlinefw as ofw
 from onlinefw import RidgeSweeps
-from onlinefw.algorithms.column_slices import ColumnSlices
 from onlinefw.losses import Correntropy, Gaussian, Logistic, Square
 from onlinefw.objectives import LinearObjective, ObservedEntries, RunningBiases
+from onlinefw.objectives.column_slices import ColumnSlices
 from onlinefw.sets import L1Ball, TraceNormBall, WeightedTraceNormBall
 
 SHAPE = (30, 20)
@@ -147,7 +147,7 @@ def test_the_loss_of_the_newest_entries_is_that_of_the_last_ones_observed(rng):
         learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(50.0))
         for part in np.split(np.arange(2000), 10):
             learner.observe(X[part], y[part], w[part])
-        n = len(objective._store.tail)
+        n = len(objective._entries.store.tail)
         assert 0 < n < 2000
         at = objective.predict(X[-n:, 0], X[-n:, 1])
         expected = np.average(loss.value(at, y[-n:]), weights=w[-n:])
@@ -277,6 +277,6 @@ def test_columns_in_slices_give_the_same_model_to_the_last_bit(monkeypatch):
     X, y, w, _ = low_rank(np.random.default_rng(7), 900, noise=0.1)
     whole = learned(RidgeSweeps(3), X, y, w)
     in_slices = partial(ColumnSlices, slice_size=50)
-    monkeypatch.setattr("onlinefw.algorithms.ridge_sweeps.ColumnSlices", in_slices)
+    monkeypatch.setattr("onlinefw.objectives.host_regressions.ColumnSlices", in_slices)
     sliced = learned(RidgeSweeps(3), X, y, w)
     assert np.array_equal(whole.theta.dense(), sliced.theta.dense())

@@ -55,17 +55,17 @@ def kernel_lines(X, y, shape):
     """Our one-read G'(G v) against scipy's two products, on half of the training entries."""
     objective = ObservedEntries(shape)
     objective.observe(X[: TRAIN // 2], y[: TRAIN // 2])
-    objective._flush()
-    rows, cols = objective._store.rows_and_columns()
+    objective._entries.settle()
+    rows, cols = objective._entries.store.rows_and_columns()
     G = sp.csr_array(
-        (objective._store.carried("g"), (rows, cols)), shape=shape
+        (objective._entries.store.carried("g"), (rows, cols)), shape=shape
     )  # columns as they are
     v = np.random.default_rng(0).standard_normal(shape[1]).astype(np.float32)
     scipy_pair = seconds(lambda: G.T @ (G @ v))
     ours, ones = {}, np.ones(shape[0], np.float32)
     for threads in (1, 2):
         numba.set_num_threads(threads)
-        ours[threads] = seconds(lambda: objective._normal(v, ones))
+        ours[threads] = seconds(lambda: objective._entries._normal(v, ones))
     return [
         "| product G'(G v), 8 million entries | ms | against scipy's two products |",
         "| --- | --- | --- |",

@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .._threads import balanced_blocks, one_blas_thread
+from .._threads import one_blas_thread
 from .._typing import Array, State
 from .._validation import check_whole
 from ..iterates import LowRank
-from ..kernels.ridge import ridge_rows
 from ..objectives import Objective, ObservedEntries
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
-from .column_slices import ColumnSlices
 
 __all__ = ["RidgeSweeps"]
 
@@ -124,7 +122,7 @@ class RidgeSweeps:
     def _validated(self, objective: ObservedEntries, ball: Any, start: Factors) -> None:
         """Let the newest entries choose the ridge, and whether to leave theta at all."""
         score = objective.newest_loss
-        newest = len(objective._store.tail)
+        newest = objective.n_newest
         if newest < 2 or objective.n_entries == newest:
             return  # nothing to decide with, or to learn from, yet
         largest = self._found or _multiplier(objective, ball)
@@ -177,44 +175,18 @@ class _Regressions:
     """Every row's and every column's regression on the other side's factors."""
 
     def __init__(self, objective: ObservedEntries, ball: Any, everything: bool) -> None:
-        data = objective.regressions(everything)
-        self.indptr, self.col, self.weight, self.target, self.position = data
-        self.ball, self.dtype = ball, objective.dtype
-        m2 = self.position.size
-        self.blocks = balanced_blocks(self.indptr)
-        self.by_column = ColumnSlices(
-            self.blocks, self.indptr, self.col, self.weight, self.target, m2
-        )
-        a, b = (np.ones(self.indptr.size - 1), np.ones(m2)) if ball.scales is None else ball.scales
-        self.row_penalty, self.column_penalty = 1.0 / a**2, 1.0 / b[np.argsort(self.position)] ** 2
+        self.ball, self.data = ball, objective.regressions(everything)
+        m1, m2 = objective.shape or (0, 0)
+        a, b = (np.ones(m1), np.ones(m2)) if ball.scales is None else ball.scales
+        self.row_penalty, self.column_penalty = 1.0 / a**2, 1.0 / b**2
 
     def sweep(self, factors: Factors, ridge: float, times: int) -> LowRank:
         """Alternate ``times`` between columns and rows, and bring the product into the ball."""
         left, right = factors
         for _ in range(times):
-            right = self.solve_columns(left, ridge)
-            left = self.solve_rows(right, ridge)
+            right = self.data.solve_columns(left, ridge * self.column_penalty)
+            left = self.data.solve_rows(right, ridge * self.row_penalty)
         k = left.shape[1]
         norm = self.ball.norm(LowRank.from_factors(left, np.ones(k), right))
         scale = min(1.0, self.ball.radius / norm) if norm > 0.0 else 1.0
         return LowRank.from_factors(left, np.full(k, scale), right)
-
-    def solve_rows(self, right: Array, ridge: float) -> Array:
-        by_rank = np.empty_like(right)
-        by_rank[self.position] = right
-        out = np.empty((self.indptr.size - 1, right.shape[1]), self.dtype)
-        ridge_rows(
-            self.blocks, self.indptr, self.col, self.weight, self.target, by_rank,
-            ridge * self.row_penalty, out,
-        )  # fmt: skip
-        return out
-
-    def solve_columns(self, left: Array, ridge: float) -> Array:
-        out = np.empty((self.position.size, left.shape[1]), self.dtype)
-        left, penalty = np.ascontiguousarray(left), ridge * self.column_penalty
-        for columns, (indptr, row, weight, target) in self.by_column:
-            ridge_rows(
-                balanced_blocks(indptr), indptr, row, weight, target, left, penalty[columns],
-                out[columns],
-            )  # fmt: skip
-        return out[self.position]

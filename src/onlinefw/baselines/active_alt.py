@@ -166,8 +166,8 @@ class _Entries:
     def __init__(self, objective: ObservedEntries) -> None:
         assert objective.shape is not None
         shape = (int(objective.shape[0]), int(objective.shape[1]))
-        where = objective._store.rows_and_columns()
-        c, s = (objective._store.carried(name).astype(float) for name in ("c", "s"))
+        where = objective._entries.store.rows_and_columns()
+        c, s = (objective._entries.store.carried(name).astype(float) for name in ("c", "s"))
         weight, target = (sparse.coo_array((x, where), shape).tocsr() for x in (c, s))
         self.shape, self.total_weight = shape, objective.total_weight
         self.indptr = weight.indptr.astype(np.int64)
@@ -177,7 +177,7 @@ class _Entries:
         self.y = np.divide(self.s, self.c, out=np.zeros_like(self.s), where=self.c > 0.0)
         # Repeated observations of an entry disagree by this much whatever theta is.
         self.constant = max(0.5 * (objective._yy - float(self.s @ self.y)), 0.0)
-        offset = objective._row_offset[self.rows] + objective._col_offset[self.indices]
+        offset = objective._offsets_at(self.rows, self.indices)
         self.s, self.y = self.s - self.c * offset, self.y - offset
         self.largest = float(self.c.max())
         self._lay_out_both_ways()

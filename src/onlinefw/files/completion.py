@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from .._state import describe, rebuild
-from .._typing import Array, State
+from .._typing import State
 from ..iterates import LowRank
 from ..losses import Loss
-from ..objectives import ObservedEntries, RunningBiases
+from ..objectives import RunningBiases
 from ..sets import TraceNormBall
 from .labels import labels_from_tree, labels_to_tree
 from .linear import check_compressed, columns_from_tree
@@ -24,7 +23,7 @@ def completion_to_tree(model: Any) -> State:
     """Return everything that predicts, and what happened."""
     objective = model.objective_
     theta, biases = objective._low_rank, objective.offsets
-    indptr, columns = _seen(objective)
+    indptr, columns = objective._entries.seen()
     ids = {name: labels_to_tree(getattr(model, f"{name}_"), name) for name in _ids_of(model)}
     return {
         "shape": list(objective.shape),
@@ -35,13 +34,13 @@ def completion_to_tree(model: Any) -> State:
             "right": theta.right,
             "padded": bool(theta._weights.size > theta.n_atoms),
         },
-        "row_offsets": objective._row_offset,
-        "column_offsets": objective._col_offset,
+        "row_offsets": objective._entries.row_offset,
+        "column_offsets": objective._entries.col_offset,
         "biases": None if biases is None else _biases_to_tree(biases),
         "low": float(model._low),
         "high": float(model._high),
         "radius": model.radius_,
-        "seen": {"indptr": indptr, "columns": columns},
+        "seen": {"indptr": indptr.astype(np.uint64), "columns": columns},
         **ids,
         "n_rounds": model.n_rounds_,
         "n_observations": objective.n_observations,
@@ -62,22 +61,6 @@ def _biases_to_tree(biases: RunningBiases) -> State:
         "shrinkage": biases.shrinkage,
         "joint": biases.joint,
     }
-
-
-def _seen(objective: ObservedEntries) -> tuple[Array, Array]:
-    """Return the columns seen by each row, increasing, in compressed rows."""
-    m1, m2 = objective.shape or (0, 0)
-    store = objective._store
-    bulk, tail = store.parts
-    column = np.argsort(store.rank).astype(np.uint32)  # position -> column
-    sorted_ones = sparse.csr_array(
-        (np.ones(bulk.size, bool), column[bulk.col], bulk.indptr), shape=(m1, m2)
-    )
-    places = (tail.row, column[tail.col])
-    newest = sparse.coo_array((np.ones(len(tail), bool), places), shape=(m1, m2))
-    both = sparse.csr_array(sorted_ones + newest.tocsr())
-    both.sum_duplicates()  # and sorts
-    return both.indptr.astype(np.uint64), both.indices.astype(np.uint32)
 
 
 def completion_from_tree(model: Any, tree: State) -> None:

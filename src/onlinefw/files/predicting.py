@@ -12,7 +12,6 @@ from ..estimators.learnable import CANNOT_LEARN
 from ..iterates import LowRank
 from ..losses import Loss
 from ..objectives import ObservedEntries, RunningBiases
-from ..objectives.entry_store import EntryStore
 from ..objectives.sorted_store import SortedStore
 
 __all__ = ["Columns", "LearnedEntries", "LearnedRows", "Player", "Team"]
@@ -84,11 +83,10 @@ class LearnedEntries(ObservedEntries):
     ) -> None:
         super().__init__(theta.shape, loss, dtype=theta.dtype, growing=True, offsets=biases)
         self._iterate = theta
-        self._row_offset, self._col_offset = row_offsets, column_offsets
+        self._entries.row_offset, self._entries.col_offset = row_offsets, column_offsets
         self.n_observations = n_observations
         nothing = np.empty(0, theta.dtype)
-        self._store = EntryStore(theta.shape, theta.dtype, True)
-        self._store.bulk = SortedStore(*seen, nothing, nothing, nothing, nothing)
+        self._entries.store.bulk = SortedStore(*seen, nothing, nothing, nothing, nothing)
 
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
         """Refuse."""

@@ -39,6 +39,7 @@ MODULES = (
     "objectives.biases",
     "objectives.entries",
     "objectives.entry_store",
+    "objectives.host_entries",
     "objectives.least_squares",
     "objectives.linear",
     "objectives.row_loss",

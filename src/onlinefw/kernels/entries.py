@@ -342,6 +342,43 @@ def sort_rows(blocks, indptr, col, z, c, s, g):
 
 
 @njit(cache=True, parallel=True)
+def count_seen(indptr, col, tail_ptr, tail_col, lengths):
+    """Count the distinct columns of every row in two sorted lists together."""
+    for i in prange(len(lengths)):
+        b, b_end = tail_ptr[i], tail_ptr[i + 1]
+        n, last = b_end - b, np.int64(-1)
+        for a in range(indptr[i], indptr[i + 1]):
+            j = np.int64(col[a])
+            while b < b_end and tail_col[b] < j:
+                b += 1
+            if j != last and not (b < b_end and tail_col[b] == j):
+                n += 1
+            last = j
+        lengths[i] = n
+
+
+@njit(cache=True, parallel=True)
+def fill_seen(indptr, col, tail_ptr, tail_col, columns, new_ptr, out):
+    """Fill ``out`` with these columns, by their names, increasing."""
+    for i in prange(len(new_ptr) - 1):
+        b, b_end = tail_ptr[i], tail_ptr[i + 1]
+        start, end = new_ptr[i], new_ptr[i + 1]
+        k, last = start, np.int64(-1)
+        for q in range(b, b_end):
+            out[k] = columns[tail_col[q]]
+            k += 1
+        for a in range(indptr[i], indptr[i + 1]):
+            j = np.int64(col[a])
+            while b < b_end and tail_col[b] < j:
+                b += 1
+            if j != last and not (b < b_end and tail_col[b] == j):
+                out[k] = columns[j]
+                k += 1
+            last = j
+        out[start:end].sort()
+
+
+@njit(cache=True, parallel=True)
 def set_column(factor, k, values):
     """factor[:, k] = values: every number has a cache line of its own, so two threads help."""
     parts = 16

@@ -22,35 +22,20 @@ from .._validation import (
 )
 from ..atoms import Atom, LowRankAtom, RankOne
 from ..iterates import LowRank
-from ..kernels import entries as kernels
 from ..kernels.lanes import LANES
-from ..losses import (
-    Bernoulli,
-    Correntropy,
-    Exponential,
-    Gaussian,
-    Loss,
-    Poisson,
-    Square,
-)
+from ..losses import Correntropy, Gaussian, Loss, Square
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
 from .base import Line, Objective
 from .biases import RunningBiases
 from .entries_gradient import EntriesGradient
-from .entries_line import entries_line, mean_loss
-from .entries_place import as_factors, heaviest_entry, move_entries, predict_entries
-from .entry_store import NEWEST, EntryStore
-from .row_loss import compiled
-from .sorted_store import SortedStore
-from .tail import Tail
+from .factors import as_factors
+from .host_entries import HostEntries
+from .host_regressions import HostRegressions
 
 __all__ = ["ObservedEntries"]
 
 #: What the factors of theta may take before they are recompressed.
 FACTOR_BYTES = 2**27
-
-#: Losses for which repeated observations of one entry can be summed up: count and sum suffice.
-_SUMMABLE = (Square, Gaussian, Bernoulli, Poisson, Exponential)
 
 
 class ObservedEntries(Objective):
@@ -128,22 +113,11 @@ class ObservedEntries(Objective):
                 "Correntropy(sigma), or leave offsets out"
             )
         self.offsets = offsets
-        self.total_weight, self.reads, self.certificate_reads = 0.0, 0, 0
-        self._kind, self._parameter = compiled(loss)
-        combine = type(loss) in _SUMMABLE
+        self.total_weight, self.certificate_reads = 0.0, 0
         self._yy = 0.0  # the weighted sum of y^2, for the value of the square loss
         self._block: Array | None = None  # where the next linear minimisation starts
-        self._pending: tuple[float, Array, Array] | None = None  # a move yet to be carried out
-        self._due = True  # whether slopes have to be renewed
-        self._renewals = 0
-        self._buffers: dict[str, Array] = {}
         super().__init__(tuple(shape))
-        m1, m2 = self._matrix_shape
-        self._row_offset, self._col_offset = np.zeros(m1, self.dtype), np.zeros(m2, self.dtype)
-        self._store = EntryStore((m1, m2), self.dtype, combine)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_buffers": {}}  # memory to work in, no state
+        self._entries = HostEntries(self._matrix_shape, self.dtype, loss)
 
     @property
     def _matrix_shape(self) -> tuple[int, int]:
@@ -159,12 +133,21 @@ class ObservedEntries(Objective):
     @property
     def quadratic(self) -> bool:
         """Whether the loss is a parabola in the prediction."""
-        return self._kind == kernels.QUADRATIC
+        return self._entries.quadratic
+
+    @property
+    def reads(self) -> int:
+        """How often all entries have been read."""
+        return self._entries.reads
+
+    @reads.setter
+    def reads(self, count: int) -> None:
+        self._entries.reads = count
 
     @property
     def n_entries(self) -> int:
         """How many entries are stored (repeated ones count until they are merged)."""
-        return len(self._store)
+        return len(self._entries)
 
     def _new_iterate(self, shape: Shape) -> LowRank:
         max_atoms, max_rank = self._atom_limits(shape)
@@ -207,25 +190,23 @@ class ObservedEntries(Objective):
     def _add(self, rows: Array, cols: Array, y: Array, w: Array) -> float:
         self.grow(int(rows.max()) + 1, int(cols.max()) + 1)
         z = self._low_rank.entries(rows, cols)
-        self._store.append(rows, cols, z, w, w * y if self._store.combine else y)
+        at = z.astype(float) + self._offsets_at(rows, cols)
+        self._entries.append(rows, cols, z, w, y)
         self._yy += float(w @ y**2)
         self.n_observations += rows.size
         self.total_weight += float(w.sum())
-        self._due = True
-        if self._pending is None:  # a merge that had to carry a move out would cost a read
-            self._store.merge_if_due()
-        at = z.astype(float) + self._row_offset[rows] + self._col_offset[cols]
         if self.offsets is not None:
             self.offsets.update(rows, cols, y, w, z)
             self.offsets.refresh_if_due(self)
             self.set_offsets(*self.offsets.offsets(self._matrix_shape))
         return float(w @ self.loss.value(at, y) / w.sum())
 
+    def _offsets_at(self, rows: Array, cols: Array) -> Array:
+        return self._entries.row_offset[rows] + self._entries.col_offset[cols]
+
     def predict(self, rows: Array, cols: Array) -> Array:
         """Return theta plus offsets at entries of the matrix."""
-        return self._low_rank.entries(rows, cols) + (
-            self._row_offset[rows] + self._col_offset[cols]
-        )
+        return self._low_rank.entries(rows, cols) + self._offsets_at(rows, cols)
 
     def grow(self, m1: int, m2: int) -> None:
         """Make room for m1 rows and m2 columns, if there are fewer."""
@@ -233,12 +214,9 @@ class ObservedEntries(Objective):
         if m1 <= old1 and m2 <= old2:
             return
         m1, m2 = max(m1, old1), max(m2, old2)
-        self._flush()
+        self._entries.grow(m1, m2)
         self.shape = (m1, m2)
         self._low_rank.grow((m1, m2), *self._atom_limits((m1, m2)))
-        self._store.grow(m1, m2)
-        self._row_offset = np.pad(self._row_offset, (0, m1 - old1))
-        self._col_offset = np.pad(self._col_offset, (0, m2 - old2))
         if self.offsets is not None:  # of a row never seen the mean is known
             self.set_offsets(*self.offsets.offsets((m1, m2)))
         if self._block is not None:
@@ -258,152 +236,39 @@ class ObservedEntries(Objective):
                 f"offsets must have one value per row and per column, {m1} and {m2}, "
                 f"got shapes {np.shape(rows)} and {np.shape(columns)}"
             )
-        self._row_offset = np.array(rows, self.dtype)
-        self._col_offset = np.array(columns, self.dtype)
-        self._due = True
-
-    def _merge(self, held_out: int = 0) -> None:
-        """Sort everything but the ``held_out`` newest entries into the bulk."""
-        self._flush()
-        self._store.merge(len(self._store.tail) - held_out)
-        self._due = True
+        self._entries.set_offsets(rows, columns)
 
     # Moving ---------------------------------------------------------------------------------------
 
     def move(self, atom: Atom, step: float) -> None:
-        """Move theta; the sorted predictions follow when the next gradient reads them anyway."""
-        if self._pending is not None:
-            self._flush()
-        self._store.merge_if_due()  # the slopes are due in any case
+        """Move theta and all predictions."""
         if isinstance(atom, LowRankAtom):
-            move_entries(self, 1.0 - step, atom.u * (step * atom.scales), atom.v)
-            self._due = True
-            self.iterate.move(atom, step)
-            return
-        assert isinstance(atom, RankOne)
-        u = (step * atom.scale) * atom.u
-        right = self._store.by_rank(atom.v, self.dtype)
-        self._pending = (1.0 - step, u.astype(self.dtype), right)
-        self._move_tail()
+            self._entries.move_block(1.0 - step, atom.u * (step * atom.scales), atom.v)
+        else:
+            assert isinstance(atom, RankOne)
+            self._entries.move(1.0 - step, (step * atom.scale) * atom.u, atom.v)
         self.iterate.move(atom, step)
 
     def shrink(self, factor: float) -> None:
         """Theta <- factor * theta, with its predictions."""
-        self._flush()
-        _, u, right = self._no_move()
-        self._pending = (float(factor), u, right)
-        self._move_tail()
+        self._entries.shrink(factor)
         self._low_rank.shrink(factor)
 
-    def _move_tail(self) -> None:
-        assert self._pending is not None
-        keep, u, right = self._pending
-        tail = self._store.tail
-        kernels.tail_move(tail.row, tail.col, tail.z, self.dtype.type(keep), u, right)
+    def place(self, point: Array | LowRank) -> None:
+        """Put theta anywhere; the predictions of all entries are recomputed.
 
-    def _no_move(self) -> tuple[float, Array, Array]:
-        m1, m2 = self._matrix_shape
-        return 1.0, np.zeros(m1, self.dtype), np.zeros(m2, self.dtype)
-
-    def _flush(self) -> None:
-        """Carry a pending move out and renew the slopes, without a product."""
-        if self._pending is not None or self._due:
-            m1, m2 = self._matrix_shape
-            self._read_all(np.zeros((m2, LANES), self.dtype), np.ones(m1, self.dtype))
-
-    def _read_all(self, v: Array, row_scale: Array) -> tuple[Array, Array, float]:
-        """Carry out what is pending; return G V, G' (row_scale G V) and <z, g>.
-
-        Everything is unscaled, and V a block of eight columns by rank.
+        Parameters
+        ----------
+        point : ndarray or LowRank
+            An array becomes factors by a full SVD. Of more terms than theta may hold
+            (``max_atoms``) only the leading half of that remains.
         """
-        keep, u, right = self._pending or self._no_move()
-        self._pending, self._due = None, False
-        self._renewals += 1
-        m1, m2 = self._matrix_shape
-        columns = np.empty((m2, 2), self.dtype)
-        columns[:, 0] = right
-        columns[self._store.rank, 1] = self._col_offset
-        self._renew_tail(columns[:, 1])
-        blocks = self._store.blocks()
-        y = self._zeros("y", (m1, LANES))
-        acc = self._zeros("acc", (len(blocks) - 1, m2, LANES))
-        self._store.tail.multiply(v, y)
-        sums = np.zeros(len(blocks) - 1)
-        fused = (
-            kernels.move_and_normal_quadratic if self.quadratic else kernels.move_and_normal_general
-        )
-        fused(
-            blocks, *self._store.bulk.arrays, self.dtype.type(keep), u,
-            self._row_offset, columns, max(self._kind, 0), self._parameter,
-            row_scale, v, y, acc, sums,
-        )  # fmt: skip
-        self.reads += 1
-        z_dot_g = float(sums.sum())
-        if self._kind < 0:  # a loss of the user's own: its slopes in numpy, then the products
-            z_dot_g = self._renew_by_loss()
-            y, w = self._block_by_block(v, row_scale)
-        else:
-            w = acc.sum(axis=0)
-            self._store.tail.multiply_transposed(row_scale, y, w)
-        return y, w, z_dot_g + float(np.dot(self._store.tail.z.astype(float), self._store.tail.g))
+        self._low_rank.place(*as_factors(point, self._matrix_shape))
+        self._refresh()
 
-    def _zeros(self, name: str, shape: tuple[int, ...]) -> Array:
-        """Return zeros in memory that is used again: fresh pages cost more than the products."""
-        buffer = self._buffers.get(name)
-        if buffer is None or buffer.shape != shape:
-            buffer = self._buffers[name] = np.empty(shape, self.dtype)
-        buffer.fill(0)
-        return buffer
-
-    def _renew_tail(self, col_offset: Array) -> None:
-        tail = self._store.tail
-        if self._kind >= 0:
-            kernels.tail_slopes(
-                tail.row, tail.col, tail.z, tail.c, tail.s, tail.g,
-                self._row_offset, np.ascontiguousarray(col_offset), self._kind, self._parameter,
-            )  # fmt: skip
-        else:
-            tail.g[:] = self._slopes(self._predictions(tail), tail.c, tail.s)
-
-    def _renew_by_loss(self) -> float:
-        store = self._store.bulk
-        store.g[:] = self._slopes(self._predictions(store), store.c, store.s)
-        return float(store.z @ store.g)
-
-    def _predictions(self, part: SortedStore | Tail) -> Array:
-        """Return theta plus offsets at the entries of a part of the store."""
-        if not (self._row_offset.any() or self._col_offset.any()):
-            return part.z
-        by_rank = self._store.by_rank(self._col_offset)
-        rows = part.row if isinstance(part, Tail) else part.rows()
-        return part.z + (self._row_offset[rows] + by_rank[part.col])
-
-    def _slopes(self, at: Array, c: Array, s: Array) -> Array:
-        """Slopes by the loss itself (its kernel would be faster, where there is one)."""
-        if self._store.combine:
-            return c * self.loss.derivative(at, 0.0) - s
-        return c * self.loss.derivative(at, s)
-
-    def _block_by_block(self, v: Array, row_scale: Array) -> tuple[Array, Array]:
-        columns = [self._normal(np.ascontiguousarray(x), row_scale) for x in v.T]
-        self.reads -= len(columns) - 1  # slow losses are slow for another reason
-        return np.column_stack([y for y, _ in columns]), np.column_stack([w for _, w in columns])
-
-    def _normal(self, v: Array, row_scale: Array) -> tuple[Array, Array]:
-        """Return G v and G' (row_scale G v) (unscaled, columns by rank) with one read."""
-        m1, m2 = self._matrix_shape
-        y = np.zeros((m1, 1), self.dtype)
-        self._store.tail.multiply(v[:, None], y)
-        with threads_for(self.n_entries):
-            blocks = self._store.blocks()
-            acc = np.zeros((len(blocks) - 1, m2), self.dtype)
-            kernels.normal(
-                blocks, *self._store.bulk.products, row_scale, v, y[:, 0], acc, self._store.combine
-            )  # fmt: skip
-        w = acc.sum(axis=0)
-        self._store.tail.multiply_transposed(row_scale, y, w[:, None])
-        self.reads += 1
-        return y[:, 0], w
+    def _refresh(self) -> None:
+        """Recompute the predictions of all entries from theta."""
+        self._entries.place(self._low_rank)
 
     # Asking ---------------------------------------------------------------------------------------
 
@@ -449,47 +314,34 @@ class ObservedEntries(Objective):
 
     def certificate(self, constraint: ConvexSet) -> float:
         """Return an upper bound on the FW gap; its reads are counted apart."""
-        reads, block, moving, due = self.reads, self._block, self._pending is not None, self._due
-        bound = super().certificate(constraint)
+        reads, block = self.reads, self._block
+        with self._entries.undisturbed():
+            bound = super().certificate(constraint)
         self.certificate_reads += self.reads - reads
-        # What is decided later depends on these, so that who asks goes on like who does not.
-        self.reads, self._block, self._due = reads, block, due
-        if moving:
-            self._pending = self._no_move()
+        self.reads, self._block = reads, block
         return bound
 
     def value(self) -> float:
         """Return F_t at the current iterate, from the carried predictions."""
         self._needs_data()
-        self._flush()
-        with threads_for(self.n_entries):
-            return mean_loss(self)
+        return (self._entries.total_loss() + self._constant) / self.total_weight
+
+    @property
+    def _constant(self) -> float:
+        """What the square loss adds to c x^2 / 2 - s x."""
+        return 0.5 * self._yy if type(self.loss) is Square else 0.0
 
     def line(self, atom: Atom) -> Line:
         """Return F along theta + c (atom - theta); for the square loss by one read of the store."""
         assert isinstance(atom, RankOne)
         self._needs_data()
-        self._flush()
-        with threads_for(self.n_entries):
-            return entries_line(self, atom)
-
-    def place(self, point: Array | LowRank) -> None:
-        """Put theta anywhere; the predictions of all entries are recomputed.
-
-        Parameters
-        ----------
-        point : ndarray or LowRank
-            An array becomes factors by a full SVD. Of more terms than theta may hold
-            (``max_atoms``) only the leading half of that remains.
-        """
-        factors = as_factors(point, self._matrix_shape)
-        self._low_rank.place(*factors)
-        self._refresh()
+        total = self._entries.line(atom.scale * atom.u, atom.v)
+        return _MeanLine(total, self._constant, self.total_weight)
 
     def smoothness(self) -> float:
         """Return a bound: loss.smoothness times the share of the entry that weighs most."""
         self._needs_data()
-        return self.loss.smoothness * heaviest_entry(self) / self.total_weight
+        return self.loss.smoothness * self._entries.heaviest() / self.total_weight
 
     def weighted_sums(
         self, rows: Array, columns: Array, *, with_theta: bool = False
@@ -499,70 +351,45 @@ class ObservedEntries(Objective):
         w is the total weight of what was observed at entry (i, j). With ``with_theta`` its
         prediction theta[i, j] is added to both. One read of the store.
         """
-        if with_theta and self._pending is not None:
-            self._flush()
-        self.reads += 1
-        return self._store.weighted_sums(rows, columns, float(with_theta))
+        return self._entries.weighted_sums(rows, columns, with_theta)
+
+    @property
+    def n_newest(self) -> int:
+        """How many of the newest entries only Frank-Wolfe steps have seen."""
+        return self._entries.n_newest
 
     def newest_loss(self, theta: LowRank) -> float:
-        """Return the mean loss of another theta on the newest entries, those of the tail."""
-        tail = self._store.tail
-        cols = np.argsort(self._store.rank)[tail.col]
-        at = theta.entries(tail.row, cols) + (self._row_offset[tail.row] + self._col_offset[cols])
-        at, c, s = (x.astype(float) for x in (at, tail.c, tail.s))
-        y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if self._store.combine else s
-        return float(c @ self.loss.value(at, y)) / max(float(c.sum()), np.finfo(float).tiny)
+        """Return the mean loss of another theta on the newest entries."""
+        return self._entries.newest_loss(theta)
 
-    def regressions(self, everything: bool) -> tuple[Array, Array, Array, Array, Array]:
-        """Return the store as regressions of what the offsets leave over (square loss).
+    def regressions(self, everything: bool) -> HostRegressions:
+        """Return the regressions of what the offsets leave over (square loss).
 
         Parameters
         ----------
         everything : bool
-            With the newest entries, those that stay in the tail otherwise.
-
-        Returns
-        -------
-        indptr, col, weight, target, position
-            Compressed rows, with all columns numbered by ``position``; ``weight`` is empty if
-            all are 1, ``target`` is weighted. They are views, good until the next read or merge.
+            With the newest entries, those that only Frank-Wolfe steps see otherwise.
         """
-        self._merge(0 if everything else min(len(self._store.tail) // 2, NEWEST))
-        store, bulk = self._store, self._store.bulk
-        all_ones = bulk.size == 0 or bulk.c.min() == 1.0 == bulk.c.max()
-        weight = bulk.c[:0] if all_ones else bulk.c
-        target = bulk.g  # the slopes are due after a merge, so their memory is free
-        kernels.targets(
-            store.blocks(), bulk.indptr, bulk.col, bulk.c, bulk.s,
-            self._row_offset, store.by_rank(self._col_offset), target,
-        )  # fmt: skip
-        return bulk.indptr, bulk.col, weight, target, store.rank
+        return self._entries.regressions(everything)
 
     def curvatures(self, u: Array, v: Array) -> Array:
         """Return the mean of w (u_ip v_jp)^2 over all observations, for every p. One read."""
-        self.reads += 1
-        y = self._store.weighted_products(v**2)
+        y = self._entries.weighted_products(v**2)
         return np.einsum("ip,ip->p", u**2, y) / self.total_weight
 
     def columns_of(self, row: int) -> Array:
         """Return the columns in which a row has been observed."""
-        return self._store.columns_of(row)
+        return self._entries.columns_of(row)
 
     def constrain(self, constraint: ConvexSet) -> None:
         """Go on over another set (other weights of a weighted trace norm)."""
         constraint.check_shape(self._matrix_shape)
         self._constraint = constraint
 
-    def _refresh(self) -> None:
-        """Recompute the predictions of all entries from theta."""
-        predict_entries(self)
-        self._pending, self._due = None, True
-
     # State ----------------------------------------------------------------------------------------
 
     def state_dict(self) -> State:
         """Return store, tail and iterate as plain arrays and JSON-able values."""
-        pending = self._pending
         return {
             **self._base_state(),
             "loss": describe(self.loss),
@@ -573,15 +400,12 @@ class ObservedEntries(Objective):
                 "lmo_steps": self.lmo_steps,
                 "lmo_tol": self.lmo_tol,
             },
-            "store": self._store.state_dict(),
-            "pending": None if pending is None else [pending[0], pending[1], pending[2]],
-            "due": self._due,
+            "entries": self._entries.state_dict(),
             "block": None if self._block is None else self._block.copy(),
-            "offset": [self._row_offset.copy(), self._col_offset.copy()],
             "offsets": None if self.offsets is None else self.offsets.state_dict(),
             "yy": self._yy,
             "total_weight": self.total_weight,
-            "reads": [self.reads, self.certificate_reads],
+            "certificate_reads": self.certificate_reads,
         }
 
     @classmethod
@@ -594,19 +418,28 @@ class ObservedEntries(Objective):
             **state["options"],
         )
         objective._load_base(state)
-        combine = objective._store.combine
-        objective._store = EntryStore.from_state(state["store"], objective.dtype, combine)
-        if state["pending"] is not None:
-            keep, u, right = state["pending"]
-            objective._pending = (float(keep), np.array(u), np.array(right))
-        objective._due = bool(state["due"])
+        objective._entries.load_state(state["entries"])
         objective._block = None if state["block"] is None else np.array(state["block"])
-        objective._row_offset, objective._col_offset = (np.array(x) for x in state["offset"])
         if state["offsets"] is not None:
             objective.offsets = RunningBiases.from_state(state["offsets"])
         objective._yy, objective.total_weight = float(state["yy"]), float(state["total_weight"])
-        objective.reads, objective.certificate_reads = (int(n) for n in state["reads"])
+        objective.certificate_reads = int(state["certificate_reads"])
         return objective
 
     def __repr__(self) -> str:
         return f"ObservedEntries({self.shape}, {self.loss}, n_observations={self.n_observations})"
+
+
+class _MeanLine:
+    """A line of totals as a line of means."""
+
+    def __init__(self, total: Line, constant: float, weight: float) -> None:
+        self._total, self._constant, self._weight = total, constant, weight
+        curvature = total.curvature
+        self.curvature = None if curvature is None else curvature / weight
+
+    def value(self, c: float) -> float:
+        return (self._total.value(c) + self._constant) / self._weight
+
+    def slope(self, c: float) -> float:
+        return self._total.slope(c) / self._weight

@@ -11,8 +11,6 @@ import numpy as np
 from .._threads import one_blas_thread
 from .._typing import Array
 from ..atoms import RankOne
-from ..kernels import blocks as kernels
-from ..kernels.lanes import LANES
 from ..linalg import PairOperator, Scales, krylov_pair, ritz_pairs
 
 if TYPE_CHECKING:
@@ -43,16 +41,14 @@ class EntriesGradient(PairOperator):
 
     def __init__(self, objective: ObservedEntries, scales: Scales | None) -> None:
         super().__init__(objective.dtype, objective._matrix_shape)
-        self._objective, self._scales = objective, scales
+        self._objective, self._entries, self._scales = objective, objective._entries, scales
         self._mean = 1.0 / objective.total_weight
         self._precision = 10.0 * float(np.finfo(objective.dtype).eps)
         self._v = objective._start_block()
-        k = self._v.shape[1]
-        padded = np.zeros((self.shape[1], LANES), objective.dtype)
-        padded[objective._store.rank, :k] = _column_scaled(self._v, scales)
-        y, w, z_dot_g = objective._read_all(padded, self._row_scale(scales))
-        self._y, self._renewal = y[:, :k], objective._renewals
-        self._w = _column_scaled(w[objective._store.rank, :k].astype(float), scales)
+        self._y, w, z_dot_g = self._entries.read(
+            _column_scaled(self._v, scales), self._row_scale(scales)
+        )
+        self._w = _column_scaled(w.astype(float), scales)
         self.theta_dot = z_dot_g * self._mean
         if not (np.isfinite(self.theta_dot) and np.isfinite(self._w).all()):
             raise OverflowError(
@@ -65,7 +61,7 @@ class EntriesGradient(PairOperator):
     @property
     def frobenius_bound(self) -> float:
         """A bound on the Frobenius norm (infinite where repeated entries are kept apart)."""
-        return self._objective._store.frobenius_bound() * self._mean
+        return self._entries.frobenius_bound() * self._mean
 
     # Products -------------------------------------------------------------------------------------
 
@@ -76,11 +72,8 @@ class EntriesGradient(PairOperator):
 
     def normal(self, v: Array, scales: Scales | None = None) -> tuple[Array, Array]:
         """Return G v and G' G v, for the scaled G, with one read of the store."""
-        rank = self._objective._store.rank
-        by_rank = np.empty(v.size, self.dtype)
-        by_rank[rank] = _column_scaled(v, scales)
-        y, w = self._objective._normal(by_rank, self._row_scale(scales))
-        w = _column_scaled(w[rank] * self._mean**2, scales)
+        y, w = self._entries.normal(_column_scaled(v, scales), self._row_scale(scales))
+        w = _column_scaled(w * self._mean**2, scales)
         return (y if scales is None else scales[0] * y) * self._mean, w
 
     def _matvec(self, v: Array) -> Array:
@@ -91,29 +84,15 @@ class EntriesGradient(PairOperator):
 
     def _matmat(self, v: Array) -> Array:
         """G V with one read of the store, in double precision."""
-        objective, blocks = self._objective, self._objective._store.blocks()
-        by_rank = np.empty(v.shape)
-        by_rank[objective._store.rank] = v
-        y = np.zeros((self.shape[0], v.shape[1]))
-        kernels.forward(blocks, *objective._store.bulk.products, by_rank, y)
-        objective._store.tail.multiply(by_rank, y)
-        objective.reads += 1
-        return y * self._mean
+        return self._entries.forward(v) * self._mean
 
     def _rmatmat(self, u: Array) -> Array:
         """G' U with one read of the store, in double precision."""
-        objective, blocks = self._objective, self._objective._store.blocks()
-        y = np.ascontiguousarray(u, dtype=float)
-        acc = np.zeros((len(blocks) - 1, self.shape[1], u.shape[1]))
-        kernels.backward(blocks, *objective._store.bulk.products, y, acc)
-        w = acc.sum(axis=0)
-        objective._store.tail.multiply_transposed(self._row_scale(None), y, w)
-        objective.reads += 1
-        return w[objective._store.rank] * self._mean
+        return self._entries.backward(u) * self._mean
 
     def toarray(self) -> Array:
         """Return the gradient as a dense array."""
-        return self._objective._store.dense_slopes() * self._mean
+        return self._entries.dense_slopes() * self._mean
 
     # Linear minimisation --------------------------------------------------------------------------
 
@@ -204,7 +183,7 @@ class EntriesGradient(PairOperator):
         objective = self._objective
         a, b = (1.0, 1.0) if scales is None else (scales[0][:, None], scales[1])
         if self.shape[0] * self.shape[1] <= SMALL_MATRIX:
-            top = float(np.linalg.norm(a * objective._store.dense_slopes() * b, 2)) * self._mean
+            top = float(np.linalg.norm(a * self._entries.dense_slopes() * b, 2)) * self._mean
             return top * (1.0 + 10.0 * np.finfo(objective.dtype).eps)
         log_odds = np.log(1.648 * np.sqrt(min(self.shape)) / CERTIFICATE_FAILURE)
         best = [self.frobenius_bound * float(np.max(a) * np.max(b))]

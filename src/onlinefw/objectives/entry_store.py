@@ -132,6 +132,19 @@ class EntryStore:
         found = bulk.col[bulk.indptr[row] : bulk.indptr[row + 1]], tail.col[tail.row == row]
         return np.unique(np.argsort(self.rank)[np.concatenate(found)])
 
+    def seen(self) -> tuple[Array, Array]:
+        """Return the columns in which each row has been observed, increasing: indptr, columns."""
+        (m1, m2), (bulk, tail) = self.shape, self.parts
+        keys = np.unique(tail.row.astype(np.int64) * m2 + tail.col)
+        rows, cols = np.divmod(keys, max(m2, 1))
+        starts = np.searchsorted(rows, np.arange(m1 + 1))
+        lengths = np.zeros(m1 + 1, np.int64)
+        kernels.count_seen(bulk.indptr, bulk.col, starts, cols, lengths[1:])
+        indptr = np.cumsum(lengths)
+        columns, out = np.argsort(self.rank).astype(np.uint32), np.empty(indptr[-1], np.uint32)
+        kernels.fill_seen(bulk.indptr, bulk.col, starts, cols, columns, indptr, out)
+        return indptr, out
+
     def weighted_sums(self, rows: Array, columns: Array, share: float) -> tuple[Array, Array]:
         """Sum c (columns[j] + share z) in every row, c (rows[i] + share z) in every column."""
         (m1, m2), (bulk, tail) = self.shape, self.parts

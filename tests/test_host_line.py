@@ -10,7 +10,7 @@ from onlinefw.atoms import RankOne
 from onlinefw.baselines import batch_frank_wolfe
 from onlinefw.iterates import LowRank
 from onlinefw.linalg import top_singular_pair
-from onlinefw.objectives import LinearObjective, ObservedEntries, entries_line, entry_store
+from onlinefw.objectives import LinearObjective, ObservedEntries, entry_store, host_line
 from onlinefw.sets import TraceNormBall
 
 from .test_losses import TARGETS
@@ -47,7 +47,7 @@ def keep_both_parts(monkeypatch):
 
 
 def both_parts(objective):
-    return min(objective._store.bulk.size, len(objective._store.tail)) > 0
+    return min(objective._entries.store.bulk.size, len(objective._entries.store.tail)) > 0
 
 
 # Lines -------------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def both_parts(objective):
 @DTYPES
 def test_a_line_equals_a_dense_recomputation(loss, dtype, rng, monkeypatch):
     keep_both_parts(monkeypatch)
-    monkeypatch.setattr(entries_line, "CHUNK", 100)
+    monkeypatch.setattr(host_line, "CHUNK", 100)
     loss, targets = loss_and_targets(loss)
     batches = random_batches(rng, targets, rounds=74)
     objective = ObservedEntries(SHAPE, loss, dtype=dtype)
@@ -241,12 +241,14 @@ def test_after_placing_it_moves_on_from_there(rng):
     objective.observe(X, y)
     expected = 0.75 * point + 0.25 * atom.dense()
     np.testing.assert_allclose(objective.theta.dense(), expected, atol=1e-12)
-    objective._flush()
-    rows, cols = objective._store.rows_and_columns()
-    np.testing.assert_allclose(objective._store.carried("z"), expected[rows, cols], atol=1e-12)
+    objective._entries.settle()
+    rows, cols = objective._entries.store.rows_and_columns()
+    np.testing.assert_allclose(
+        objective._entries.store.carried("z"), expected[rows, cols], atol=1e-12
+    )
     objective.place(np.zeros(SHAPE))
     assert objective.theta.n_atoms == 0
-    assert not objective._store.carried("z").any()
+    assert not objective._entries.store.carried("z").any()
 
 
 def test_a_point_of_too_many_terms_keeps_its_leading_ones_and_predictions_agree(rng):
@@ -309,8 +311,8 @@ def test_smoothness_is_exact_where_everything_is_sorted(rng):
     objective = ObservedEntries((20, 30), dtype=float)
     X, y = observations(rng, 5000, [1.0], (20, 30))
     objective.observe(X, y)
-    objective._merge()
-    assert objective._store.bulk.size == objective.n_entries
+    objective._entries.merge()
+    assert objective._entries.store.bulk.size == objective.n_entries
     counts = np.bincount(X[:, 0] * 30 + X[:, 1])
     assert objective.smoothness() == pytest.approx(counts.max() / 5000)
 
@@ -343,7 +345,7 @@ def test_threads_change_rounding_only(rng, monkeypatch):
         objective = ObservedEntries(SHAPE, loss, dtype=float)
         play(objective, batches)
         objective.place(point)
-        assert len(objective._store.blocks()) == 4
+        assert len(objective._entries.store.blocks()) == 4
         line, there = objective.line(atom), 0.7 * point + 0.3 * atom.dense()
         assert objective.value() == pytest.approx(mean_loss(loss, batches, point))
         assert line.value(0.3) == pytest.approx(mean_loss(loss, batches, there))

@@ -36,7 +36,7 @@ class ColumnSlices:
     Examples
     --------
     >>> import numpy as np
-    >>> from onlinefw.algorithms.column_slices import ColumnSlices
+    >>> from onlinefw.objectives.column_slices import ColumnSlices
     >>> indptr, col = np.array([0, 2, 3]), np.array([0, 2, 0], np.uint32)
     >>> target = np.array([1.0, 2.0, 3.0])
     >>> slices = ColumnSlices(np.array([0, 2]), indptr, col, target[:0], target, 3, slice_size=2)

@@ -1,0 +1,422 @@
+"""Observed entries in the memory of this process: their predictions, slopes and products."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .._threads import threads_for
+from .._typing import Array, State
+from ..iterates import LowRank
+from ..kernels import blocks as block_kernels
+from ..kernels import entries as kernels
+from ..kernels.lanes import LANES
+from ..losses import Bernoulli, Exponential, Gaussian, Loss, Poisson, Square
+from .entry_store import NEWEST, EntryStore
+from .host_line import entries_line, total_loss
+from .host_regressions import HostRegressions
+from .row_loss import compiled
+from .sorted_store import SortedStore
+from .tail import Tail
+
+__all__ = ["HostEntries"]
+
+#: Losses for which repeated observations of one entry can be summed up: count and sum suffice.
+SUMMABLE = (Square, Gaussian, Bernoulli, Poisson, Exponential)
+
+
+class HostEntries:
+    """All observed entries with what is carried at each, and the passes over them.
+
+    Whatever asks for sums over the entries asks here; an objective only knows theta and how to put
+    sums together. So entries may as well live elsewhere, if they answer the same questions. All
+    results are sums, not means.
+
+    A move along an atom is carried out by the next read, which reads all entries anyway.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Rows and columns.
+    dtype : dtype
+        Of what is carried.
+    loss : Loss
+        Of an entry.
+
+    Attributes
+    ----------
+    store : EntryStore
+        The entries.
+    row_offset, col_offset : ndarray
+        What is predicted besides theta.
+    reads : int
+        How often all entries have been read.
+    """
+
+    def __init__(self, shape: tuple[int, int], dtype: Any, loss: Loss) -> None:
+        m1, m2 = shape
+        self.dtype, self.loss = dtype, loss
+        self.kind, self.parameter = compiled(loss)
+        self.reads = 0
+        self.row_offset, self.col_offset = np.zeros(m1, dtype), np.zeros(m2, dtype)
+        self.store = EntryStore((m1, m2), dtype, type(loss) in SUMMABLE)
+        self._pending: tuple[float, Array, Array] | None = None  # a move yet to be carried out
+        self._due = True  # whether slopes have to be renewed
+        self._buffers: dict[str, Array] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_buffers": {}}  # memory to work in, no state
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the matrix."""
+        return self.store.shape
+
+    @property
+    def combine(self) -> bool:
+        """Whether repeated observations of an entry are summed up."""
+        return self.store.combine
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether the loss is a parabola in the prediction."""
+        return self.kind == kernels.QUADRATIC
+
+    # Growing --------------------------------------------------------------------------------------
+
+    def append(self, rows: Array, cols: Array, z: Array, w: Array, y: Array) -> None:
+        """Add entries with their predictions, weights and values."""
+        self.store.append(rows, cols, z, w, w * y if self.combine else y)
+        self._due = True
+        if self._pending is None:  # a merge that had to carry a move out would cost a read
+            self.store.merge_if_due()
+
+    def grow(self, m1: int, m2: int) -> None:
+        """Make room for m1 rows and m2 columns."""
+        self.settle()
+        old1, old2 = self.shape
+        self.store.grow(m1, m2)
+        self.row_offset = np.pad(self.row_offset, (0, m1 - old1))
+        self.col_offset = np.pad(self.col_offset, (0, m2 - old2))
+
+    def set_offsets(self, rows: Array, columns: Array) -> None:
+        """Predict theta[i, j] + rows[i] + columns[j] from now on."""
+        self.row_offset, self.col_offset = np.array(rows, self.dtype), np.array(columns, self.dtype)
+        self._due = True
+
+    def merge(self, held_out: int = 0) -> None:
+        """Sort everything but the ``held_out`` newest entries into the bulk."""
+        self.settle()
+        self.store.merge(len(self.store.tail) - held_out)
+        self._due = True
+
+    # Moving ---------------------------------------------------------------------------------------
+
+    def move(self, keep: float, u: Array, v: Array) -> None:
+        """Z <- keep z + u_i v_j; the sorted entries follow when the next read passes by."""
+        if self._pending is not None:
+            self.settle()
+        self.store.merge_if_due()  # the slopes are due in any case
+        self._pending = (keep, u.astype(self.dtype), self.store.by_rank(v, self.dtype))
+        self._move_tail()
+
+    def shrink(self, factor: float) -> None:
+        """Z <- factor z."""
+        self.settle()
+        _, u, right = self._no_move()
+        self._pending = (float(factor), u, right)
+        self._move_tail()
+
+    def move_block(self, keep: float, left: Array, right: Array) -> None:
+        """Z <- keep z + left_i . right_j at every entry, now."""
+        if self._pending is not None:
+            self.settle()
+        self.store.merge_if_due()
+        self._move_now(keep, left, right)
+
+    def place(self, theta: LowRank) -> None:
+        """Z <- theta at every entry."""
+        self._move_now(0.0, theta.left, theta.right * theta.weights.astype(self.dtype))
+        self._pending = None
+
+    def _move_now(self, keep: float, left: Array, right: Array) -> None:
+        by_rank = self.store.by_rank(right, self.dtype)
+        left = np.ascontiguousarray(left, self.dtype)
+        blocks, keep = self.store.blocks(), self.dtype.type(keep)
+        bulk, tail = self.store.parts
+        block_kernels.factor_rows(blocks, bulk.indptr, bulk.col, left, by_rank, keep, bulk.z)
+        block_kernels.tail_factor(tail.row, tail.col, left, by_rank, keep, tail.z)
+        self.reads += 1
+        self._due = True
+
+    def _move_tail(self) -> None:
+        assert self._pending is not None
+        keep, u, right = self._pending
+        tail = self.store.tail
+        kernels.tail_move(tail.row, tail.col, tail.z, self.dtype.type(keep), u, right)
+
+    def _no_move(self) -> tuple[float, Array, Array]:
+        m1, m2 = self.shape
+        return 1.0, np.zeros(m1, self.dtype), np.zeros(m2, self.dtype)
+
+    def settle(self) -> None:
+        """Carry a pending move out and renew the slopes, without a product."""
+        if self._pending is not None or self._due:
+            m1, m2 = self.shape
+            self._read_all(np.zeros((m2, LANES), self.dtype), np.ones(m1, self.dtype))
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """Let later decisions be the same as if nothing had been asked within."""
+        moving, due = self._pending is not None, self._due
+        yield
+        self._due = due
+        if moving:
+            self._pending = self._no_move()
+
+    # Products with the slopes ---------------------------------------------------------------------
+
+    def read(self, v: Array, row_scale: Array) -> tuple[Array, Array, float]:
+        """Carry out what is pending; return G V, G' (row_scale G V) and <z, g>.
+
+        V is a block of at most eight columns.
+        """
+        k = v.shape[1]
+        padded = np.zeros((v.shape[0], LANES), self.dtype)
+        padded[self.store.rank, :k] = v
+        y, w, z_dot_g = self._read_all(padded, row_scale)
+        return y[:, :k], w[self.store.rank, :k], z_dot_g
+
+    def _read_all(self, v: Array, row_scale: Array) -> tuple[Array, Array, float]:
+        """Do that for eight columns, by rank."""
+        keep, u, right = self._pending or self._no_move()
+        self._pending, self._due = None, False
+        m1, m2 = self.shape
+        columns = np.empty((m2, 2), self.dtype)
+        columns[:, 0] = right
+        columns[self.store.rank, 1] = self.col_offset
+        self._renew_tail(columns[:, 1])
+        blocks = self.store.blocks()
+        y = self._zeros("y", (m1, LANES))
+        acc = self._zeros("acc", (len(blocks) - 1, m2, LANES))
+        self.store.tail.multiply(v, y)
+        sums = np.zeros(len(blocks) - 1)
+        fused = (
+            kernels.move_and_normal_quadratic if self.quadratic else kernels.move_and_normal_general
+        )
+        fused(
+            blocks, *self.store.bulk.arrays, self.dtype.type(keep), u,
+            self.row_offset, columns, max(self.kind, 0), self.parameter,
+            row_scale, v, y, acc, sums,
+        )  # fmt: skip
+        self.reads += 1
+        z_dot_g = float(sums.sum())
+        if self.kind < 0:  # a loss of the user's own: its slopes in numpy, then the products
+            z_dot_g = self._renew_by_loss()
+            y, w = self._block_by_block(v, row_scale)
+        else:
+            w = acc.sum(axis=0)
+            self.store.tail.multiply_transposed(row_scale, y, w)
+        return y, w, z_dot_g + float(np.dot(self.store.tail.z.astype(float), self.store.tail.g))
+
+    def _zeros(self, name: str, shape: tuple[int, ...]) -> Array:
+        """Return zeros in memory that is used again: fresh pages cost more than the products."""
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.shape != shape:
+            buffer = self._buffers[name] = np.empty(shape, self.dtype)
+        buffer.fill(0)
+        return buffer
+
+    def _renew_tail(self, col_offset: Array) -> None:
+        tail = self.store.tail
+        if self.kind >= 0:
+            kernels.tail_slopes(
+                tail.row, tail.col, tail.z, tail.c, tail.s, tail.g,
+                self.row_offset, np.ascontiguousarray(col_offset), self.kind, self.parameter,
+            )  # fmt: skip
+        else:
+            tail.g[:] = self.slopes(self.predictions(tail), tail.c, tail.s)
+
+    def _renew_by_loss(self) -> float:
+        store = self.store.bulk
+        store.g[:] = self.slopes(self.predictions(store), store.c, store.s)
+        return float(store.z @ store.g)
+
+    def predictions(self, part: SortedStore | Tail) -> Array:
+        """Return theta plus offsets at the entries of a part of the store."""
+        if not (self.row_offset.any() or self.col_offset.any()):
+            return part.z
+        by_rank = self.store.by_rank(self.col_offset)
+        rows = part.row if isinstance(part, Tail) else part.rows()
+        return part.z + (self.row_offset[rows] + by_rank[part.col])
+
+    def slopes(self, at: Array, c: Array, s: Array) -> Array:
+        """Slopes by the loss itself (its kernel would be faster, where there is one)."""
+        if self.combine:
+            return c * self.loss.derivative(at, 0.0) - s
+        return c * self.loss.derivative(at, s)
+
+    def _block_by_block(self, v: Array, row_scale: Array) -> tuple[Array, Array]:
+        columns = [self._normal(np.ascontiguousarray(x), row_scale) for x in v.T]
+        self.reads -= len(columns) - 1  # slow losses are slow for another reason
+        return np.column_stack([y for y, _ in columns]), np.column_stack([w for _, w in columns])
+
+    def normal(self, v: Array, row_scale: Array) -> tuple[Array, Array]:
+        """Return G v and G' (row_scale G v) with one read."""
+        y, w = self._normal(self.store.by_rank(v, self.dtype), row_scale)
+        return y, w[self.store.rank]
+
+    def _normal(self, v: Array, row_scale: Array) -> tuple[Array, Array]:
+        """Do that with columns by rank."""
+        m1, m2 = self.shape
+        y = np.zeros((m1, 1), self.dtype)
+        self.store.tail.multiply(v[:, None], y)
+        with threads_for(len(self)):
+            blocks = self.store.blocks()
+            acc = np.zeros((len(blocks) - 1, m2), self.dtype)
+            kernels.normal(
+                blocks, *self.store.bulk.products, row_scale, v, y[:, 0], acc, self.combine
+            )  # fmt: skip
+        w = acc.sum(axis=0)
+        self.store.tail.multiply_transposed(row_scale, y, w[:, None])
+        self.reads += 1
+        return y[:, 0], w
+
+    def forward(self, v: Array) -> Array:
+        """Return G V with one read, in double precision."""
+        by_rank = self.store.by_rank(v, float)
+        y = np.zeros((self.shape[0], v.shape[1]))
+        block_kernels.forward(self.store.blocks(), *self.store.bulk.products, by_rank, y)
+        self.store.tail.multiply(by_rank, y)
+        self.reads += 1
+        return y
+
+    def backward(self, u: Array) -> Array:
+        """Return G' U with one read, in double precision."""
+        blocks, (m1, m2) = self.store.blocks(), self.shape
+        y = np.ascontiguousarray(u, dtype=float)
+        acc = np.zeros((len(blocks) - 1, m2, u.shape[1]))
+        block_kernels.backward(blocks, *self.store.bulk.products, y, acc)
+        w = acc.sum(axis=0)
+        self.store.tail.multiply_transposed(np.ones(m1, self.dtype), y, w)
+        self.reads += 1
+        return w[self.store.rank]
+
+    def frobenius_bound(self) -> float:
+        """Bound the Frobenius norm of the slopes."""
+        return self.store.frobenius_bound()
+
+    def dense_slopes(self) -> Array:
+        """Return the slopes as a matrix."""
+        return self.store.dense_slopes()
+
+    # Other sums -----------------------------------------------------------------------------------
+
+    def total_loss(self) -> float:
+        """Return the total loss; of the square loss, without the squares of the values."""
+        self.settle()
+        with threads_for(len(self)):
+            return total_loss(self)
+
+    def line(self, u: Array, v: Array) -> Any:
+        """Return the total loss along z + t (u_i v_j - z)."""
+        self.settle()
+        with threads_for(len(self)):
+            return entries_line(self, u.astype(self.dtype), self.store.by_rank(v, self.dtype))
+
+    def heaviest(self) -> float:
+        """Bound the largest total weight of one entry, which may stand in the bulk and the tail."""
+        bulk, tail = self.store.parts
+        if self.combine:  # an entry stands there once
+            total = float(bulk.c.max(initial=0.0))
+        else:
+            blocks = self.store.blocks()
+            total = float(block_kernels.heaviest(blocks, bulk.indptr, bulk.col, bulk.c))
+        keys = tail.row.astype(np.int64) * self.shape[1] + tail.col
+        weights = np.bincount(np.unique(keys, return_inverse=True)[1], tail.c)
+        return total + float(weights.max(initial=0.0))
+
+    def weighted_sums(
+        self, rows: Array, columns: Array, with_theta: bool = False
+    ) -> tuple[Array, Array]:
+        """Return the sums of w * columns[j] in every row, and of w * rows[i] in every column."""
+        if with_theta and self._pending is not None:
+            self.settle()
+        self.reads += 1
+        return self.store.weighted_sums(rows, columns, float(with_theta))
+
+    def weighted_products(self, v: Array) -> Array:
+        """Return W V for a block of columns, where W holds the weights."""
+        self.reads += 1
+        return self.store.weighted_products(v)
+
+    @property
+    def n_newest(self) -> int:
+        """How many of the newest entries have not been sorted in."""
+        return len(self.store.tail)
+
+    def newest_loss(self, theta: LowRank) -> float:
+        """Return the mean loss of another theta on the newest entries."""
+        tail = self.store.tail
+        cols = np.argsort(self.store.rank)[tail.col]
+        at = theta.entries(tail.row, cols) + (self.row_offset[tail.row] + self.col_offset[cols])
+        at, c, s = (x.astype(float) for x in (at, tail.c, tail.s))
+        y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if self.combine else s
+        return float(c @ self.loss.value(at, y)) / max(float(c.sum()), np.finfo(float).tiny)
+
+    def regressions(self, everything: bool) -> HostRegressions:
+        """Return every row's and column's regression of what the offsets leave over.
+
+        They are good until the next read or merge.
+
+        Parameters
+        ----------
+        everything : bool
+            With the newest entries, those that stay in the tail otherwise.
+        """
+        self.merge(0 if everything else min(self.n_newest // 2, NEWEST))
+        store, bulk = self.store, self.store.bulk
+        all_ones = bulk.size == 0 or bulk.c.min() == 1.0 == bulk.c.max()
+        target = bulk.g  # the slopes are due after a merge, so their memory is free
+        kernels.targets(
+            store.blocks(), bulk.indptr, bulk.col, bulk.c, bulk.s,
+            self.row_offset, store.by_rank(self.col_offset), target,
+        )  # fmt: skip
+        weight = bulk.c[:0] if all_ones else bulk.c
+        return HostRegressions(bulk.indptr, bulk.col, weight, target, store.rank)
+
+    def columns_of(self, row: int) -> Array:
+        """Return the columns in which a row has been observed."""
+        return self.store.columns_of(row)
+
+    def seen(self) -> tuple[Array, Array]:
+        """Return the columns in which each row has been observed, increasing: indptr, columns."""
+        return self.store.seen()
+
+    # State ----------------------------------------------------------------------------------------
+
+    def state_dict(self) -> State:
+        """Return everything as plain arrays and numbers."""
+        pending = self._pending
+        return {
+            "store": self.store.state_dict(),
+            "pending": None if pending is None else list(pending),
+            "due": self._due,
+            "offset": [self.row_offset.copy(), self.col_offset.copy()],
+            "reads": self.reads,
+        }
+
+    def load_state(self, state: State) -> None:
+        """Take over what ``state_dict`` described."""
+        self.store = EntryStore.from_state(state["store"], self.dtype, self.combine)
+        if state["pending"] is not None:
+            keep, u, right = state["pending"]
+            self._pending = (float(keep), np.array(u), np.array(right))
+        self._due, self.reads = bool(state["due"]), int(state["reads"])
+        self.row_offset, self.col_offset = (np.array(x) for x in state["offset"])
