@@ -1,0 +1,76 @@
+"""Where arrays live: in this process's memory, or on a CUDA device through CuPy.
+
+CuPy is imported when a device is asked for, never before.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ._typing import Array
+
+__all__ = ["check_device", "cupy", "namespace", "to_host"]
+
+DEVICES = ("cpu", "cuda", "auto")
+INSTALL = "install it with: pip install 'onlinefw[gpu]'"
+
+
+def check_device(device: Any) -> str:
+    """Return "cpu" or "cuda"; "auto" is "cuda" where that works.
+
+    Examples
+    --------
+    >>> from onlinefw._devices import check_device
+    >>> check_device("cpu")
+    'cpu'
+    """
+    if not (isinstance(device, str) and device in DEVICES):
+        raise ValueError(f'device must be one of "cpu", "cuda" or "auto", got {device!r}')
+    reason = None if device == "cpu" else _why_not()
+    if device == "cuda" and reason is not None:
+        raise RuntimeError(f'device="cuda" {reason}, or use device="cpu"')
+    return "cpu" if device == "cpu" or reason is not None else "cuda"
+
+
+@cache
+def _why_not() -> str | None:
+    """Say why there is no CUDA device; None if there is one."""
+    try:
+        import cupy
+    except ImportError:
+        return f"needs CuPy; {INSTALL}"
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except Exception as error:  # CuPy's own classes, and whatever a broken driver raises
+        return f"finds no usable GPU ({str(error).splitlines()[0]}); check the NVIDIA driver"
+    return None if count else "finds no GPU on this machine; run it on one that has an NVIDIA GPU"
+
+
+def cupy() -> Any:
+    """Return the CuPy module, after ``check_device``."""
+    import cupy
+
+    return cupy
+
+
+def namespace(array: Any) -> Any:
+    """Return numpy or cupy, whichever the array belongs to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw._devices import namespace
+    >>> namespace(np.zeros(2)) is np
+    True
+    """
+    loaded = sys.modules.get("cupy")
+    return loaded if loaded is not None and isinstance(array, loaded.ndarray) else np
+
+
+def to_host(array: Any) -> Array:
+    """Return an array in this process's memory."""
+    return np.asarray(array.get() if hasattr(array, "get") else array)
