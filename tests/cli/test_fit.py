@@ -241,7 +241,7 @@ def test_text_in_a_numeric_column_late_in_a_file(tmp_path):
         file.write("12,34,5\n7,8,3\n" * 150_000)
         file.write("12,34,five\n7,8,3\n")
     fit = ("fit", "matrix", path, "-o", tmp_path / "m.ofw", "--radius", "1")
-    fit = (*fit, "--batch-size", "100000")
+    fit = (*fit, "--batch-size", "100000", "--quiet")
     line = refusal(*fit)
     assert f"{path}: row 300001 (line 300002), column 'rating': 'five' is not a number" in line
     assert "--on-bad-row skip" in line

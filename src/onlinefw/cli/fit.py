@@ -39,12 +39,14 @@ class FitOptions:
 
     def reader(
         self,
+        session: Session,
         paths: list[str] | None = None,
         position: Any = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> Reader[Any]:
         """Open the data, from the beginning or where a checkpoint stopped."""
         options = {**self.columns, **self.reading, "position": position, "stop": stop}
+        options["loss"] = session.loss
         if self.kind == "matrix":
             return read_ratings(paths or self.data, **options)
         return read_rows(paths or self.data, labels=self.kind == "classification", **options)
@@ -103,10 +105,10 @@ def _fit(
     if checkpoint_at is not None:
         checkpoint = Checkpoint(checkpoint_at, every, asdict(options))
     if test is not None:
-        options.reader([test]).close()  # what is wrong with it is said before the work
+        options.reader(session, [test]).close()  # what is wrong with it is said before the work
     interrupted: list[int] = []
     with (
-        options.reader(position=position, stop=lambda: bool(interrupted)) as reader,
+        options.reader(session, position=position, stop=lambda: bool(interrupted)) as reader,
         Display(quiet or as_json) as display,
         _noting(interrupted),
     ):
@@ -177,7 +179,7 @@ def _summary(session: Session, options: FitOptions, test: str | None) -> dict[st
         summary["held out"] = session.test_score().summary()
     if test is not None:
         score = session.new_score()
-        with options.reader([test]) as reader:
+        with options.reader(session, [test]) as reader:
             for chunk in reader:
                 session.score_chunk(chunk, score)
         summary["test file"] = score.summary()

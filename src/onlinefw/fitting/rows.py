@@ -11,6 +11,7 @@ from sklearn.base import clone
 from .._typing import Array
 from ..estimators import FrankWolfeClassifier, FrankWolfeRegressor, RadiusSearch
 from ..estimators.linear_model import MOST_SUMS
+from ..losses import Loss
 from ..readers import DataError
 from .scaling import Scaling
 from .scores import ErrorRate, SquaredError
@@ -93,6 +94,11 @@ class RowsSession(Session):
     def new_score(self) -> SquaredError | ErrorRate:
         """Return a score that has counted nothing."""
         return SquaredError() if self.kind == "regression" else ErrorRate()
+
+    @property
+    def loss(self) -> Loss | None:
+        """The loss of numbers; labels become what their loss needs."""
+        return super().loss if self.kind == "regression" else None
 
     def read(self, chunk: Any) -> None:
         """Take rows in."""

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from math import ceil
 from typing import Any
 
+from ..losses import Loss
 from .held_out import held_out
 from .row_queue import RowQueue
 from .score_path import ScorePath
@@ -57,6 +58,11 @@ class Session(ABC):
     @abstractmethod
     def _learn(self, *columns: Any) -> None:
         """Predict these rows, count the score, and learn from them."""
+
+    @property
+    def loss(self) -> Loss | None:
+        """The loss, if it is one of targets as they are read."""
+        return self.model._loss()
 
     @abstractmethod
     def predictor(self) -> Any:

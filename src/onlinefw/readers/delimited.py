@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from .batches import Batch, Record, Wanted, checked_one_by_one
+from .batches import Batch, Column, Record, Wanted, checked_one_by_one
 from .cells import ids_from_arrow, numbers
 from .errors import BadRow
 
@@ -84,13 +84,13 @@ class DelimitedParser:
             table = pacsv.read_csv(pa.py_buffer(data), read, self._parse, self._convert)
         except pa.ArrowInvalid:
             return None
-        ids = [_one(ids_from_arrow, table, c.place) for c in self.wanted.ids]
-        values = [_one(numbers, table, c.place) for c in self.wanted.numbers]
+        ids = [ids_from_arrow(_cells(table, c)) for c in self.wanted.ids]
+        values = [numbers(_cells(table, c), c.loss) for c in self.wanted.numbers]
         if any(v is None for v in ids + values):
             return None
         n = table.num_rows
         rows = np.arange(start["row"] + 1, start["row"] + 1 + n)
-        return Batch(self.wanted.fields(ids, values), rows, [], n, start, pause)
+        return Batch(self.wanted.fields(ids, values), rows, [], n, start, pause)  # type: ignore[arg-type]
 
     def _records(self, data: bytes, start: dict[str, int]) -> Iterator[Record]:
         """Every record with its row and line; blank lines are none."""
@@ -135,5 +135,5 @@ class DelimitedParser:
         )
 
 
-def _one(convert: Any, table: Any, place: int) -> Any:
-    return convert(table[str(place)].combine_chunks())
+def _cells(table: Any, column: Column) -> Any:
+    return table[str(column.place)].combine_chunks()
