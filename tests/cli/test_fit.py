@@ -303,8 +303,8 @@ def test_options_that_cannot_work_are_refused_in_one_line(matrix, tmp_path, opti
 
 @pytest.mark.parametrize("size", ["0", "-3", "2.5", "nan", "many"])
 def test_a_batch_size_is_a_whole_number(matrix, tmp_path, size):
-    result = ofw("fit", "matrix", matrix, "-o", tmp_path / "m.ofw", "--batch-size", size)
-    assert result.exit_code == 2 and "--batch-size" in result.stderr
+    line = refusal("fit", "matrix", matrix, "-o", tmp_path / "m.ofw", "--batch-size", size)
+    assert line == f"ofw fit: --batch-size takes a whole number from 1, or auto, not {size!r}"
 
 
 def test_places_and_test_files_are_looked_at_before_the_work(matrix, tmp_path, monkeypatch):
