@@ -1,6 +1,7 @@
 """``ofw fit``: a model from a file or a pipe."""
 
 import os
+import re
 
 import numpy as np
 import pytest
@@ -145,6 +146,18 @@ def test_the_summary_says_how_good_the_model_is_and_where_it_is(matrix, tmp_path
     said = ofw_says("fit", "matrix", matrix, "-o", out, *FAST, "--test-fraction", "0.2")
     for words in ("predict-then-learn: MSE ", "held out: MSE ", "certificate", f"written: {out}"):
         assert words in said
+
+
+def test_one_of_anything_is_singular(tmp_path):
+    path, out = tmp_path / "one.csv", tmp_path / "m.ofw"
+    path.write_text("user,item,rating\nann,tea,4\n")
+    said = ofw_says("fit", "matrix", path, "-o", out, "--radius", "1")
+    assert "learned 1 row in 1 round\n" in said
+    page = tmp_path / "report.html"
+    ofw_says("report", out, "-o", page)
+    text = page.read_text(encoding="utf-8")
+    assert "A model of 1 user and 1 item" in text and "from 1 rating in 1 round," in text
+    assert not re.search(r"\b1 (users|items|ratings|rows|rounds|patterns|numbers|columns)\b", text)
 
 
 def test_json_is_one_valid_object_and_quiet_is_silent(matrix, tmp_path):

@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from .._words import counted
 from ..files import ModelFileError, save
 from ..fitting.expected import expected_rows
 from ..fitting.loop import Checkpoint, learn, resume
@@ -202,7 +203,8 @@ def _say(summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool) -> N
         return
     name = "rank" if "rank" in summary else "nonzeros"
     lines = [
-        f"learned {summary['rows learned']:,} rows in {summary['rounds']:,} rounds",
+        f"learned {counted(summary['rows learned'], 'row')} in "
+        f"{counted(summary['rounds'], 'round')}",
         f"predict-then-learn: {_score(summary['progressive'])}",
     ]
     for key, words in (("held out", "held out"), ("test file", "test file")):
@@ -224,9 +226,10 @@ def _score(score: dict[str, Any]) -> str:
         return "no rows"
     if "mse" in score:
         r2 = "" if score["r2"] is None else f", R2 {score['r2']:.3f}"
-        return f"MSE {score['mse']:.4g}{r2} ({score['rows']:,} rows)"
+        return f"MSE {score['mse']:.4g}{r2} ({counted(score['rows'], 'row')})"
     plain = score["error of the commonest label"]
-    return f"error {score['error']:.2%} ({score['rows']:,} rows; commonest label: {plain:.2%})"
+    rows = counted(score["rows"], "row")
+    return f"error {score['error']:.2%} ({rows}; commonest label: {plain:.2%})"
 
 
 def _say_how_to_go_on(checkpoint: Checkpoint | None, when: str = "and the model written") -> None:

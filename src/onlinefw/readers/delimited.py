@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from .._words import counted
 from .batches import Batch, Column, Record, Wanted, checked_one_by_one
 from .cells import ids_from_arrow, numbers
 from .errors import BadRow
@@ -128,7 +129,7 @@ class DelimitedParser:
         swallowed = any("\n" in cell for cell in cells)
         return BadRow(
             "of another length",
-            f"{n} cell{'s' if n > 1 else ''} where there are {m} columns",
+            f"{counted(n, 'cell')} where there {'is' if m == 1 else 'are'} {counted(m, 'column')}",
             row,
             line,
             remedy="check the quotes" if swallowed else "check the separators and quotes",

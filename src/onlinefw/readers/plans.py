@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._typing import Array
+from .._words import counted
 from ..losses import Loss
 from .batches import Column, Wanted
 from .cells import labels as as_labels
@@ -124,7 +125,7 @@ class RowPlan:
         found = find_features(spec, table, target)
         if self.n_features is not None and len(found) != self.n_features:
             raise DataError(
-                f"{len(found)} features where {self.n_features} are expected",
+                f"{counted(len(found), 'feature')} where there should be {self.n_features}",
                 file=table.file,
                 remedy="check --features",
             )
