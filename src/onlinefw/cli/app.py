@@ -10,9 +10,11 @@ import rich  # noqa: F401 (said to be missing here rather than in the middle of 
 import typer
 
 from .._version import __version__
+from .completion import mend_zsh
 from .refuse import refuse
 from .usage import OneLineUsage
 
+mend_zsh()
 app = typer.Typer(
     name="ofw",
     cls=OneLineUsage,
