@@ -125,6 +125,12 @@ def fit(
     ] = "auto",
     loss: Annotated[str | None, typer.Option(help="Loss; see the documentation.")] = None,
     batch_size: Annotated[str, typer.Option(help="Rows a round, or auto.")] = "auto",
+    epochs: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Passes: one over the data, more over what is kept of them in memory."
+        ),
+    ] = 1,
     classes: Annotated[
         str | None, typer.Option(help="All labels, such as ham,spam; those of the first rows.")
     ] = None,
@@ -183,6 +189,7 @@ def fit(
             "batch_size": size,
             "test_share": test_fraction,
             "seed": seed,
+            "epochs": epochs,
             **({} if loss is None else {"loss": loss}),
             **({} if classes is None else {"classes": _labels(kind, classes)}),
         },

@@ -171,6 +171,7 @@ def _summary(session: Session, options: FitOptions, test: str | None) -> dict[st
         "rows read": session.rows_read,
         "rows learned": session.rows_learned,
         "rounds": session.rounds,
+        "epochs": session.model.epochs,
         "progressive": session.score.summary(),
         "gap": float(session.model.gap_),
         name: size,

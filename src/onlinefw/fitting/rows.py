@@ -161,7 +161,7 @@ class RowsSession(Session):
             self.model.set_params(past=self._bounded(X.shape[1]), max_past=self._kept(X.shape[1]))
         if self.radius == "auto":
             size = max(self.batch_length, ceil(X.shape[0] / SEARCH_ROUNDS))
-            search = RadiusSearch(clone(self.model).set_params(batch_size=size))
+            search = RadiusSearch(clone(self.model).set_params(batch_size=size, epochs=1))
             self.model.set_params(radius=search.fit(scaling.apply(X), y).best_radius_)
         else:
             self.model.set_params(radius=float(self.radius))
@@ -186,6 +186,9 @@ class RowsSession(Session):
             self.model.partial_fit(X, y, classes=self.classes)
         else:
             self.model.partial_fit(X, y)
+
+    def _refine(self) -> None:
+        self.model._play(None, None, None, None)
 
     def predictor(self) -> Any:
         """Return a copy of the model for rows that are not scaled, which predicts only."""

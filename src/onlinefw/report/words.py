@@ -32,6 +32,8 @@ def heading(facts: Facts) -> str:
 def what_it_is(facts: Facts) -> list[str]:
     """Return paragraphs on what the model is, without assuming any knowledge."""
     order = ", one pass in the order of arrival" if facts.summary else ""
+    if facts.summary.get("epochs", 1) > 1:
+        order += f" and {facts.summary['epochs'] - 1:,} over what was kept"
     learned = (
         f"It was learned from {_seen(facts)} in {counted(facts.best.n_rounds_, 'round')}{order}."
     )
