@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
-from .._validation import TOO_LARGE
+from .._validation import moderate
 from ..losses import Loss
 from .errors import shown
 
@@ -52,8 +52,7 @@ def remedy_for(reason: str) -> str:
 
 def usable(values: Array, loss: Loss | None = None) -> bool:
     """Whether all numbers are finite, can be squared, and are targets that the loss takes."""
-    # NaN is not below anything.
-    return bool((np.abs(values) <= TOO_LARGE).all() and (loss is None or loss.allows(values).all()))
+    return moderate(values) and (loss is None or bool(loss.allows(values).all()))
 
 
 def number_cell(cell: Any, loss: Loss | None = None) -> Outcome:
