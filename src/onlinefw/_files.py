@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+from zlib import crc32
 
 __all__ = ["whole_file", "write_text"]
 
@@ -15,8 +18,9 @@ __all__ = ["whole_file", "write_text"]
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file so that whoever reads the path sees all of it, or the file before it."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_left_behind(path)
     # In the same folder, so that the rename is atomic.
-    temporary = path.with_name(f".{path.name}-{os.getpid()}.tmp")
+    temporary = path.with_name(f"{_beginning(path)}{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
             yield file
@@ -25,6 +29,34 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _beginning(path: Path) -> str:
+    """Return how temporaries of this file begin: with the machine, as folders may be shared."""
+    return f".{path.name}-{crc32(platform.node().encode()):08x}-"
+
+
+def _remove_left_behind(path: Path) -> None:
+    """Remove temporaries of the same file whose process was killed while it wrote them."""
+    if os.name != "posix":  # where signal 0 is not a question
+        return
+    pattern = re.compile(re.escape(_beginning(path)) + r"([1-9]\d{0,8})\.tmp", re.ASCII)
+    with suppress(OSError), os.scandir(path.parent) as entries:
+        for entry in entries:
+            match = pattern.fullmatch(entry.name)
+            if match and not _runs(int(match[1])):
+                with suppress(OSError):
+                    os.unlink(entry.path)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it runs, for somebody else
+        return True
+    return True
 
 
 def write_text(path: Path, text: str) -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "check_targets",
     "check_weights",
     "check_whole",
+    "moderate",
 ]
 
 #: Larger values overflow when they are squared.
@@ -80,7 +81,7 @@ def check_rows(X: Any, shape: Shape | None) -> Any:
             "or as in the first batch); every batch must have the same features"
         )
     values = X.data if sparse.issparse(X) else X
-    if not _moderate(values):
+    if not moderate(values):
         row, column, value = _first_bad(X)
         raise ValueError(f"X has {value:g} in row {row}, column {column}; {_remedy(value)}")
     return X if sparse.issparse(X) else X.reshape(X.shape[0], -1)
@@ -102,7 +103,7 @@ def _numeric(name: str, values: Any, kept: tuple[np.dtype, ...] = ()) -> Array:
         ) from None
 
 
-def _moderate(values: Array) -> bool:
+def moderate(values: Array) -> bool:
     """Whether all values are finite and small enough to be squared (NaN compares as False)."""
     if values.size == 0:
         return True
@@ -148,7 +149,7 @@ def _check_column(name: str, values: Any, n_rows: int) -> Array:
         raise ValueError(
             f"X has {n_rows} rows but {name} has {values.size} values; each row needs its own"
         )
-    if not _moderate(values):
+    if not moderate(values):
         row = int(np.flatnonzero(~(np.abs(values) <= TOO_LARGE))[0])
         raise ValueError(f"{name} has {values[row]:g} in row {row}; {_remedy(values[row])}")
     return values

@@ -44,11 +44,17 @@ class Loss(ABC):
         The largest value of ``|second_derivative|``; ``inf`` where it is unbounded.
     quadratic : bool
         Whether phi(., y) is a quadratic, so that a line search has a closed form.
+    targets : str
+        In words, the targets that ``allows`` lets pass.
+    remedy : str
+        What to do about others.
     """
 
     convex: bool = False
     smoothness: float = np.inf
     quadratic: bool = False
+    targets: str = "finite targets"
+    remedy: str = "remove or correct that row"
 
     @abstractmethod
     def value(self, z: ArrayLike, y: ArrayLike) -> Array:
@@ -70,27 +76,29 @@ class Loss(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
-    def check_targets(self, y: Array) -> None:  # noqa: B027 (any finite target is allowed)
+    def allows(self, y: Array) -> Array:
+        """Return for each target whether this loss is defined for it: any finite one."""
+        return np.ones(np.shape(y), dtype=bool)
+
+    def check_targets(self, y: Array) -> None:
         """Raise ``ValueError`` if a value of y is not one this loss is defined for."""
-
-
-def _refuse(loss: Loss, y: Array, bad: Array, wanted: str, remedy: str) -> None:
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise ValueError(f"{loss} needs {wanted}, got {y[row]:g} in row {row}; {remedy}")
+        allowed = self.allows(y)
+        if not allowed.all():
+            row = int(np.argmin(allowed))
+            raise ValueError(
+                f"{self} needs {self.targets}, got {y[row]:g} in row {row}; {self.remedy}"
+            )
 
 
 class SignedLabels(Loss):
     """Losses of the margin y z, with labels -1 and +1."""
 
-    def check_targets(self, y: Array) -> None:
-        _refuse(
-            self,
-            y,
-            np.abs(y) != 1.0,
-            "labels in {-1, +1}",
-            "map the two classes to -1 and +1 first",
-        )
+    targets = "labels in {-1, +1}"
+    remedy = "map the two classes to -1 and +1 first"
+
+    def allows(self, y: Array) -> Array:
+        """Return where y is -1 or +1."""
+        return np.abs(y) == 1.0
 
 
 @dataclass(frozen=True)
@@ -247,16 +255,12 @@ class Bernoulli(Loss):
 
     convex = True
     smoothness = 0.25
+    targets = "targets in {0, 1}"
+    remedy = "for labels in {-1, +1} use Logistic()"
 
-    def check_targets(self, y: Array) -> None:
-        """Refuse anything but 0 and 1."""
-        _refuse(
-            self,
-            y,
-            (y != 0.0) & (y != 1.0),
-            "targets in {0, 1}",
-            "for labels in {-1, +1} use Logistic()",
-        )
+    def allows(self, y: Array) -> Array:
+        """Return where y is 0 or 1."""
+        return (y == 0.0) | (y == 1.0)
 
     def value(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return log(1 + exp(z)) - y z, without cancellation for large z."""
@@ -287,16 +291,12 @@ class Poisson(Loss):
     """
 
     convex = True
+    targets = "counts 0, 1, 2, ..."
+    remedy = "remove or correct that row, or use Square() for real values"
 
-    def check_targets(self, y: Array) -> None:
-        """Refuse anything but non-negative whole numbers."""
-        _refuse(
-            self,
-            y,
-            (y < 0) | (y != np.floor(y)),
-            "counts 0, 1, 2, ...",
-            "remove or correct that row, or use Square() for real values",
-        )
+    def allows(self, y: Array) -> Array:
+        """Return where y is a whole number of at least 0."""
+        return (y >= 0) & (y == np.floor(y))
 
     def value(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return exp(z) - y z (infinite once exp(z) overflows)."""
@@ -333,6 +333,7 @@ class Exponential(Loss):
     floor: float = 1e-3
 
     convex = True
+    targets = "positive targets"
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.floor) and self.floor > 0):
@@ -343,9 +344,9 @@ class Exponential(Loss):
         """1 / floor^2."""
         return float(np.float64(1.0 / self.floor) ** 2)
 
-    def check_targets(self, y: Array) -> None:
-        """Refuse anything but positive values."""
-        _refuse(self, y, y <= 0, "positive targets", "remove or correct that row")
+    def allows(self, y: Array) -> Array:
+        """Return where y is positive."""
+        return np.asarray(y) > 0
 
     def value(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return G(z) - y z."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -48,7 +49,7 @@ def refusal(*args):
     result = ofw(*args)
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
-    assert result.stderr.count("\n") == 1 and result.stderr.startswith("ofw "), result.stderr
+    assert re.fullmatch(r"ofw( \w+)*: .+\n", result.stderr), result.stderr
     return result.stderr.strip()
 
 

@@ -64,6 +64,8 @@ def test_killed_at_20_random_moments_it_goes_on_from_its_last_checkpoint(tmp_pat
             rounds.add(resume(checkpoint)[0].rounds)
             resumed = ["--resume", checkpoint]
         ofw_says(*command(name), *resumed)
+        # What was left behind is gone with the next save.
+        assert {path.name for path in folder.iterdir()} == {"m.ofw", "run.ckpt"}
         assert_same_models(folder / "m.ofw", tmp_path / "whole" / "m.ofw")
     assert len(rounds) > 5  # the moments were spread over the run
 

@@ -167,7 +167,11 @@ ROWS = {
     "the target as a feature": ("a,y\n1,1\n", {"features": "a,y"}, "is among the features"),
     "a feature twice": ("a,b,y\n1,1,1\n", {"features": "1-2,a"}, "a feature is named twice"),
     "no features": ("y\n1\n", {}, "there are no features"),
-    "not as many as expected": ("a,y\n1,1\n", {"n_features": 2}, "1 features where 2"),
+    "not as many as expected": (
+        "a,y\n1,1\n",
+        {"n_features": 2},
+        "1 feature where there",
+    ),
 }
 
 

@@ -42,7 +42,7 @@ def test_delimited_text(path, rows):
     assert left_out_beside == left_out | {"not a number": left_out.get("not a number", 0) + 1}
 
 
-VALUES = st.floats(allow_nan=False, allow_infinity=False).map(repr)
+VALUES = st.floats(-1e150, 1e150).map(repr)  # larger ones cannot be squared
 PAIRS = st.dictionaries(st.integers(1, 9), VALUES, max_size=4).map(lambda d: sorted(d.items()))
 
 

@@ -175,7 +175,7 @@ MADE_IN_PYTHON = {
     no_path: "at most",
     all_zero: "All coefficients are zero.",
     completion: "A model of 9 users and 7 items",
-    one_entry: "A model of 1 users and 1 items",
+    one_entry: "A model of 1 user and 1 item",
 }
 
 

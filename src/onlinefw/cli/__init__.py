@@ -16,4 +16,4 @@ def main() -> None:
             raise
         print(f"ofw needs {error.name}: pip install 'onlinefw[cli]'", file=sys.stderr)
         raise SystemExit(1) from None
-    app()
+    app(prog_name="ofw")

@@ -10,9 +10,14 @@ import rich  # noqa: F401 (said to be missing here rather than in the middle of 
 import typer
 
 from .._version import __version__
+from .completion import mend_zsh
+from .refuse import refuse
+from .usage import OneLineUsage
 
+mend_zsh()
 app = typer.Typer(
     name="ofw",
+    cls=OneLineUsage,
     help="Projection-free online learning: sparse and low-rank models from data that keep "
     "arriving, with a certificate.",
     no_args_is_help=True,
@@ -120,6 +125,12 @@ def fit(
     ] = "auto",
     loss: Annotated[str | None, typer.Option(help="Loss; see the documentation.")] = None,
     batch_size: Annotated[str, typer.Option(help="Rows a round, or auto.")] = "auto",
+    epochs: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Passes: one over the data, more over what is kept of them in memory."
+        ),
+    ] = 1,
     classes: Annotated[
         str | None, typer.Option(help="All labels, such as ham,spam; those of the first rows.")
     ] = None,
@@ -178,6 +189,7 @@ def fit(
             "batch_size": size,
             "test_share": test_fraction,
             "seed": seed,
+            "epochs": epochs,
             **({} if loss is None else {"loss": loss}),
             **({} if classes is None else {"classes": _labels(kind, classes)}),
         },
@@ -277,15 +289,13 @@ def _number(option: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f"{option} takes a number or auto, got {text!r}") from None
+        refuse("fit", f"{option} takes a number or auto, not {text!r}")
 
 
 def _labels(kind: Kind, text: str) -> list[int] | list[str]:
     labels = [part.strip() for part in text.split(",")]
     if kind is not Kind.classification or len(set(labels)) < 2 or "" in labels:
-        raise typer.BadParameter(
-            f"--classes takes at least two labels for classification, got {text!r}"
-        )
+        refuse("fit", f"--classes takes at least two labels, for classification, not {text!r}")
     try:
         return [int(label) for label in labels]
     except ValueError:
@@ -294,7 +304,7 @@ def _labels(kind: Kind, text: str) -> list[int] | list[str]:
 
 def _count(option: str, text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise typer.BadParameter(f"{option} takes a whole number from 1, or auto, got {text!r}")
+        refuse("fit", f"{option} takes a whole number from 1, or auto, not {text!r}")
     return int(text)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from .._words import counted
 from ..files import ModelFileError, save
 from ..fitting.expected import expected_rows
 from ..fitting.loop import Checkpoint, learn, resume
@@ -39,12 +40,14 @@ class FitOptions:
 
     def reader(
         self,
+        session: Session,
         paths: list[str] | None = None,
         position: Any = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> Reader[Any]:
         """Open the data, from the beginning or where a checkpoint stopped."""
         options = {**self.columns, **self.reading, "position": position, "stop": stop}
+        options["loss"] = session.loss
         if self.kind == "matrix":
             return read_ratings(paths or self.data, **options)
         return read_rows(paths or self.data, labels=self.kind == "classification", **options)
@@ -103,10 +106,10 @@ def _fit(
     if checkpoint_at is not None:
         checkpoint = Checkpoint(checkpoint_at, every, asdict(options))
     if test is not None:
-        options.reader([test]).close()  # what is wrong with it is said before the work
+        options.reader(session, [test]).close()  # what is wrong with it is said before the work
     interrupted: list[int] = []
     with (
-        options.reader(position=position, stop=lambda: bool(interrupted)) as reader,
+        options.reader(session, position=position, stop=lambda: bool(interrupted)) as reader,
         Display(quiet or as_json) as display,
         _noting(interrupted),
     ):
@@ -168,6 +171,7 @@ def _summary(session: Session, options: FitOptions, test: str | None) -> dict[st
         "rows read": session.rows_read,
         "rows learned": session.rows_learned,
         "rounds": session.rounds,
+        "epochs": session.model.epochs,
         "progressive": session.score.summary(),
         "gap": float(session.model.gap_),
         name: size,
@@ -177,7 +181,7 @@ def _summary(session: Session, options: FitOptions, test: str | None) -> dict[st
         summary["held out"] = session.test_score().summary()
     if test is not None:
         score = session.new_score()
-        with options.reader([test]) as reader:
+        with options.reader(session, [test]) as reader:
             for chunk in reader:
                 session.score_chunk(chunk, score)
         summary["test file"] = score.summary()
@@ -200,7 +204,8 @@ def _say(summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool) -> N
         return
     name = "rank" if "rank" in summary else "nonzeros"
     lines = [
-        f"learned {summary['rows learned']:,} rows in {summary['rounds']:,} rounds",
+        f"learned {counted(summary['rows learned'], 'row')} in "
+        f"{counted(summary['rounds'], 'round')}",
         f"predict-then-learn: {_score(summary['progressive'])}",
     ]
     for key, words in (("held out", "held out"), ("test file", "test file")):
@@ -222,9 +227,10 @@ def _score(score: dict[str, Any]) -> str:
         return "no rows"
     if "mse" in score:
         r2 = "" if score["r2"] is None else f", R2 {score['r2']:.3f}"
-        return f"MSE {score['mse']:.4g}{r2} ({score['rows']:,} rows)"
+        return f"MSE {score['mse']:.4g}{r2} ({counted(score['rows'], 'row')})"
     plain = score["error of the commonest label"]
-    return f"error {score['error']:.2%} ({score['rows']:,} rows; commonest label: {plain:.2%})"
+    rows = counted(score["rows"], "row")
+    return f"error {score['error']:.2%} ({rows}; commonest label: {plain:.2%})"
 
 
 def _say_how_to_go_on(checkpoint: Checkpoint | None, when: str = "and the model written") -> None:

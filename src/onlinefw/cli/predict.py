@@ -13,6 +13,7 @@ import typer
 
 from .. import FrankWolfeClassifier, FrankWolfeMatrixCompletion, RadiusSearch
 from .._files import whole_file
+from .._words import counted
 from ..files import load
 from ..readers import DataError, IdMap, read_ratings, read_rows
 from .model_ids import ids_of
@@ -74,9 +75,9 @@ def _pairs(
             yield {"user": chunk.users, "item": chunk.items, "prediction": predicted}
     if unknown["rows"]:
         typer.echo(
-            f"ofw predict: {unknown['rows']:,} rows with a user ({unknown['users']:,}) or item "
-            f"({unknown['items']:,}) that the model has not seen: predicted from what is known "
-            "without it",
+            f"ofw predict: {counted(unknown['rows'], 'row')} with a user ({unknown['users']:,}) or "
+            f"item ({unknown['items']:,}) that the model has not seen: predicted from what is "
+            "known without it",
             err=True,
         )
 
@@ -94,7 +95,8 @@ def _rows(
     ) as reader:
         if reader.n_features not in (None, model.n_features_in_):
             raise DataError(
-                f"the rows have {reader.n_features} features and the model {model.n_features_in_}",
+                f"the rows have {counted(reader.n_features, 'feature')} and the model "
+                f"{model.n_features_in_}",
                 remedy="say which with --features",
             )
         best = model.best_estimator_ if isinstance(model, RadiusSearch) else model

@@ -215,9 +215,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
                 self._learn(X[part], y[part], None if w is None else w[part])
                 advance()
             for k in range(rounds * (epochs - 1)):
-                if k % ceil(rounds / REFRESHES_PER_PASS) == 0:
-                    self.objective_.refresh_offsets()
-                self._record(self._learner.refine())
+                self._refine(k, rounds)
                 advance()
         return self.correct()
 
@@ -347,6 +345,12 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
             return dataclasses.replace(self.corrective, _due=0.0, _found=None)
         _choice("corrective", self.corrective, (None, "ridge"))
         return None if self.corrective is None else RidgeSweeps()
+
+    def _refine(self, k: int, rounds: int) -> None:
+        """Play round k of the later epochs, each of so many rounds, with the entries held."""
+        if k % ceil(rounds / REFRESHES_PER_PASS) == 0:
+            self.objective_.refresh_offsets()
+        self._record(self._learner.refine())
 
     def _learn(self, X: Array, y: Array, w: Array | None) -> None:
         self._history.start()

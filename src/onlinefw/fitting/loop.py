@@ -76,10 +76,10 @@ def learn(
         Asked after every round.
     """
 
-    def play_all(more: Callable[[], bool]) -> bool:
+    def play_all(more: Callable[[], bool], play: Callable[[], None] = session.play) -> bool:
         """Play rounds while there are any; return whether it was stopped."""
         while more():
-            session.play()
+            play()
             if on_round is not None:
                 on_round(session)
             if checkpoint is not None and session.rounds % checkpoint.every == 0:
@@ -101,6 +101,8 @@ def learn(
     stopped = stopped or stop()
     if not stopped:
         stopped = play_all(lambda: session.n_waiting > 0)
+    if not stopped:
+        stopped = play_all(lambda: session.has_passes_left, session.refine)
     if not stopped and session.rounds:
         session.finish()
     if checkpoint is not None:

@@ -103,6 +103,9 @@ class RatingsSession(Session):
                 self._prepare_for_many(y)
         self.model.partial_fit(X, y)
 
+    def _refine(self) -> None:
+        self.model._refine(self.refined, self.rounds - self.refined)
+
     def finish(self) -> None:
         """Re-optimise the factors a last time, where that is done at all."""
         self.model.correct()

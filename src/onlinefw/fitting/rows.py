@@ -11,6 +11,7 @@ from sklearn.base import clone
 from .._typing import Array
 from ..estimators import FrankWolfeClassifier, FrankWolfeRegressor, RadiusSearch
 from ..estimators.linear_model import MOST_SUMS
+from ..losses import Loss
 from ..readers import DataError
 from .scaling import Scaling
 from .scores import ErrorRate, SquaredError
@@ -94,6 +95,11 @@ class RowsSession(Session):
         """Return a score that has counted nothing."""
         return SquaredError() if self.kind == "regression" else ErrorRate()
 
+    @property
+    def loss(self) -> Loss | None:
+        """The loss of numbers; labels become what their loss needs."""
+        return super().loss if self.kind == "regression" else None
+
     def read(self, chunk: Any) -> None:
         """Take rows in."""
         y = _plain(chunk.y)
@@ -155,7 +161,7 @@ class RowsSession(Session):
             self.model.set_params(past=self._bounded(X.shape[1]), max_past=self._kept(X.shape[1]))
         if self.radius == "auto":
             size = max(self.batch_length, ceil(X.shape[0] / SEARCH_ROUNDS))
-            search = RadiusSearch(clone(self.model).set_params(batch_size=size))
+            search = RadiusSearch(clone(self.model).set_params(batch_size=size, epochs=1))
             self.model.set_params(radius=search.fit(scaling.apply(X), y).best_radius_)
         else:
             self.model.set_params(radius=float(self.radius))
@@ -180,6 +186,9 @@ class RowsSession(Session):
             self.model.partial_fit(X, y, classes=self.classes)
         else:
             self.model.partial_fit(X, y)
+
+    def _refine(self) -> None:
+        self.model._play(None, None, None, None)
 
     def predictor(self) -> Any:
         """Return a copy of the model for rows that are not scaled, which predicts only."""

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from math import ceil
 from typing import Any
 
+from ..losses import Loss
 from .held_out import held_out
 from .row_queue import RowQueue
 from .score_path import ScorePath
@@ -40,6 +41,8 @@ class Session(ABC):
     model: Any
     score: SquaredError | ErrorRate
     least_batch = 32
+    #: Rounds without new rows, which are counted in ``rounds``, too.
+    refined = 0
 
     def __init__(
         self, *, batch_size: int | str = "auto", test_share: float = 0.0, seed: int = 0
@@ -57,6 +60,15 @@ class Session(ABC):
     @abstractmethod
     def _learn(self, *columns: Any) -> None:
         """Predict these rows, count the score, and learn from them."""
+
+    @abstractmethod
+    def _refine(self) -> None:
+        """Play a round with what is kept of the rows learned."""
+
+    @property
+    def loss(self) -> Loss | None:
+        """The loss, if it is one of targets as they are read."""
+        return self.model._loss()
 
     @abstractmethod
     def predictor(self) -> Any:
@@ -116,6 +128,17 @@ class Session(ABC):
     def n_test(self) -> int:
         """Rows held out."""
         return len(self._test)
+
+    @property
+    def has_passes_left(self) -> bool:
+        """Whether the model asks for more epochs than the one in which rows were read."""
+        return self.refined < (self.model.epochs - 1) * (self.rounds - self.refined)
+
+    def refine(self) -> None:
+        """Play a round of a later epoch: nothing is read, stored or scored again."""
+        self._refine()
+        self.rounds += 1
+        self.refined += 1
 
     def play(self) -> None:
         """Play a round."""

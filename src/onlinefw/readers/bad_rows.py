@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._words import counted
 from .errors import BadRow
 
 __all__ = ["BadRows"]
@@ -62,4 +63,4 @@ class BadRows:
             f"{count:,} {reason} (first: {self.examples[reason]})"
             for reason, count in self.counts.items()
         )
-        return f"{self.total:,} bad row{'s' if self.total > 1 else ''} left out: {reasons}"
+        return f"{counted(self.total, 'bad row')} left out: {reasons}"

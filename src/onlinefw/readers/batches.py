@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .._typing import Array
-from .cells import id_cell, ids_from_cells, number_cell
+from ..losses import Loss
+from .cells import id_cell, ids_from_cells, number_cell, remedy_for
 from .errors import BadRow
 
 __all__ = ["Batch", "Column", "Wanted", "checked_one_by_one"]
@@ -17,10 +18,14 @@ __all__ = ["Batch", "Column", "Wanted", "checked_one_by_one"]
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its place in the record (from 0) or its key, and what to call it."""
+    """A column: its place in the record (from 0) or its key, and what to call it.
+
+    The column of a target may come with a loss, which does not take every number.
+    """
 
     place: int
     name: str
+    loss: Loss | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -100,8 +105,9 @@ def checked_one_by_one(
 def _checked(row: int, line: int | None, cells: list[Any], wanted: Wanted) -> list[Any] | BadRow:
     values = []
     for j, (column, cell) in enumerate(zip(wanted.columns, cells, strict=True)):
-        value, reason, problem = (id_cell if j < len(wanted.ids) else number_cell)(cell)
+        is_id = j < len(wanted.ids)
+        value, reason, problem = id_cell(cell) if is_id else number_cell(cell, column.loss)
         if reason:
-            return BadRow(reason, problem, row, line, column.name)
+            return BadRow(reason, problem, row, line, column.name, remedy_for(reason))
         values.append(value)
     return values

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
+from .._validation import moderate
+from ..losses import Loss
 from .errors import shown
 
 __all__ = [
@@ -23,6 +25,8 @@ __all__ = [
     "labels",
     "number_cell",
     "numbers",
+    "remedy_for",
+    "usable",
 ]
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -35,8 +39,24 @@ Outcome = tuple[Any, str, str]
 _EMPTY: Outcome = (None, "empty", "the cell is empty")
 
 
-def number_cell(cell: Any) -> Outcome:
-    """A finite number from one cell, or why there is none."""
+_REMEDIES = {
+    "too large": "rescale the column",
+    "not for this loss": "correct it, choose another --loss",
+}
+
+
+def remedy_for(reason: str) -> str:
+    """What to do about a cell that is no good for this reason."""
+    return _REMEDIES.get(reason, "correct it")
+
+
+def usable(values: Array, loss: Loss | None = None) -> bool:
+    """Whether all numbers are finite, can be squared, and are targets that the loss takes."""
+    return moderate(values) and (loss is None or bool(loss.allows(values).all()))
+
+
+def number_cell(cell: Any, loss: Loss | None = None) -> Outcome:
+    """A number from one cell (a target that the loss takes), or why there is none."""
     if cell is None:
         return _EMPTY
     if isinstance(cell, str):
@@ -53,6 +73,11 @@ def number_cell(cell: Any) -> Outcome:
             return None, "not a number", f"{shown(cell)} is not a number"
     if not np.isfinite(value):
         return None, "not finite", f"{shown(cell)} is not a finite number"
+    if not usable(np.array(value)):
+        return None, "too large", f"{shown(cell)} is too large to be squared"
+    if loss is not None and not usable(np.array(value), loss):
+        needs = f"the {type(loss).__name__.lower()} loss needs {loss.targets}"
+        return None, "not for this loss", f"{needs}, not {shown(cell)}"
     return value, "", ""
 
 
@@ -109,7 +134,7 @@ def _objects(texts: list[str]) -> Array:
     return out
 
 
-def numbers(column: Any) -> Array | None:
+def numbers(column: Any, loss: Loss | None = None) -> Array | None:
     """An Arrow column as float64, or None if any cell must be looked at one by one."""
     import pyarrow as pa
 
@@ -119,7 +144,7 @@ def numbers(column: Any) -> Array | None:
         values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
-    return values if np.isfinite(values).all() else None
+    return values if usable(values, loss) else None
 
 
 def ids_from_arrow(column: Any) -> Array | None:

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from .batches import Batch, Record, Wanted, checked_one_by_one
+from .._words import counted
+from .batches import Batch, Column, Record, Wanted, checked_one_by_one
 from .cells import ids_from_arrow, numbers
 from .errors import BadRow
 
@@ -84,13 +85,13 @@ class DelimitedParser:
             table = pacsv.read_csv(pa.py_buffer(data), read, self._parse, self._convert)
         except pa.ArrowInvalid:
             return None
-        ids = [_one(ids_from_arrow, table, c.place) for c in self.wanted.ids]
-        values = [_one(numbers, table, c.place) for c in self.wanted.numbers]
+        ids = [ids_from_arrow(_cells(table, c)) for c in self.wanted.ids]
+        values = [numbers(_cells(table, c), c.loss) for c in self.wanted.numbers]
         if any(v is None for v in ids + values):
             return None
         n = table.num_rows
         rows = np.arange(start["row"] + 1, start["row"] + 1 + n)
-        return Batch(self.wanted.fields(ids, values), rows, [], n, start, pause)
+        return Batch(self.wanted.fields(ids, values), rows, [], n, start, pause)  # type: ignore[arg-type]
 
     def _records(self, data: bytes, start: dict[str, int]) -> Iterator[Record]:
         """Every record with its row and line; blank lines are none."""
@@ -128,12 +129,12 @@ class DelimitedParser:
         swallowed = any("\n" in cell for cell in cells)
         return BadRow(
             "of another length",
-            f"{n} cell{'s' if n > 1 else ''} where there are {m} columns",
+            f"{counted(n, 'cell')} where there {'is' if m == 1 else 'are'} {counted(m, 'column')}",
             row,
             line,
             remedy="check the quotes" if swallowed else "check the separators and quotes",
         )
 
 
-def _one(convert: Any, table: Any, place: int) -> Any:
-    return convert(table[str(place)].combine_chunks())
+def _cells(table: Any, column: Column) -> Any:
+    return table[str(column.place)].combine_chunks()

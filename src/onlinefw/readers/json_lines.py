@@ -61,7 +61,7 @@ class JsonLinesParser:
         if n != data.count(b"\n") + (not data.endswith(b"\n")):
             return None
         ids = [ids_from_arrow(table[c.name].combine_chunks()) for c in self.wanted.ids]
-        values = [numbers(table[c.name].combine_chunks()) for c in self.wanted.numbers]
+        values = [numbers(table[c.name].combine_chunks(), c.loss) for c in self.wanted.numbers]
         if any(v is None for v in ids + values):
             return None
         rows = np.arange(start["row"] + 1, start["row"] + 1 + n)

@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 from .._typing import Array
+from ..losses import Loss
 from .batches import Batch
-from .cells import id_cell, ids_from_cells, number_cell
+from .cells import id_cell, ids_from_cells, number_cell, remedy_for, usable
 from .errors import BadRow, shown
 
 __all__ = ["LibsvmParser"]
@@ -32,16 +33,25 @@ class LibsvmParser:
         Whether to hand the targets out.
     dtype : dtype
         Of the values.
+    loss : Loss, optional
+        Targets that it does not take make a row a bad one.
     """
 
     def __init__(
-        self, n_features: int | None, zero_based: bool, labels: bool, needs_target: bool, dtype: Any
+        self,
+        n_features: int | None,
+        zero_based: bool,
+        labels: bool,
+        needs_target: bool,
+        dtype: Any,
+        loss: Loss | None = None,
     ) -> None:
         self.n_features = n_features
         self.zero_based = zero_based
         self.labels = labels
         self.needs_target = needs_target
         self.dtype = dtype
+        self.loss = loss
 
     def at_once(self, data: bytes, start: dict[str, int], pause: bool) -> Batch | None:
         """The batch of one block, or None if anything is amiss in it."""
@@ -54,7 +64,7 @@ class LibsvmParser:
             )
         except (ValueError, OverflowError):
             return None
-        if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+        if not (usable(X.data) and usable(y, self.loss)):
             return None
         rows = np.arange(start["row"] + 1, start["row"] + 1 + len(y))
         return Batch(self._fields(X, y), rows, [], len(y), start, pause)
@@ -102,9 +112,9 @@ class LibsvmParser:
         return Batch(self._fields(X, numbers), row_numbers, bad, len(rows) + len(bad), start, pause)
 
     def _row(self, tokens: list[str]) -> tuple[float, list[tuple[int, float]]]:
-        target, reason, problem = number_cell(tokens[0])
+        target, reason, problem = number_cell(tokens[0], self.loss)
         if reason:
-            raise _Malformed(reason, f"the label: {problem}")
+            raise _Malformed(reason, f"the label: {problem}", remedy_for(reason))
         pairs: list[tuple[int, float]] = []
         last = -1
         for token in tokens[1:]:
@@ -126,7 +136,7 @@ class LibsvmParser:
                 )
             value, reason, problem = number_cell(cell)
             if reason:
-                raise _Malformed(reason, f"{shown(token)}: {problem}")
+                raise _Malformed(reason, f"{shown(token)}: {problem}", remedy_for(reason))
             last = index
             pairs.append((index, value))
         most = 2**31 - 1 if self.n_features is None else self.n_features

@@ -63,7 +63,7 @@ def _batch(table: Any, wanted: Wanted, row: int) -> Batch:
     start = {"offset": row, "row": row, "line": row}
     n = table.num_rows
     ids = [ids_from_arrow(table.column(c.name)) for c in wanted.ids]
-    values = [numbers(table.column(c.name)) for c in wanted.numbers]
+    values = [numbers(table.column(c.name), c.loss) for c in wanted.numbers]
     if not any(v is None for v in ids + values):
         rows = np.arange(row + 1, row + 1 + n)
         return Batch(wanted.fields(ids, values), rows, [], n, start)  # type: ignore[arg-type]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from .._typing import Array
+from .._words import counted
+from ..losses import Loss
 from .batches import Column, Wanted
 from .cells import labels as as_labels
 from .chunks import Chunk, RatingChunk, RowChunk
@@ -47,6 +49,8 @@ class RatingPlan:
     item: ColumnSpec | None
     rating: ColumnSpec | None
     needs_rating: bool
+    #: Ratings that it does not take make a row a bad one.
+    loss: Loss | None = None
     id_fields: tuple[str, ...] = ("users", "items")
 
     @property
@@ -71,7 +75,8 @@ class RatingPlan:
                 file=table.file,
                 remedy="check --user, --item and --rating",
             )
-        return Wanted((user, item), rating, self._fields)
+        ratings = tuple(replace(column, loss=self.loss) for column in rating)
+        return Wanted((user, item), ratings, self._fields)
 
     def _fields(self, ids: list[Array], numbers: list[Array]) -> dict[str, Any]:
         return {"users": ids[0], "items": ids[1], "values": numbers[0] if numbers else None}
@@ -92,6 +97,8 @@ class RowPlan:
     dtype: Any
     n_features: int | None = None
     zero_based: bool = False
+    #: Targets that it does not take make a row a bad one.
+    loss: Loss | None = None
     #: The features of the first file, by which those of the others are found.
     feature_names: list[str] | None = None
 
@@ -118,7 +125,7 @@ class RowPlan:
         found = find_features(spec, table, target)
         if self.n_features is not None and len(found) != self.n_features:
             raise DataError(
-                f"{len(found)} features where {self.n_features} are expected",
+                f"{counted(len(found), 'feature')} where there should be {self.n_features}",
                 file=table.file,
                 remedy="check --features",
             )
@@ -128,7 +135,7 @@ class RowPlan:
             return Wanted((), found, self._fields)
         if self.labels:
             return Wanted((target,), found, self._fields)
-        return Wanted((), (*found, target), self._fields)
+        return Wanted((), (*found, replace(target, loss=self.loss)), self._fields)
 
     def _target(self, table: Table) -> Column | None:
         if self.needs_target:

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._typing import Array
+from ..losses import Loss
 from .bad_rows import BadRows
 from .batches import Batch
 from .cells import as_text
@@ -296,6 +297,7 @@ def read_ratings(
     item: ColumnSpec | None = None,
     rating: ColumnSpec | None = None,
     needs_rating: bool = True,
+    loss: Loss | None = None,
     chunk_rows: int = 65_536,
     on_bad_row: OnBadRow = "raise",
     position: dict[str, Any] | None = None,
@@ -319,6 +321,8 @@ def read_ratings(
         value.
     needs_rating : bool
         False to read pairs of user and item only.
+    loss : Loss, optional
+        A rating that this loss is not defined for makes a row a bad one.
     chunk_rows : int
         Rows of a chunk; fewer at the end of a file, and when a pipe pauses.
     on_bad_row : {"raise", "skip"}
@@ -363,7 +367,7 @@ def read_ratings(
     >>> chunk.users, chunk.items, chunk.values, chunk.first_row
     (array([196, 186]), array([242, 302]), array([3., 3.]), 1)
     """
-    plan = RatingPlan(user, item, rating, needs_rating)
+    plan = RatingPlan(user, item, rating, needs_rating, loss)
     return Reader(
         find_sources(paths, format),
         plan,
@@ -383,6 +387,7 @@ def read_rows(
     needs_target: bool = True,
     n_features: int | None = None,
     zero_based: bool = False,
+    loss: Loss | None = None,
     dtype: Any = np.float64,
     chunk_rows: int = 65_536,
     on_bad_row: OnBadRow = "raise",
@@ -413,6 +418,8 @@ def read_rows(
         without it.
     zero_based : bool
         LIBSVM indices count from 0 rather than from 1.
+    loss : Loss, optional
+        A target that this loss is not defined for makes a row a bad one.
     dtype : dtype
         Of the features.
     chunk_rows, on_bad_row, position, format, delimiter, header, pause, block_bytes, stop
@@ -433,7 +440,7 @@ def read_rows(
     >>> chunk.X.tolist(), chunk.y.tolist()
     ([[5.1, 3.5], [7.0, 3.2]], ['setosa', 'versicolor'])
     """
-    plan = RowPlan(target, features, labels, needs_target, dtype, n_features, zero_based)
+    plan = RowPlan(target, features, labels, needs_target, dtype, n_features, zero_based, loss)
     return Reader(
         find_sources(paths, format),
         plan,

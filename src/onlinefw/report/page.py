@@ -127,8 +127,8 @@ def _factors(facts: Facts) -> list[str]:
         '<section id="factors"><h2>What it has found</h2><div class="pair"><div>',
         "<h3>Patterns by weight</h3>",
         pictures.draw("values", pictures.draw_singular_values, facts, "singular values"),
-        f"<p>The first {first} carry {carried:.0%} of what there is beside the offsets (of the "
-        "sum of squares).</p></div><div>",
+        f"<p>The first {'carries' if first == 1 else f'{first} carry'} {carried:.0%} of what "
+        "there is beside the offsets (of the sum of squares).</p></div><div>",
         "<h3>What it predicts</h3>",
         pictures.draw("predictions", pictures.draw_predictions, facts, "predictions, their spread"),
         "<p>For users and items drawn at random, rated or not.</p></div>",

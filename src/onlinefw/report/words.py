@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from .._words import counted
 from .facts import Facts
 
 __all__ = ["certificate", "commands", "heading", "score_cards", "what_it_is"]
@@ -21,7 +22,7 @@ def heading(facts: Facts) -> str:
     """Return one line on what the model does."""
     if facts.kind == "matrix":
         rows, columns = facts.shape
-        return f"A model of {rows:,} users and {columns:,} items"
+        return f"A model of {counted(rows, 'user')} and {counted(columns, 'item')}"
     if facts.kind == "regression":
         return f"A model that predicts {facts.target or 'a number'}"
     of = f" of {facts.target}" if facts.target else ""
@@ -30,27 +31,32 @@ def heading(facts: Facts) -> str:
 
 def what_it_is(facts: Facts) -> list[str]:
     """Return paragraphs on what the model is, without assuming any knowledge."""
-    seen = f"{facts.n_rows:,} {'ratings' if facts.kind == 'matrix' else 'rows'}"
+    order = ", one pass in the order of arrival" if facts.summary else ""
+    if facts.summary.get("epochs", 1) > 1:
+        order += f" and {facts.summary['epochs'] - 1:,} over what was kept"
     learned = (
-        f"It was learned from {seen} in {facts.best.n_rounds_:,} rounds, one pass in the order of "
-        "arrival."
-        if facts.summary
-        else f"It was learned from {seen} in {facts.best.n_rounds_:,} rounds."
+        f"It was learned from {_seen(facts)} in {counted(facts.best.n_rounds_, 'round')}{order}."
     )
     return [f"{_predicts(facts)} {learned}", _constraint(facts)]
+
+
+def _seen(facts: Facts) -> str:
+    return counted(facts.n_rows, "rating" if facts.kind == "matrix" else "row")
 
 
 def _predicts(facts: Facts) -> str:
     if facts.kind == "matrix":
         rows, columns = facts.shape
         return (
-            f"It predicts what any of {rows:,} users would give any of {columns:,} items: a table "
-            f"of {rows * columns:,} numbers, of which a small part has been seen."
+            f"It predicts what any of {counted(rows, 'user')} would give any of "
+            f"{counted(columns, 'item')}: a table of {counted(rows * columns, 'number')}, of which "
+            "a small part has been seen."
         )
     n = facts.best.n_features_in_
     used = int(facts.coefficients.any(axis=0).sum())
     what = facts.target or ("a number" if facts.kind == "regression" else "the label")
-    text = f"It predicts {what} from {n:,} columns, as a weighted sum; {used:,} of them are used."
+    used_too = f"{used:,} of them {'is' if used == 1 else 'are'} used"
+    text = f"It predicts {what} from {counted(n, 'column')}, as a weighted sum; {used_too}."
     if facts.kind == "classification":
         labels = [str(label) for label in facts.best.classes_]
         shown = ", ".join(labels[:8]) + (", ..." if len(labels) > 8 else "")
@@ -62,8 +68,8 @@ def _constraint(facts: Facts) -> str:
     if facts.kind == "matrix":
         offsets = "" if facts.best.offsets is None else ", plus an offset for each user and item"
         return (
-            f"The table is a sum of {facts.rank:,} patterns (its rank), each of a weight for "
-            f"every user and a weight for every item{offsets}. The radius, {facts.radius:.4g}, "
+            f"The table is a sum of {counted(facts.rank, 'pattern')} (its rank), each of a weight "
+            f"for every user and a weight for every item{offsets}. The radius, {facts.radius:.4g}, "
             f"bounds the patterns together; the loss is {facts.loss}."
         )
     constraint = facts.best.constraint
@@ -79,7 +85,7 @@ def _constraint(facts: Facts) -> str:
 def certificate(facts: Facts) -> str:
     """Return what the duality gap says about this model."""
     gap, loss = float(facts.best.gap_), facts.recent_loss
-    data = f"the {facts.n_rows:,} {'ratings' if facts.kind == 'matrix' else 'rows'} learned"
+    data = f"the {_seen(facts)} learned"
     if not facts.convex:
         return (
             f"The gap is {gap:.3g}. The {facts.loss} loss is not convex, so this says how nearly "
@@ -105,7 +111,8 @@ def score_cards(facts: Facts) -> list[tuple[str, str, str]]:
     for key, (name, how) in SCORES.items():
         score = facts.summary.get(key)
         if score and score.get("rows"):
-            cards.append((_value(score), name, f"{_beside(score)}{score['rows']:,} rows: {how}"))
+            rows = counted(score["rows"], "row")
+            cards.append((_value(score), name, f"{_beside(score)}{rows}: {how}"))
     return cards
 
 
