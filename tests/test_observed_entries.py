@@ -282,7 +282,7 @@ def test_rows_and_columns_grow_while_streaming(rng):
 
 
 def test_a_growing_matrix_keeps_the_memory_bound_of_its_present_shape(rng, monkeypatch):
-    monkeypatch.setattr(entries, "FACTOR_BYTES", 8 * 50 * 500)  # 50 atoms at the final shape
+    monkeypatch.setitem(entries.FACTOR_BYTES, "cpu", 8 * 50 * 500)  # 50 atoms at the final shape
     objective = ObservedEntries((1, 1), dtype=float, growing=True)
     learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(5.0))
     for shape in [(20, 30), (200, 300)] * 40:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
+from ._devices import namespace, to_host
 from ._typing import Array, Direction
 
 __all__ = [
@@ -182,16 +183,18 @@ def ritz_pairs(v: Array, w: Array, precision: float) -> tuple[Array, Array, Arra
     >>> ritz_pairs(v, G.T @ (G @ v), 1e-14)[1]
     array([3., 2.])
     """
-    values, vectors = np.linalg.eigh(_symmetric(v.T @ w))
+    # What is as small as the block is wide is done on the host, wherever the block is.
+    xp = namespace(v)
+    values, vectors = np.linalg.eigh(_symmetric(to_host(v.T @ w)))
     kept = values > max(precision * values[-1], 0.0)
     if not kept.any():
-        return np.zeros((v.shape[1], 0)), np.zeros(0), np.zeros((v.shape[0], 0)), 0.0
+        return np.zeros((v.shape[1], 0)), np.zeros(0), xp.zeros((v.shape[0], 0)), 0.0
     to_left = vectors[:, kept] / np.sqrt(values[kept])
-    right = w @ to_left
-    squares, turn = np.linalg.eigh(_symmetric(right.T @ right))
+    right = w @ xp.asarray(to_left)
+    squares, turn = np.linalg.eigh(_symmetric(to_host(right.T @ right)))
     s = np.sqrt(np.maximum(squares[::-1], np.finfo(float).tiny))
     turn = turn[:, ::-1]
-    return to_left @ turn, s, right @ (turn / s), float(np.sqrt(values[-1]))
+    return to_left @ turn, s, right @ xp.asarray(turn / s), float(np.sqrt(values[-1]))
 
 
 def _symmetric(matrix: Array) -> Array:
@@ -233,20 +236,21 @@ def krylov_pair(
     >>> round(s, 12)
     3.0
     """
+    xp = namespace(start)
     steps = min(steps, start.size)
-    basis = np.empty((steps, start.size))
+    basis = xp.empty((steps, start.size))
     images: list[Array] = []
     projected = np.zeros((steps, steps))
-    v, s = np.asarray(start, dtype=float), 0.0
+    v, s = xp.asarray(start, dtype=float), 0.0
     for k in range(steps):
         basis[k] = v
         image, w = normal(v)
         images.append(image)
-        w = np.asarray(w, dtype=float)
-        projected[: k + 1, k] = projected[k, : k + 1] = basis[: k + 1] @ w
+        w = xp.asarray(w, dtype=float)
+        projected[: k + 1, k] = projected[k, : k + 1] = to_host(basis[: k + 1] @ w)
         residual = w.copy()
         _orthogonalise(residual, basis[: k + 1])
-        beta = float(np.linalg.norm(residual))
+        beta = float(xp.linalg.norm(residual))
         values, vectors = np.linalg.eigh(projected[: k + 1, : k + 1])
         q, gain = vectors[:, -1], -s
         s = float(np.sqrt(max(values[-1], 0.0)))
@@ -254,11 +258,11 @@ def krylov_pair(
         if beta <= precision * values[-1] or enough(s, gain, k + 1):
             break
         v = residual / beta
-    u = np.zeros(images[0].size)
-    for weight, image in zip(q, images, strict=True):
+    u = xp.zeros(images[0].size)
+    for weight, image in zip(q.tolist(), images, strict=True):
         u += weight * image
-    s = float(np.linalg.norm(u))
-    v = q @ basis[: len(images)]
+    s = float(xp.linalg.norm(u))
+    v = xp.asarray(q) @ basis[: len(images)]
     if s == 0.0:
         u[0] = 1.0
         return u, 0.0, v

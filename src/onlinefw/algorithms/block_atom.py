@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._devices import namespace
 from .._typing import Array
 from ..atoms import LowRankAtom
 from ..objectives import ObservedEntries
@@ -24,7 +25,9 @@ def block_atom(
 
     where c_p is the objective's curvature along pair p.
     """
-    u, s, v = (np.array(x) for x in zip(*gradient.more_pairs(k), strict=True))
+    lefts, values, rights = zip(*gradient.more_pairs(k), strict=True)
+    stack = namespace(lefts[0]).stack
+    u, s, v = stack(lefts), np.array(values), stack(rights)
     smoothness = objective.loss.smoothness
     curvature = (smoothness if np.isfinite(smoothness) else 1.0) * objective.curvatures(u.T, v.T)
     weights = _water_fill(s, step * curvature, radius)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._devices import namespace
 from .._threads import one_blas_thread
 from .._typing import Array, State
 from .._validation import check_whole
@@ -167,8 +168,8 @@ def _multiplier(objective: ObservedEntries, ball: Any) -> float:
 def _top(theta: LowRank, rank: int) -> Factors:
     """Return the leading part of theta as balanced factors."""
     u, s, v = theta.svd()
-    root = np.sqrt(s[:rank])
-    return u[:, :rank] * root.astype(u.dtype), v[:, :rank] * root.astype(v.dtype)
+    root = namespace(u).asarray(np.sqrt(s[:rank]).astype(u.dtype))
+    return u[:, :rank] * root, v[:, :rank] * root
 
 
 class _Regressions:
@@ -176,6 +177,7 @@ class _Regressions:
 
     def __init__(self, objective: ObservedEntries, ball: Any, everything: bool) -> None:
         self.ball, self.data = ball, objective.regressions(everything)
+        self.factors = type(objective._low_rank).from_factors
         m1, m2 = objective.shape or (0, 0)
         a, b = (np.ones(m1), np.ones(m2)) if ball.scales is None else ball.scales
         self.row_penalty, self.column_penalty = 1.0 / a**2, 1.0 / b**2
@@ -187,6 +189,6 @@ class _Regressions:
             right = self.data.solve_columns(left, ridge * self.column_penalty)
             left = self.data.solve_rows(right, ridge * self.row_penalty)
         k = left.shape[1]
-        norm = self.ball.norm(LowRank.from_factors(left, np.ones(k), right))
+        norm = self.ball.norm(self.factors(left, np.ones(k), right))
         scale = min(1.0, self.ball.radius / norm) if norm > 0.0 else 1.0
-        return LowRank.from_factors(left, np.full(k, scale), right)
+        return self.factors(left, np.full(k, scale), right)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
+from .._devices import namespace, to_host
 from .._threads import all_blas_threads, threads_for
 from .._typing import Array, Direction, Shape, State
 from ..atoms import Atom, LowRankAtom, RankOne
@@ -57,6 +58,7 @@ class LowRank:
     """
 
     __array_priority__ = 100.0
+    _xp: Any = np  # where the factors live; the weights are always on the host
 
     def __init__(
         self,
@@ -78,8 +80,8 @@ class LowRank:
             )
         self.dtype = np.dtype(dtype)
         self.truncated = 0.0
-        self._left = np.empty((m1, 0), self.dtype)
-        self._right = np.empty((m2, 0), self.dtype)
+        self._left = self._xp.empty((m1, 0), self.dtype)
+        self._right = self._xp.empty((m2, 0), self.dtype)
         self._weights = np.empty(0)
         self._scale = 1.0
         self._k = 0
@@ -98,14 +100,15 @@ class LowRank:
         array([[3., 0.],
                [3., 0.]])
         """
-        left, right, weights = (np.asarray(x) for x in (left, right, weights))
+        left, right = (cls._xp.asarray(x) for x in (left, right))
+        weights = np.asarray(weights)
         k = weights.size
         if left.ndim != 2 or right.ndim != 2 or not left.shape[1] == right.shape[1] == k:
             raise ValueError(
                 f"LowRank needs factors (m1, k), (k,) and (m2, k), got {left.shape}, "
                 f"{weights.shape} and {right.shape}"
             )
-        dtype = np.result_type(left, right, np.float32)
+        dtype = np.result_type(left.dtype, right.dtype, np.float32)
         iterate = cls((left.shape[0], right.shape[0]), max_atoms, dtype=dtype)
         iterate.max_atoms = max(iterate.max_atoms, k)
         iterate._reserve(k)
@@ -140,7 +143,7 @@ class LowRank:
 
     def dense(self) -> Array:
         """Return theta as an ndarray."""
-        return (self.left * self.weights) @ self.right.T
+        return (to_host(self.left) * self.weights) @ to_host(self.right).T
 
     toarray = dense
 
@@ -149,13 +152,17 @@ class LowRank:
 
     def entries(self, rows: Any, cols: Any) -> Array:
         """Return theta[rows[i], cols[i]] for every i."""
-        from ..kernels.entries import factor_entries
-
         rows, cols = np.atleast_1d(rows), np.atleast_1d(cols)
         for name, index, size in zip(("row", "column"), (rows, cols), self.shape, strict=True):
             if index.size and not 0 <= index.min() <= index.max() < size:
                 wrong = index[(index < 0) | (index >= size)][0]
                 raise IndexError(f"theta has {size} {name}s, but {name} {wrong} was asked for")
+        return self._entries(rows, cols)
+
+    def _entries(self, rows: Array, cols: Array) -> Array:
+        """Return theta at indices that have been checked."""
+        from ..kernels.entries import factor_entries
+
         out = np.zeros(rows.size, self.dtype)
         if self._k:
             weights = self.weights.astype(self.dtype)
@@ -163,13 +170,18 @@ class LowRank:
                 factor_entries(self.left, self.right, weights, rows, cols, out)
         return out
 
+    @property
+    def _weights_there(self) -> Array:
+        """The weights, where the factors are."""
+        return self._xp.asarray(self.weights)
+
     def matvec(self, v: Array) -> Array:
         """Return theta @ v."""
-        return self.left @ (self.weights * (self.right.T @ v))
+        return self.left @ (self._weights_there * (self.right.T @ v))
 
     def rmatvec(self, u: Array) -> Array:
         """Return theta.T @ u."""
-        return self.right @ (self.weights * (self.left.T @ u))
+        return self.right @ (self._weights_there * (self.left.T @ u))
 
     def as_operator(self) -> LinearOperator:
         """Return theta as a scipy LinearOperator."""
@@ -177,14 +189,14 @@ class LowRank:
             self.shape,
             self.matvec,
             self.rmatvec,
-            matmat=lambda x: self.left @ (self.weights[:, None] * (self.right.T @ x)),
-            rmatmat=lambda x: self.right @ (self.weights[:, None] * (self.left.T @ x)),
+            matmat=lambda x: self.left @ (self._weights_there[:, None] * (self.right.T @ x)),
+            rmatmat=lambda x: self.right @ (self._weights_there[:, None] * (self.left.T @ x)),
             dtype=float,
         )
 
     def squared_norm(self) -> float:
         """Return the squared Frobenius norm of theta, from the factors."""
-        overlap = (self.left.T @ self.left) * (self.right.T @ self.right)
+        overlap = to_host((self.left.T @ self.left) * (self.right.T @ self.right))
         return float(self.weights @ overlap @ self.weights)
 
     def dot(self, direction: Direction) -> float:
@@ -192,12 +204,12 @@ class LowRank:
         if self._k == 0:
             return 0.0
         image = aslinearoperator(direction).matmat(np.ascontiguousarray(self.right))
-        return float(np.einsum("ik,ik,k->", self.left, image, self.weights))
+        return float(to_host(self._xp.einsum("ik,ik->k", self.left, image)) @ self.weights)
 
     def move(self, atom: Atom, step: float) -> None:
         """Theta <- (1 - step) theta + step * atom, for a RankOne or a LowRankAtom."""
         if isinstance(atom, RankOne):
-            terms = [(atom.u, atom.scale, atom.v)]
+            terms: list[Any] = [(atom.u, atom.scale, atom.v)]
         elif isinstance(atom, LowRankAtom):
             terms = list(zip(atom.u.T, atom.scales, atom.v.T, strict=True))
         else:
@@ -268,12 +280,23 @@ class LowRank:
         u, s, vt = np.linalg.svd((r_left * self.weights) @ r_right.T, full_matrices=False)
         return to_left(u), s, to_right(vt.T)
 
+    def singular_values(
+        self, row_scale: Array | None = None, column_scale: Array | None = None
+    ) -> Array:
+        """Return the singular values of theta, or of diag(row_scale) theta diag(column_scale)."""
+        left, right = self.left, self.right
+        if row_scale is not None and column_scale is not None:
+            left = self._xp.asarray(row_scale)[:, None] * left
+            right = self._xp.asarray(column_scale)[:, None] * right
+        product = (_triangle(left) * self.weights) @ _triangle(right).T
+        return np.linalg.svd(product, compute_uv=False)
+
     def grow(self, shape: Shape, max_atoms: int, max_rank: int | None) -> None:
         """Add rows and columns of zeros at the end, with the limits for the new shape."""
         self.max_atoms, self.max_rank = max_atoms, max_rank
         for name, size in (("_left", shape[0]), ("_right", shape[1])):
             old = getattr(self, name)
-            grown = np.zeros((size, old.shape[1]), self.dtype)
+            grown = self._xp.zeros((size, old.shape[1]), self.dtype)
             grown[: old.shape[0]] = old
             setattr(self, name, grown)
         self.shape = (int(shape[0]), int(shape[1]))
@@ -281,7 +304,7 @@ class LowRank:
     def _reserve(self, capacity: int) -> None:
         for name in ("_left", "_right"):
             old = getattr(self, name)
-            grown = np.empty((old.shape[0], capacity), self.dtype)
+            grown = self._xp.empty((old.shape[0], capacity), self.dtype)
             grown[:, : self._k] = old[:, : self._k]
             setattr(self, name, grown)
         weights = np.empty(capacity)
@@ -290,15 +313,15 @@ class LowRank:
 
     def copy(self) -> LowRank:
         """Return an independent copy."""
-        return LowRank.from_state(self.state_dict())
+        return type(self).from_state(self.state_dict())
 
     def state_dict(self) -> State:
         """Return the factors."""
         return {
             "kind": "LowRank",
-            "left": self.left.copy(),
+            "left": to_host(self.left).copy(),
             "weights": self._weights[: self._k].copy(),
-            "right": self.right.copy(),
+            "right": to_host(self.right).copy(),
             "scale": self._scale,
             "truncated": self.truncated,
             "max_atoms": self.max_atoms,
@@ -309,7 +332,7 @@ class LowRank:
     @classmethod
     def from_state(cls, state: State) -> LowRank:
         """Make the iterate that ``state_dict`` described."""
-        left, right = np.asarray(state["left"]), np.asarray(state["right"])
+        left, right = (cls._xp.asarray(state[name]) for name in ("left", "right"))
         iterate = cls(
             (left.shape[0], right.shape[0]),
             max_atoms=int(state["max_atoms"]),
@@ -330,14 +353,14 @@ class LowRank:
         return self.state_dict()
 
     def __setstate__(self, state: State) -> None:
-        self.__dict__.update(LowRank.from_state(state).__dict__)
+        self.__dict__.update(type(self).from_state(state).__dict__)
 
     def __repr__(self) -> str:
         return f"LowRank(shape={self.shape}, n_atoms={self._k})"
 
 
 def _set_column(factor: Array, k: int, values: Array) -> None:
-    if values.size <= LONG_FACTOR:
+    if values.size <= LONG_FACTOR or not isinstance(factor, np.ndarray):
         factor[:, k] = values
         return
     from ..kernels.entries import set_column
@@ -351,18 +374,36 @@ def _orthonormaliser(factor: Array) -> tuple[Callable[[Array], Array], Array]:
     By QR for short factors. For long ones from the eigenvalues of factor' factor, summed in
     double precision: one matrix product instead of a QR, which is much slower there.
     """
+    xp = namespace(factor)
     if factor.shape[0] <= LONG_FACTOR:
-        q, r = np.linalg.qr(factor)
-        return lambda x: q @ x.astype(factor.dtype), r
+        q, r = xp.linalg.qr(factor)
+        return lambda x: q @ xp.asarray(x.astype(factor.dtype)), to_host(r)
     values, vectors = np.linalg.eigh(gram(factor))
     kept = values > 1e-13 * values[-1]
     root, vectors = np.sqrt(values[kept]), vectors[:, kept]
     inverse = vectors / root
-    return lambda x: factor @ (inverse @ x).astype(factor.dtype), root[:, None] * vectors.T
+    return (
+        lambda x: factor @ xp.asarray((inverse @ x).astype(factor.dtype)),
+        root[:, None] * vectors.T,
+    )
+
+
+def _triangle(factor: Array) -> Array:
+    """Return r with r' r = factor' factor: by QR, or faster from that product itself.
+
+    The product loses singular values below 1e-8 of the largest, which do not count in a sum.
+    """
+    if factor.shape[0] <= LONG_FACTOR:
+        return to_host(namespace(factor).linalg.qr(factor, mode="r"))
+    values, vectors = np.linalg.eigh(gram(factor))
+    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
 
 
 def gram(factor: Array) -> Array:
-    """Return factor' factor, summed in double precision."""
+    """Return factor' factor, summed in double precision, on the host."""
+    if not isinstance(factor, np.ndarray):
+        wide = factor.astype(float)
+        return to_host(wide.T @ wide)
     total = np.zeros((factor.shape[1], factor.shape[1]))
     for start in range(0, factor.shape[0], LONG_FACTOR):
         part = factor[start : start + LONG_FACTOR].astype(float)

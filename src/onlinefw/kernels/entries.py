@@ -379,6 +379,18 @@ def fill_seen(indptr, col, tail_ptr, tail_col, columns, new_ptr, out):
 
 
 @njit(cache=True, parallel=True)
+def sum_of_squares(x):
+    """Return the sum in double precision, part by part."""
+    sums, n = np.zeros(64), len(x)
+    for part in prange(64):
+        total = 0.0
+        for k in range(part * n // 64, (part + 1) * n // 64):
+            total += np.float64(x[k]) * np.float64(x[k])
+        sums[part] = total
+    return sums.sum()
+
+
+@njit(cache=True, parallel=True)
 def set_column(factor, k, values):
     """factor[:, k] = values: every number has a cache line of its own, so two threads help."""
     parts = 16

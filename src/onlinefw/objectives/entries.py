@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from .._devices import admitted, check_device, namespace, to_host
 from .._state import describe, rebuild
 from .._threads import one_blas_thread, threads_for
 from .._typing import Array, Direction, Shape, State
@@ -35,7 +36,7 @@ from .host_regressions import HostRegressions
 __all__ = ["ObservedEntries"]
 
 #: What the factors of theta may take before they are recompressed.
-FACTOR_BYTES = 2**27
+FACTOR_BYTES = {"cpu": 2**27, "cuda": 2**30}
 
 
 class ObservedEntries(Objective):
@@ -63,13 +64,18 @@ class ObservedEntries(Objective):
         that it has now.
     max_atoms : int, optional
         How many rank-one terms theta holds before it is recompressed to half of them; by default
-        what fits into 128 MB. Recompression loses nothing while twice the smaller side fits.
+        what fits into 128 MB (1 GB on a GPU). Recompression loses nothing while twice the smaller
+        side fits.
     lmo_steps : int
         Reads of the store per linear minimisation, at most: the first multiplies the eight best
         vectors of the round before, every further one is a Krylov step.
     lmo_tol : float
         Stop earlier when the last read has added less than this fraction of the duality gap to
         the step's value.
+    device : "cpu", "cuda" or "auto"
+        Where entries, predictions and factors live; "auto" is a GPU if there is one. On a GPU what
+        crosses per round is the batch and a few numbers. There the newest entries are added up in
+        any order, so runs agree to rounding.
 
     Examples
     --------
@@ -96,11 +102,13 @@ class ObservedEntries(Objective):
         max_atoms: int | None = None,
         lmo_steps: int = 5,
         lmo_tol: float = 0.1,
+        device: str = "cpu",
     ) -> None:
         check_part("loss", loss, Loss, "Square()")
         if np.shape(shape) != (2,) or min(shape) < 1:
             raise ValueError(f"shape must be (rows, columns), both positive, got {shape}")
         self.dtype: Any = check_precision(dtype)
+        self.device = check_device(device)
         if max_atoms is not None:
             max_atoms = check_whole("max_atoms", max_atoms, 2, " or None")
         self.loss, self.growing, self.max_atoms = loss, bool(growing), max_atoms
@@ -117,7 +125,22 @@ class ObservedEntries(Objective):
         self._yy = 0.0  # the weighted sum of y^2, for the value of the square loss
         self._block: Array | None = None  # where the next linear minimisation starts
         super().__init__(tuple(shape))
-        self._entries = HostEntries(self._matrix_shape, self.dtype, loss)
+        self._entries = self._new_entries()
+
+    def _new_entries(self) -> Any:
+        if self.device == "cuda":
+            from ..cuda.entries import CudaEntries
+
+            return CudaEntries(self._matrix_shape, self.dtype, self.loss)
+        return HostEntries(self._matrix_shape, self.dtype, self.loss)
+
+    @property
+    def _iterate_class(self) -> type[LowRank]:
+        if self.device == "cuda":
+            from ..cuda.low_rank import CudaLowRank
+
+            return CudaLowRank
+        return LowRank
 
     @property
     def _matrix_shape(self) -> tuple[int, int]:
@@ -151,12 +174,12 @@ class ObservedEntries(Objective):
 
     def _new_iterate(self, shape: Shape) -> LowRank:
         max_atoms, max_rank = self._atom_limits(shape)
-        return LowRank(shape, max_atoms, max_rank=max_rank, dtype=self.dtype)
+        return self._iterate_class(shape, max_atoms, max_rank=max_rank, dtype=self.dtype)
 
     def _atom_limits(self, shape: Shape) -> tuple[int, int | None]:
         """How many atoms theta may hold, and the rank that recompression keeps (None: all)."""
         lossless = max(8, 2 * min(shape))
-        affordable = FACTOR_BYTES // (self.dtype.itemsize * sum(shape))
+        affordable = FACTOR_BYTES[self.device] // (self.dtype.itemsize * sum(shape))
         limit = max(32, affordable) if self.max_atoms is None else self.max_atoms
         return (lossless, None) if lossless <= limit else (limit, limit // 2)
 
@@ -177,6 +200,7 @@ class ObservedEntries(Objective):
 
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
         """Add observations: X is (n, 2) with row and column, y their values."""
+        X, y, sample_weight = (admitted(x, self.device) for x in (X, y, sample_weight))
         rows, cols = check_indices(X, self._matrix_shape, self.growing)
         y = check_targets(y, rows.size, self.loss)
         w = check_weights(sample_weight, rows.size)
@@ -189,9 +213,8 @@ class ObservedEntries(Objective):
 
     def _add(self, rows: Array, cols: Array, y: Array, w: Array) -> float:
         self.grow(int(rows.max()) + 1, int(cols.max()) + 1)
-        z = self._low_rank.entries(rows, cols)
+        z = self._entries.observe(self._low_rank, rows, cols, w, y)
         at = z.astype(float) + self._offsets_at(rows, cols)
-        self._entries.append(rows, cols, z, w, y)
         self._yy += float(w @ y**2)
         self.n_observations += rows.size
         self.total_weight += float(w.sum())
@@ -220,7 +243,7 @@ class ObservedEntries(Objective):
         if self.offsets is not None:  # of a row never seen the mean is known
             self.set_offsets(*self.offsets.offsets((m1, m2)))
         if self._block is not None:
-            self._block = np.pad(self._block, ((0, m2 - old2), (0, 0)))
+            self._block = namespace(self._block).pad(self._block, ((0, m2 - old2), (0, 0)))
 
     def refresh_offsets(self) -> None:
         """Bring running biases up to date with everything held (and with theta, if joint)."""
@@ -243,7 +266,8 @@ class ObservedEntries(Objective):
     def move(self, atom: Atom, step: float) -> None:
         """Move theta and all predictions."""
         if isinstance(atom, LowRankAtom):
-            self._entries.move_block(1.0 - step, atom.u * (step * atom.scales), atom.v)
+            scales = namespace(atom.u).asarray(step * atom.scales)
+            self._entries.move_block(1.0 - step, atom.u * scales, atom.v)
         else:
             assert isinstance(atom, RankOne)
             self._entries.move(1.0 - step, (step * atom.scale) * atom.u, atom.v)
@@ -285,8 +309,8 @@ class ObservedEntries(Objective):
         missing = min(LANES, m2) - block.shape[1]
         if missing > 0:
             rng = np.random.default_rng(self.n_observations)
-            block = np.column_stack((block, rng.standard_normal((m2, missing))))
-            block = np.linalg.qr(block)[0]
+            block = np.column_stack((to_host(block), rng.standard_normal((m2, missing))))
+            block = self._iterate_class._xp.asarray(np.linalg.qr(block)[0])
         return block
 
     def gap(self, gradient: Direction, atom: Atom) -> float:
@@ -375,7 +399,7 @@ class ObservedEntries(Objective):
     def curvatures(self, u: Array, v: Array) -> Array:
         """Return the mean of w (u_ip v_jp)^2 over all observations, for every p. One read."""
         y = self._entries.weighted_products(v**2)
-        return np.einsum("ip,ip->p", u**2, y) / self.total_weight
+        return to_host(namespace(y).einsum("ip,ip->p", u**2, y)) / self.total_weight
 
     def columns_of(self, row: int) -> Array:
         """Return the columns in which a row has been observed."""
@@ -401,7 +425,7 @@ class ObservedEntries(Objective):
                 "lmo_tol": self.lmo_tol,
             },
             "entries": self._entries.state_dict(),
-            "block": None if self._block is None else self._block.copy(),
+            "block": None if self._block is None else to_host(self._block).copy(),
             "offsets": None if self.offsets is None else self.offsets.state_dict(),
             "yy": self._yy,
             "total_weight": self.total_weight,
@@ -409,17 +433,26 @@ class ObservedEntries(Objective):
         }
 
     @classmethod
-    def from_state(cls, state: State, *, loss: Loss | None = None) -> ObservedEntries:
-        """Make the objective that ``state_dict`` described; a loss of your own is passed in."""
+    def from_state(
+        cls, state: State, *, loss: Loss | None = None, device: str = "cpu"
+    ) -> ObservedEntries:
+        """Make the objective that ``state_dict`` described; a loss of your own is passed in.
+
+        It may go on on another device than the one it came from.
+        """
         objective = cls(
             tuple(state["shape"]),
             rebuild(state["loss"], "loss", loss),
             dtype=state["dtype"],
+            device=device,
             **state["options"],
         )
         objective._load_base(state)
+        if state["iterate"] is not None:
+            objective._iterate = objective._iterate_class.from_state(state["iterate"])
         objective._entries.load_state(state["entries"])
-        objective._block = None if state["block"] is None else np.array(state["block"])
+        if state["block"] is not None:
+            objective._block = objective._iterate_class._xp.array(state["block"])
         if state["offsets"] is not None:
             objective.offsets = RunningBiases.from_state(state["offsets"])
         objective._yy, objective.total_weight = float(state["yy"]), float(state["total_weight"])

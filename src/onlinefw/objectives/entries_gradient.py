@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._devices import namespace, to_host
 from .._threads import one_blas_thread
 from .._typing import Array
 from ..atoms import RankOne
@@ -45,12 +46,13 @@ class EntriesGradient(PairOperator):
         self._mean = 1.0 / objective.total_weight
         self._precision = 10.0 * float(np.finfo(objective.dtype).eps)
         self._v = objective._start_block()
-        self._y, w, z_dot_g = self._entries.read(
-            _column_scaled(self._v, scales), self._row_scale(scales)
-        )
-        self._w = _column_scaled(w.astype(float), scales)
+        self._xp = namespace(self._v)
+        self._scalings: dict[int, _Scaling] = {}
+        scaling = self._scaling(scales)
+        self._y, w, z_dot_g = self._entries.read(scaling.columns(self._v), scaling.squared_rows)
+        self._w = scaling.columns(w.astype(float))
         self.theta_dot = z_dot_g * self._mean
-        if not (np.isfinite(self.theta_dot) and np.isfinite(self._w).all()):
+        if not (np.isfinite(self.theta_dot) and self._xp.isfinite(self._w).all()):
             raise OverflowError(
                 f"the gradient of {objective.loss} overflows at theta: the last step went too far; "
                 "use a smaller radius, or LineSearch() as the step"
@@ -65,19 +67,20 @@ class EntriesGradient(PairOperator):
 
     # Products -------------------------------------------------------------------------------------
 
-    def _row_scale(self, scales: Scales | None) -> Array:
-        if scales is None:
-            return np.ones(self.shape[0], self.dtype)
-        return np.square(scales[0]).astype(self.dtype)
+    def _scaling(self, scales: Scales | None) -> _Scaling:
+        key = id(scales)
+        if key not in self._scalings:
+            self._scalings[key] = _Scaling(scales, self._xp, self.shape[0], self.dtype)
+        return self._scalings[key]
 
     def normal(self, v: Array, scales: Scales | None = None) -> tuple[Array, Array]:
         """Return G v and G' G v, for the scaled G, with one read of the store."""
-        y, w = self._entries.normal(_column_scaled(v, scales), self._row_scale(scales))
-        w = _column_scaled(w * self._mean**2, scales)
-        return (y if scales is None else scales[0] * y) * self._mean, w
+        scaling = self._scaling(scales)
+        y, w = self._entries.normal(scaling.columns(v), scaling.squared_rows)
+        return scaling.rows(y) * self._mean, scaling.columns(w * self._mean**2)
 
     def _matvec(self, v: Array) -> Array:
-        return self.normal(np.asarray(v).reshape(-1))[0]
+        return self._matmat(np.reshape(v, (-1, 1)))[:, 0]
 
     def _rmatvec(self, u: Array) -> Array:
         return self._rmatmat(np.reshape(u, (-1, 1)))[:, 0]
@@ -101,13 +104,13 @@ class EntriesGradient(PairOperator):
         if scales is not self._scales:
             raise ValueError("this gradient was made for a ball with other weights; make a new one")
         with one_blas_thread():
-            pair = self._from_random(scales) if self._closely else self._from_block(radius)
-        u, s, v = pair
-        self._found = pair if scales is None else (scales[0] * u, s, scales[1] * v)
+            u, s, v = self._from_random(scales) if self._closely else self._from_block(radius)
+        scaling = self._scaling(scales)
+        self._found = scaling.rows(u), s, scaling.columns(v)
         return self._found
 
     def _from_block(self, radius: float) -> tuple[Array, float, Array]:
-        objective, scales = self._objective, self._scales
+        objective, xp = self._objective, self._xp
 
         def enough(s: float, gain: float, k: int = 2) -> bool:
             # A residual only says that *some* singular value is near: after a warm start the top
@@ -117,31 +120,28 @@ class EntriesGradient(PairOperator):
         to_left, values, right, before = ritz_pairs(self._v, self._w, self._precision)
         self._ritz = to_left, values, right
         if values.size == 0:  # the gradient is zero, and any vertex minimises
-            return np.eye(1, self.shape[0])[0], 0.0, np.eye(1, self.shape[1])[0]
+            return xp.eye(1, self.shape[0])[0], 0.0, xp.eye(1, self.shape[1])[0]
         u, s, v = self._pair(to_left[:, 0], float(values[0]), right[:, 0])
         more = objective.lmo_steps - 1
         if more and not enough(s, s - before * self._mean):
-            products = partial(self.normal, scales=scales)
+            products = partial(self.normal, scales=self._scales)
             u, s, v = krylov_pair(products, v, steps=more, enough=enough, precision=self._precision)
-            right = _orthonormal(np.column_stack((v, right[:, 1:])))
+            right = _orthonormal(xp.column_stack((v, right[:, 1:])))
         objective._block = right
         return u, s, v
 
     def _pair(self, to_left: Array, value: float, v: Array) -> tuple[Array, float, Array]:
-        u = (self._y @ to_left.astype(self.dtype)).astype(float)
-        if self._scales is not None:
-            u *= self._scales[0]
-        length = float(np.linalg.norm(u))  # 1 to rounding
+        u = (self._y @ self._xp.asarray(to_left.astype(self.dtype))).astype(float)
+        u = self._scaling(self._scales).rows(u)
+        length = float(self._xp.linalg.norm(u))  # 1 to rounding
         return u / length, value * self._mean / length, v
 
     def more_pairs(self, k: int) -> list[tuple[Array, float, Array]]:
         """Return up to k singular pairs, the best first, from the read that found the top one."""
         to_left, values, right = self._ritz
         pairs = [self._pair(to_left[:, p], values[p], right[:, p]) for p in range(len(values))[:k]]
-        if self._scales is None:
-            return pairs
-        a, b = self._scales
-        return [(a * u, s, b * v) for u, s, v in pairs]
+        scaling = self._scaling(self._scales)
+        return [(scaling.rows(u), s, scaling.columns(v)) for u, s, v in pairs]
 
     def look_closely(self) -> None:
         """Let the next top pair come from a random start, which misses nothing, with many steps.
@@ -158,7 +158,7 @@ class EntriesGradient(PairOperator):
     ) -> tuple[Array, float, Array]:
         rng = np.random.default_rng([self._objective.n_observations, 1])
         start = rng.standard_normal(self.shape[1])
-        start /= np.linalg.norm(start)
+        start = self._xp.asarray(start / np.linalg.norm(start))
         products = partial(self.normal, scales=scales)
         with one_blas_thread():
             return krylov_pair(
@@ -197,14 +197,29 @@ class EntriesGradient(PairOperator):
         return max(self._from_random(scales, enough)[1], best[0])
 
 
-def _column_scaled(block: Array, scales: Scales | None) -> Array:
-    if scales is None:
-        return block
-    return (scales[1] if block.ndim == 1 else scales[1][:, None]) * block
+class _Scaling:
+    """diag(a) G diag(b) instead of G, where the entries live; nothing for ``scales=None``."""
+
+    def __init__(self, scales: Scales | None, xp: Any, n_rows: int, dtype: Any) -> None:
+        self._scales = scales  # kept alive: it is found by its id
+        self._factors = None if scales is None else [xp.asarray(scale) for scale in scales]
+        if self._factors is None:
+            self.squared_rows = xp.ones(n_rows, dtype)
+        else:
+            self.squared_rows = xp.square(self._factors[0]).astype(dtype)
+
+    def rows(self, y: Array) -> Array:
+        return y if self._factors is None else self._factors[0] * y
+
+    def columns(self, v: Array) -> Array:
+        if self._factors is None:
+            return v
+        b = self._factors[1]
+        return (b if v.ndim == 1 else b[:, None]) * v
 
 
 def _orthonormal(block: Array) -> Array:
     """Return an orthonormal basis of the columns, leaving out what depends on the others."""
-    values, vectors = np.linalg.eigh(block.T @ block)
+    values, vectors = np.linalg.eigh(to_host(block.T @ block))
     kept = values > 1e-6 * values[-1]
-    return block @ (vectors[:, kept] / np.sqrt(values[kept]))
+    return block @ namespace(block).asarray(vectors[:, kept] / np.sqrt(values[kept]))

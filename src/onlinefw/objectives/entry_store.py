@@ -178,8 +178,7 @@ class EntryStore:
         tail = self.tail
         keys = tail.row.astype(np.int64) * self.rank.size + tail.col
         newest = np.bincount(np.unique(keys, return_inverse=True)[1], tail.g)
-        sorted_ones = np.sqrt(np.sum(np.square(self.bulk.g, dtype=float)))
-        return float(sorted_ones + np.linalg.norm(newest))
+        return float(np.sqrt(kernels.sum_of_squares(self.bulk.g)) + np.linalg.norm(newest))
 
     def dense_slopes(self) -> Array:
         """Return the slopes as a matrix."""

@@ -90,6 +90,12 @@ class HostEntries:
 
     # Growing --------------------------------------------------------------------------------------
 
+    def observe(self, theta: LowRank, rows: Array, cols: Array, w: Array, y: Array) -> Array:
+        """Add entries with their weights and values; return theta there."""
+        z = theta.entries(rows, cols)
+        self.append(rows, cols, z, w, y)
+        return z
+
     def append(self, rows: Array, cols: Array, z: Array, w: Array, y: Array) -> None:
         """Add entries with their predictions, weights and values."""
         self.store.append(rows, cols, z, w, w * y if self.combine else y)

@@ -12,7 +12,6 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh
 from .._typing import Array, Direction, Shape
 from ..atoms import RankOne
 from ..iterates import LowRank
-from ..iterates.low_rank import LONG_FACTOR, gram
 from ..linalg import PairOperator, top_singular_pair
 from .base import ConvexSet, Ord, finite, positive
 from .projections import project_l1_ball, project_simplex
@@ -141,8 +140,7 @@ class WeightedTraceNormBall(ConvexSet):
     def norm(self, point: Any) -> float:
         """Return the weighted trace norm of an ndarray or a LowRank."""
         if isinstance(point, LowRank):
-            left, right = self.rows[:, None] * point.left, self.columns[:, None] * point.right
-            return float(_product_singular_values(left * point.weights, right).sum())
+            return float(point.singular_values(self.rows, self.columns).sum())
         return float(_singular_values(self.rows[:, None] * np.asarray(point) * self.columns).sum())
 
     def _contains(self, point: Any, tol: float) -> bool:
@@ -231,25 +229,8 @@ def _finite_matrix(direction: Direction, owner: ConvexSet) -> Direction:
 
 def _singular_values(point: Any) -> Array:
     if isinstance(point, LowRank):
-        return _product_singular_values(point.left * point.weights, point.right)
+        return point.singular_values()
     return np.linalg.svd(point, compute_uv=False)
-
-
-def _product_singular_values(left: Array, right: Array) -> Array:
-    """Singular values of left @ right.T."""
-    return np.linalg.svd(_triangle(left) @ _triangle(right).T, compute_uv=False)
-
-
-def _triangle(factor: Array) -> Array:
-    """Return r with r' r = factor' factor: by QR, or faster from that product itself.
-
-    The product loses singular values below 1e-8 of the largest, which do not count in a sum.
-    """
-    if factor.shape[0] <= LONG_FACTOR:
-        r: Any = np.linalg.qr(factor, mode="r")
-        return r
-    values, vectors = np.linalg.eigh(gram(factor))
-    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
 
 
 def _bottom_eigenvector(matrix: Direction) -> Array:

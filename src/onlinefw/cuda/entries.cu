@@ -1,0 +1,313 @@
+// Kernels over the observed entries of a matrix.
+//
+// Rows (and, transposed, columns) are cut into segments of bounded length, so that a popular column
+// is not one thread's work. A warp takes a segment and writes its sum; the sums of a row's segments
+// are then added up in order. So products of the sorted entries do not depend on timing. Those of
+// the tail, a few unsorted entries, are added atomically.
+//
+// REAL is float or double. Sums over a segment are in it, sums of segments in double. All whole
+// numbers that are passed are long long, which is what CuPy makes of Python's.
+
+#define LANES 8
+typedef REAL real;
+typedef unsigned int index_t;
+
+enum { QUADRATIC, BERNOULLI, POISSON, EXPONENTIAL, LOGISTIC, SIGMOID, CORRENTROPY };
+
+__device__ __forceinline__ double expit(double z) {
+    double e = exp(-fabs(z));
+    return (z >= 0.0 ? 1.0 : e) / (1.0 + e);
+}
+
+// The derivative of one entry's total loss at z.
+__device__ __forceinline__ double general_slope(
+    long long kind, double p, double z, double c, double s) {
+    if (kind == QUADRATIC) return c * z - s;
+    if (kind == BERNOULLI) return c * expit(z) - s;
+    if (kind == POISSON) return c * exp(z) - s;
+    if (kind == EXPONENTIAL)
+        return (z <= -p ? -c / z : c * (1.0 / p + (z + p) / (p * p))) - s;
+    if (kind == LOGISTIC) return -c * s * expit(-s * z);
+    if (kind == SIGMOID) {
+        double e = exp(-fabs(p * z));
+        return -c * p * s * (e / ((1.0 + e) * (1.0 + e)));
+    }
+    double e = z - s;
+    return c * e / p * exp(-0.5 * e * e / p);
+}
+
+__device__ __forceinline__ real slope(long long kind, double p, real z, real c, real s) {
+    return kind == QUADRATIC ? c * z - s : (real)general_slope(kind, p, z, c, s);
+}
+
+// One entry's total loss at z; of a parabola without what does not depend on z.
+__device__ __forceinline__ double total_loss(
+    long long kind, double p, double z, double c, double s) {
+    if (kind == QUADRATIC) return (0.5 * c * z - s) * z;
+    if (kind == BERNOULLI) return c * (fmax(z, 0.0) + log1p(exp(-fabs(z)))) - s * z;
+    if (kind == POISSON) return c * exp(z) - s * z;
+    if (kind == EXPONENTIAL) {
+        double d = (z + p) / p;
+        return c * (z <= -p ? -log(-z) : -log(p) + d + 0.5 * d * d) - s * z;
+    }
+    if (kind == LOGISTIC) return c * (fmax(-s * z, 0.0) + log1p(exp(-fabs(z))));
+    if (kind == SIGMOID) return c * expit(-p * s * z);
+    double e = z - s;
+    return c * -expm1(-0.5 * e * e / p);
+}
+
+template <typename S>
+__device__ __forceinline__ S warp_sum(S x) {
+    for (int d = 16; d > 0; d >>= 1) x += __shfl_down_sync(0xffffffffu, x, d);
+    return x;
+}
+
+// sums[segment] = sum over its entries of g_k x[col_k]
+extern "C" __global__ void segment_dots(
+    long long n, const long long* first, const long long* last, const index_t* col,
+    const real* g, const real* x, real* sums) {
+    long long segment = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5;
+    if (segment >= n) return;
+    int lane = threadIdx.x & 31;
+    real total = 0;
+    for (long long k = first[segment] + lane; k < last[segment]; k += 32)
+        total += g[k] * x[col[k]];
+    total = warp_sum(total);
+    if (lane == 0) sums[segment] = total;
+}
+
+// y[i] = sum of the sums of row i's segments
+extern "C" __global__ void add_segments(
+    long long n, const int* indptr, const real* sums, real* y) {
+    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    double total = 0.0;
+    for (int q = indptr[i]; q < indptr[i + 1]; ++q) total += sums[q];
+    y[i] = (real)total;
+}
+
+// The same with blocks of LANES vectors. A thread takes an entry.
+__device__ __forceinline__ void add_block(real* total, real g, const real* x) {
+    #pragma unroll
+    for (int q = 0; q < LANES; ++q) total[q] += g * x[q];
+}
+
+__device__ __forceinline__ void write_block(real* total, real* out, int lane) {
+    #pragma unroll
+    for (int q = 0; q < LANES; ++q) total[q] = warp_sum(total[q]);
+    if (lane == 0) {
+        #pragma unroll
+        for (int q = 0; q < LANES; ++q) out[q] = total[q];
+    }
+}
+
+extern "C" __global__ void segment_block(
+    long long n, const long long* first, const long long* last, const index_t* col,
+    const real* g, const real* x, real* sums) {
+    long long segment = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5;
+    if (segment >= n) return;
+    int lane = threadIdx.x & 31;
+    real total[LANES] = {0};
+    for (long long k = first[segment] + lane; k < last[segment]; k += 32) {
+        index_t j = col[k];
+        add_block(total, g[k], x + (long long)j * LANES);
+    }
+    write_block(total, sums + segment * LANES, lane);
+}
+
+extern "C" __global__ void add_segment_blocks(
+    long long n, const int* indptr, const real* sums, real* y) {
+    long long at = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    long long i = at / LANES, q = at % LANES;
+    if (i >= n) return;
+    double total = 0.0;
+    for (int k = indptr[i]; k < indptr[i + 1]; ++k) total += sums[(long long)k * LANES + q];
+    y[(long long)i * LANES + q] = (real)total;
+}
+
+// Move every prediction, renew the slopes, and multiply a block: one read of everything.
+extern "C" __global__ void move_and_multiply(
+    long long n, const long long* first, const long long* last, const index_t* row,
+    const index_t* col, real* z, const real* c, const real* s, real* g, real keep, const real* u,
+    const real* right,
+    const real* row_offset, const real* col_offset, long long kind, double p,
+    const real* x, real* sums, double* z_dot_g) {
+    long long segment = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5;
+    if (segment >= n) return;
+    int lane = threadIdx.x & 31;
+    index_t i = row[segment];
+    real u_i = u ? u[i] : 0, offset = row_offset[i];
+    real total[LANES] = {0};
+    double zg = 0.0;
+    for (long long k = first[segment] + lane; k < last[segment]; k += 32) {
+        index_t j = col[k];
+        real zk = z[k];
+        if (u) { zk = keep * zk + u_i * right[j]; z[k] = zk; }
+        real gk = slope(kind, p, zk + (offset + col_offset[j]), c[k], s[k]);
+        g[k] = gk;
+        zg += (double)(zk * gk);
+        if (x) add_block(total, gk, x + (long long)j * LANES);
+    }
+    zg = warp_sum(zg);
+    if (lane == 0) z_dot_g[segment] = zg;
+    if (x) write_block(total, sums + segment * LANES, lane);
+}
+
+// z = keep z + left_i . right_j
+extern "C" __global__ void factor_segments(
+    long long n, const long long* first, const long long* last, const index_t* row,
+    const index_t* col, real* z, real keep, const real* left, const real* right, long long rank) {
+    long long segment = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5;
+    if (segment >= n) return;
+    int lane = threadIdx.x & 31;
+    const real* a = left + (long long)row[segment] * rank;
+    for (long long k = first[segment] + lane; k < last[segment]; k += 32) {
+        const real* b = right + (long long)col[k] * rank;
+        real total = 0;
+        for (int q = 0; q < rank; ++q) total += a[q] * b[q];
+        z[k] = keep * z[k] + total;
+    }
+}
+
+// The sums of a column of numbers over each segment, in double precision.
+extern "C" __global__ void segment_sums(
+    long long n, const long long* first, const long long* last, const double* x, double* sums) {
+    long long segment = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5;
+    if (segment >= n) return;
+    int lane = threadIdx.x & 31;
+    double total = 0.0;
+    for (long long k = first[segment] + lane; k < last[segment]; k += 32) total += x[k];
+    total = warp_sum(total);
+    if (lane == 0) sums[segment] = total;
+}
+
+extern "C" __global__ void add_double_segments(
+    long long n, const int* indptr, const double* sums, double* y) {
+    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    double total = 0.0;
+    for (int q = indptr[i]; q < indptr[i + 1]; ++q) total += sums[q];
+    y[i] = total;
+}
+
+// The tail ----------------------------------------------------------------------------------------
+
+extern "C" __global__ void tail_move(
+    long long n, const index_t* row, const index_t* col, real* z, real keep, const real* u,
+    const real* right) {
+    long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k < n) z[k] = keep * z[k] + u[row[k]] * right[col[k]];
+}
+
+extern "C" __global__ void tail_factor(
+    long long n, const index_t* row, const index_t* col, real* z, real keep, const real* left,
+    const real* right, long long rank) {
+    long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k >= n) return;
+    const real* a = left + (long long)row[k] * rank;
+    const real* b = right + (long long)col[k] * rank;
+    real total = 0;
+    for (int q = 0; q < rank; ++q) total += a[q] * b[q];
+    z[k] = keep * z[k] + total;
+}
+
+extern "C" __global__ void tail_slopes(
+    long long n, const index_t* row, const index_t* col, const real* z, const real* c,
+    const real* s, real* g,
+    const real* row_offset, const real* col_offset, long long kind, double p) {
+    long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k < n)
+        g[k] = slope(kind, p, z[k] + (row_offset[row[k]] + col_offset[col[k]]), c[k], s[k]);
+}
+
+// y[to] += g x[from], one vector or a block; a thread a number.
+extern "C" __global__ void tail_multiply(
+    long long n, long long lanes, const index_t* to, const index_t* from, const real* g,
+    const real* x,
+    real* y) {
+    long long at = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    long long k = at / lanes;
+    long long q = at % lanes;
+    if (k >= n) return;
+    atomicAdd(y + (long long)to[k] * lanes + q, g[k] * x[(long long)from[k] * lanes + q]);
+}
+
+// Along a line ------------------------------------------------------------------------------------
+
+extern "C" __global__ void directions(
+    long long n, const index_t* row, const index_t* col, const real* z, const real* u,
+    const real* right,
+    real* out) {
+    long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k < n) out[k] = u[row[k]] * right[col[k]] - z[k];
+}
+
+// Loss and slope at x + t d, in double precision: a sum for each block of threads.
+extern "C" __global__ void line_sums(
+    long long n, const real* x, const real* d, const real* c, const real* s, double t,
+    long long kind, double p,
+    double* sums) {
+    __shared__ double shared[3][8];
+    double value = 0.0, first = 0.0, second = 0.0;
+    for (long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x; k < n;
+         k += (long long)gridDim.x * blockDim.x) {
+        double dk = d ? (double)d[k] : 0.0, at = (double)x[k] + t * dk, ck = c[k], sk = s[k];
+        value += total_loss(kind, p, at, ck, sk);
+        first += dk * general_slope(kind, p, at, ck, sk);
+        second += ck * dk * dk;
+    }
+    value = warp_sum(value); first = warp_sum(first); second = warp_sum(second);
+    int warp = threadIdx.x >> 5;
+    if ((threadIdx.x & 31) == 0) {
+        shared[0][warp] = value; shared[1][warp] = first; shared[2][warp] = second;
+    }
+    __syncthreads();
+    if (threadIdx.x < 3) {
+        double total = 0.0;
+        for (int q = 0; q < (blockDim.x >> 5); ++q) total += shared[threadIdx.x][q];
+        sums[blockIdx.x * 3 + threadIdx.x] = total;
+    }
+}
+
+// Entries of theta, and merging ------------------------------------------------------------------
+
+extern "C" __global__ void factor_entries(
+    long long n, const index_t* row, const index_t* col, const real* left, long long left_stride,
+    const real* right, long long right_stride, const real* weights, long long rank, real* out) {
+    long long k = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5;
+    if (k >= n) return;
+    int lane = threadIdx.x & 31;
+    const real* a = left + row[k] * left_stride;
+    const real* b = right + col[k] * right_stride;
+    real total = 0;
+    for (int q = lane; q < rank; q += 32) total += a[q] * weights[q] * b[q];
+    total = warp_sum(total);
+    if (lane == 0) out[k] = total;
+}
+
+// Where an entry belongs among the sorted ones of its row.
+extern "C" __global__ void lower_bounds(
+    long long n, const index_t* row, const index_t* col, const long long* indptr,
+    const index_t* sorted_col, long long after, long long* out) {
+    long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k >= n) return;
+    long long low = indptr[row[k]], high = indptr[row[k] + 1];
+    while (low < high) {
+        long long middle = (low + high) / 2;
+        index_t j = sorted_col[middle];
+        if (j < col[k] || (after && j == col[k])) low = middle + 1; else high = middle;
+    }
+    out[k] = low;
+}
+
+// Put the sorted entries where they are after a merge: each ``shift`` places further.
+extern "C" __global__ void spread_out(
+    long long n, const int* shift, const index_t* row, const index_t* col, const real* z,
+    const real* c, const real* s, index_t* new_row, index_t* new_col, real* new_z, real* new_c,
+    real* new_s) {
+    long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k >= n) return;
+    long long at = k + shift[k];
+    new_row[at] = row[k]; new_col[at] = col[k];
+    new_z[at] = z[k]; new_c[at] = c[k]; new_s[at] = s[k];
+}

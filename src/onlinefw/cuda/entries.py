@@ -1,0 +1,418 @@
+"""Observed entries on a CUDA device: their predictions, slopes and products."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import cupy as cp
+import numpy as np
+from cupyx.scipy import sparse
+
+from .._devices import to_host
+from .._typing import Array, State
+from ..iterates import LowRank
+from ..kernels.entries import QUADRATIC
+from ..losses import Loss
+from ..objectives.entry_store import NEWEST
+from ..objectives.host_entries import SUMMABLE, HostEntries
+from ..objectives.row_loss import compiled
+from .entry_kernels import LANES, kernels
+from .entry_store import CudaEntryStore
+from .line import CudaLine
+from .low_rank import CudaLowRank
+from .regressions import CudaRegressions
+
+__all__ = ["CudaEntries"]
+
+
+class CudaEntries:
+    """All observed entries on a device: answers what :class:`HostEntries` answers.
+
+    Vectors come and go as CuPy arrays; offsets, new entries and sums for biases as numpy arrays.
+
+    Parameters
+    ----------
+    shape, dtype, loss
+        As for :class:`~onlinefw.objectives.host_entries.HostEntries`.
+    """
+
+    def __init__(self, shape: tuple[int, int], dtype: Any, loss: Loss) -> None:
+        self.dtype, self.loss = np.dtype(dtype), loss
+        self.kind, self.parameter = compiled(loss)
+        self.reads = 0
+        self.store = CudaEntryStore(shape, self.dtype, type(loss) in SUMMABLE)
+        self.set_offsets(*(np.zeros(n, self.dtype) for n in shape))
+        self._pending: tuple[float, Array, Array] | None = None  # a move yet to be carried out
+        self._due = True  # whether slopes have to be renewed
+
+    def __getstate__(self) -> State:
+        settings = {"shape": self.shape, "dtype": self.dtype, "loss": self.loss}
+        return {**settings, "state": self.state_dict()}
+
+    def __setstate__(self, state: State) -> None:
+        self.__init__(state["shape"], state["dtype"], state["loss"])  # type: ignore[misc]
+        self.load_state(state["state"])
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the matrix."""
+        return self.store.shape
+
+    @property
+    def combine(self) -> bool:
+        """Whether repeated observations of an entry are summed up."""
+        return self.store.combine
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether the loss is a parabola in the prediction."""
+        return self.kind == QUADRATIC
+
+    @property
+    def _run(self) -> Any:
+        return kernels(self.dtype.name)
+
+    # Growing --------------------------------------------------------------------------------------
+
+    def observe(self, theta: LowRank, rows: Array, cols: Array, w: Array, y: Array) -> Array:
+        """Add entries with their weights and values; return theta there."""
+        assert isinstance(theta, CudaLowRank)
+        there = self._sent(rows, cols, w, w * y if self.combine else y)
+        row, col = (index.view(cp.uint32)[: rows.size] for index in there[:2])
+        z = theta.entries_there(row, col)
+        self.store.append(row, col, z, *there[2:])
+        self._due = True
+        if self._pending is None:  # a merge that had to carry a move out would cost a read
+            self.store.merge_if_due()
+        return to_host(z)
+
+    def _sent(self, rows: Array, cols: Array, w: Array, s: Array) -> Array:
+        """Send a batch in one piece: indices as the first bytes of two of its rows."""
+        piece = np.empty((4, rows.size), self.dtype)
+        for line, index in zip(piece, (rows, cols), strict=False):
+            line.view(np.uint32)[: rows.size] = index
+        piece[2], piece[3] = w, s
+        return cp.asarray(piece)
+
+    def grow(self, m1: int, m2: int) -> None:
+        """Make room for m1 rows and m2 columns."""
+        self.settle()
+        old1, old2 = self.shape
+        self.store.grow(m1, m2)
+        self._due = True
+        grown = ((self.row_offset, m1 - old1), (self.col_offset, m2 - old2))
+        self.set_offsets(*(np.pad(offset, (0, extra)) for offset, extra in grown))
+
+    def set_offsets(self, rows: Array, columns: Array) -> None:
+        """Predict theta[i, j] + rows[i] + columns[j] from now on."""
+        self.row_offset, self.col_offset = np.array(rows, self.dtype), np.array(columns, self.dtype)
+        self._offsets = cp.asarray(self.row_offset), cp.asarray(self.col_offset)
+        self._due = True
+
+    def merge(self, held_out: int = 0) -> None:
+        """Sort everything but the ``held_out`` newest entries into the bulk."""
+        self.settle()
+        self.store.merge(self.store.n_tail - held_out)
+        self._due = True
+
+    # Moving ---------------------------------------------------------------------------------------
+
+    def move(self, keep: float, u: Array, v: Array) -> None:
+        """Z <- keep z + u_i v_j; the sorted entries follow when the next read passes by."""
+        if self._pending is not None:
+            self.settle()
+        self.store.merge_if_due()
+        self._pending = (keep, u.astype(self.dtype), v.astype(self.dtype))
+        self._move_tail()
+
+    def shrink(self, factor: float) -> None:
+        """Z <- factor z."""
+        self.settle()
+        m1, m2 = self.shape
+        self._pending = (float(factor), cp.zeros(m1, self.dtype), cp.zeros(m2, self.dtype))
+        self._move_tail()
+
+    def _move_tail(self) -> None:
+        assert self._pending is not None
+        keep, u, v = self._pending
+        tail, n = self.store.tail, self.store.n_tail
+        self._run.tail_move(n, n, tail["row"], tail["col"], tail["z"], self.dtype.type(keep), u, v)
+
+    def move_block(self, keep: float, left: Array, right: Array) -> None:
+        """Z <- keep z + left_i . right_j at every entry, now."""
+        if self._pending is not None:
+            self.settle()
+        self.store.merge_if_due()
+        self._move_now(keep, left, right)
+
+    def place(self, theta: LowRank) -> None:
+        """Z <- theta at every entry."""
+        weights = cp.asarray(theta.weights.astype(self.dtype))
+        self._move_now(0.0, theta.left, theta.right * weights)
+        self._pending = None
+
+    def _move_now(self, keep: float, left: Array, right: Array) -> None:
+        left, right = (cp.ascontiguousarray(x, self.dtype) for x in (left, right))
+        store, tail, n = self.store, self.store.tail, self.store.n_tail
+        factors = (self.dtype.type(keep), left, right, left.shape[1])
+        self._run.factor_segments(
+            32 * store.rows.n, *store.rows.bounds, store.rows.row, store.col, store.z, *factors
+        )
+        self._run.tail_factor(n, n, tail["row"], tail["col"], tail["z"], *factors)
+        self.reads += 1
+        self._due = True
+
+    def settle(self) -> None:
+        """Carry a pending move out and renew the slopes, without a product."""
+        if self._pending is not None or self._due:
+            self._renew(None)
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """Let later decisions be the same as if nothing had been asked within."""
+        moving, due = self._pending is not None, self._due
+        yield
+        self._due = due
+        if moving:
+            m1, m2 = self.shape
+            self._pending = (1.0, cp.zeros(m1, self.dtype), cp.zeros(m2, self.dtype))
+
+    # Products with the slopes ---------------------------------------------------------------------
+
+    def read(self, v: Array, row_scale: Array) -> tuple[Array, Array, float]:
+        """Carry out what is pending; return G V, G' (row_scale G V) and <z, g>.
+
+        V is a block of at most eight columns.
+        """
+        k = v.shape[1]
+        block = cp.zeros((v.shape[0], LANES), self.dtype)
+        block[:, :k] = v
+        y, z_dot_g = self._renew(block)
+        assert y is not None
+        self._add_tail(y, block, transposed=False)
+        scaled = row_scale[:, None] * y
+        store = self.store
+        w = store.columns.block(store.row_by_column, store.g_by_column, scaled)
+        self._add_tail(w, scaled, transposed=True)
+        tail = store.tail
+        # One number comes to the host, after everything has been started.
+        total = z_dot_g.sum() + cp.dot(tail["z"].astype(float), tail["g"].astype(float))
+        return y[:, :k], w[:, :k], float(total)
+
+    def _renew(self, block: Array | None) -> tuple[Array | None, Array]:
+        """Carry out what is pending, renew the slopes; multiply a block on the way.
+
+        Returns the product of the sorted entries, and <z, g> by segment.
+        """
+        keep, u, v = self._pending or (1.0, None, None)
+        self._pending, self._due = None, False
+        store, tail, n = self.store, self.store.tail, self.store.n_tail
+        sums: Any = None if block is None else cp.empty((store.rows.n, LANES), self.dtype)
+        z_dot_g = cp.empty(store.rows.n)
+        own_loss = self.kind < 0
+        self._run.move_and_multiply(
+            32 * store.rows.n, *store.rows.bounds, store.rows.row, store.col,
+            store.z, store.c, store.s, store.g, self.dtype.type(keep), *map(_or_null, (u, v)),
+            *self._offsets, max(self.kind, 0), self.parameter,
+            _or_null(None if own_loss else block), _or_null(sums), z_dot_g,
+        )  # fmt: skip
+        if own_loss:
+            z_dot_g = self._renew_by_loss()
+        else:
+            self._run.tail_slopes(
+                n, n, tail["row"], tail["col"], tail["z"], tail["c"], tail["s"], tail["g"],
+                *self._offsets, self.kind, self.parameter,
+            )  # fmt: skip
+        store.g.take(store.by_column, out=store.g_by_column)
+        self.reads += 1
+        if block is None:
+            return None, z_dot_g
+        if own_loss:
+            return store.rows.block(store.col, store.g, block), z_dot_g
+        return store.rows.added_up(sums), z_dot_g
+
+    def _renew_by_loss(self) -> Array:
+        """Renew the slopes by a loss of the user's own, on the host."""
+        store, tail = self.store, self.store.tail
+        for part in ({name: getattr(store, name) for name in ("row", "col", *"zcsg")}, tail):
+            at, c, s = (to_host(x) for x in (self.predictions(part), part["c"], part["s"]))
+            part["g"][:] = cp.asarray((c * self.loss.derivative(at, s)).astype(self.dtype))
+        return store.z.astype(float) * store.g
+
+    def predictions(self, part: dict[str, Array]) -> Array:
+        """Return theta plus offsets at the entries of a part of the store."""
+        rows, columns = self._offsets
+        return part["z"] + (rows[part["row"]] + columns[part["col"]])
+
+    def parts(self) -> list[dict[str, Array]]:
+        """The sorted entries and the tail, by name."""
+        names = ("row", "col", "z", "c", "s", "g")
+        return [{name: getattr(self.store, name) for name in names}, self.store.tail]
+
+    def _add_tail(self, y: Array, x: Array, transposed: bool) -> None:
+        """Y += G X over the tail (W += G' X, transposed)."""
+        tail, n = self.store.tail, self.store.n_tail
+        to, source = ("col", "row") if transposed else ("row", "col")
+        lanes = 1 if x.ndim == 1 else x.shape[1]
+        self._run.tail_multiply(n * lanes, n, lanes, tail[to], tail[source], tail["g"], x, y)
+
+    def normal(self, v: Array, row_scale: Array) -> tuple[Array, Array]:
+        """Return G v and G' (row_scale G v)."""
+        store, x = self.store, v.astype(self.dtype)
+        y = store.rows.dots(store.col, store.g, x)
+        self._add_tail(y, x, transposed=False)
+        scaled = row_scale * y
+        w = store.columns.dots(store.row_by_column, store.g_by_column, scaled)
+        self._add_tail(w, scaled, transposed=True)
+        self.reads += 1
+        return y, w
+
+    def forward(self, v: Array) -> Array:
+        """Return G V, in double precision."""
+        self.reads += 1
+        return self._matrix("g") @ cp.asarray(v, dtype=float)
+
+    def backward(self, u: Array) -> Array:
+        """Return G' U, in double precision."""
+        self.reads += 1
+        return self._matrix("g").T @ cp.asarray(u, dtype=float)
+
+    def _matrix(self, name: str) -> Any:
+        """Return g or c as a sparse matrix, in double precision."""
+        bulk, tail = self.parts()
+        row, col, values = (cp.concatenate((bulk[x], tail[x])) for x in ("row", "col", name))
+        where = (row.astype(cp.int32), col.astype(cp.int32))
+        return sparse.coo_matrix((values.astype(float), where), shape=self.shape).tocsr()
+
+    def frobenius_bound(self) -> float:
+        """Bound the Frobenius norm of the slopes (see the host's store)."""
+        if not self.combine:
+            return float("inf")
+        bulk, tail = self.parts()
+        keys = tail["row"].astype(cp.int64) * self.shape[1] + tail["col"]
+        newest = cp.zeros(0)
+        if keys.size:
+            newest = cp.bincount(cp.unique(keys, return_inverse=True)[1], tail["g"])
+        squares = cp.sum(cp.square(bulk["g"].astype(float)))
+        return float(cp.sqrt(squares) + cp.linalg.norm(newest))
+
+    def dense_slopes(self) -> Array:
+        """Return the slopes as a matrix, on the host."""
+        slopes = np.zeros(self.shape)
+        np.add.at(slopes, self.store.rows_and_columns(), self.store.carried("g"))
+        return slopes
+
+    # Other sums -----------------------------------------------------------------------------------
+
+    def total_loss(self) -> float:
+        """Return the total loss; of the square loss, without the squares of the values."""
+        self.settle()
+        return CudaLine(self).value(0.0)
+
+    def line(self, u: Array, v: Array) -> CudaLine:
+        """Return the total loss along z + t (u_i v_j - z)."""
+        self.settle()
+        return CudaLine(self, u.astype(self.dtype), v.astype(self.dtype))
+
+    def heaviest(self) -> float:
+        """Bound the largest total weight of one entry."""
+        return self._on_host().heaviest()
+
+    def weighted_sums(
+        self, rows: Array, columns: Array, with_theta: bool = False
+    ) -> tuple[Array, Array]:
+        """Return the sums of w * columns[j] in every row, and of w * rows[i] in every column."""
+        if with_theta and self._pending is not None:
+            self.settle()
+        self.reads += 1
+        bulk, tail = self.parts()
+        there, sums = (cp.asarray(rows, dtype=float), cp.asarray(columns, dtype=float)), []
+        for this, other, value, segments in (
+            ("row", "col", there[1], self.store.rows),
+            ("col", "row", there[0], self.store.columns),
+        ):
+            parts = []
+            for part in (bulk, tail):
+                theta = part["z"].astype(float) if with_theta else 0.0
+                parts.append(part["c"] * (value[part[other]] + theta))
+            ordered = parts[0] if this == "row" else parts[0][self.store.by_column]
+            total = segments.sums(ordered.astype(float))
+            if self.store.n_tail:
+                total += cp.bincount(tail[this], parts[1], minlength=total.size)
+            sums.append(to_host(total))
+        return sums[0], sums[1]
+
+    def weighted_products(self, v: Array) -> Array:
+        """Return W V for a block of columns, where W holds the weights."""
+        self.reads += 1
+        return self._matrix("c") @ cp.asarray(v, dtype=float)
+
+    @property
+    def n_newest(self) -> int:
+        """How many of the newest entries have not been sorted in."""
+        return self.store.n_tail
+
+    def newest_loss(self, theta: LowRank) -> float:
+        """Return the mean loss of another theta on the newest entries."""
+        assert isinstance(theta, CudaLowRank)
+        tail, (rows, columns) = self.store.tail, self._offsets
+        at = theta.entries_there(tail["row"], tail["col"])
+        at = at + (rows[tail["row"]] + columns[tail["col"]])
+        at, c, s = (to_host(x).astype(float) for x in (at, tail["c"], tail["s"]))
+        y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if self.combine else s
+        return float(c @ self.loss.value(at, y)) / max(float(c.sum()), np.finfo(float).tiny)
+
+    def regressions(self, everything: bool) -> CudaRegressions:
+        """Return every row's and column's regression of what the offsets leave over."""
+        self.merge(0 if everything else min(self.n_newest // 2, NEWEST))
+        return CudaRegressions(self.store, *self._offsets)
+
+    def columns_of(self, row: int) -> Array:
+        """Return the columns in which a row has been observed."""
+        store, tail = self.store, self.store.tail
+        start, end = (int(x) for x in store.indptr[row : row + 2])
+        found = store.col[start:end], tail["col"][tail["row"] == row]
+        return np.unique(to_host(cp.concatenate(found)))
+
+    def seen(self) -> tuple[Array, Array]:
+        """Return the columns in which each row has been observed, increasing: indptr, columns."""
+        return self._on_host().seen()
+
+    def _on_host(self) -> HostEntries:
+        entries = HostEntries(self.shape, self.dtype, self.loss)
+        entries.load_state(self.state_dict())
+        return entries
+
+    # State ----------------------------------------------------------------------------------------
+
+    def state_dict(self) -> State:
+        """Return everything as the host's entries would, in numpy arrays."""
+        pending = self._pending
+        if pending is not None:
+            pending = (pending[0], *(to_host(x) for x in pending[1:]))  # type: ignore[assignment]
+        return {
+            "store": self.store.state_dict(),
+            "pending": None if pending is None else list(pending),
+            "due": self._due,
+            "offset": [self.row_offset.copy(), self.col_offset.copy()],
+            "reads": self.reads,
+        }
+
+    def load_state(self, state: State) -> None:
+        """Take over what this or the host's ``state_dict`` described."""
+        self.store = CudaEntryStore.from_state(state["store"], self.dtype, self.combine)
+        self.set_offsets(*state["offset"])
+        if state["pending"] is not None:
+            keep, u, right = state["pending"]
+            self._pending = (float(keep), cp.asarray(u), cp.asarray(right[state["store"]["rank"]]))
+        self._due, self.reads = bool(state["due"]), int(state["reads"])
+
+
+def _or_null(array: Array | None) -> Any:
+    """Return an array, or the null pointer."""
+    return 0 if array is None else array

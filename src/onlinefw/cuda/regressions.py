@@ -1,0 +1,81 @@
+"""Ridge regressions of all rows and columns of a sparse matrix on a CUDA device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy as cp
+from cupyx.scipy import sparse
+
+from .._typing import Array
+from .entry_store import CudaEntryStore
+
+__all__ = ["CudaRegressions"]
+
+#: Normal equations of so many bytes are made and solved at once.
+AT_ONCE = 2**30
+
+
+class CudaRegressions:
+    """Every row's regression on the columns' factor, and every column's on the rows' factor.
+
+    The normal matrices of all rows are one sparse product, of the weights with the outer products
+    of the other side's rows; batched solves follow.
+
+    Parameters
+    ----------
+    store : CudaEntryStore
+        The entries.
+    row_offset, col_offset : cupy.ndarray
+        What is predicted besides.
+    """
+
+    def __init__(self, store: CudaEntryStore, row_offset: Array, col_offset: Array) -> None:
+        target = store.s - store.c * (row_offset[store.row] + col_offset[store.col])
+        self._by_row = _Sided(store.indptr, store.col, store.c, target, store.shape)
+        order, (m1, m2) = store.by_column, store.shape
+        counts = cp.bincount(store.col, minlength=m2)
+        indptr = cp.concatenate((cp.zeros(1, cp.int64), cp.cumsum(counts)))
+        self._by_column = _Sided(
+            indptr, store.row_by_column, store.c[order], target[order], (m2, m1)
+        )
+
+    def solve_rows(self, right: Array, ridge: Array) -> Array:
+        """Return the rows' factor, with a penalty for each row."""
+        return self._by_row.solve(right, ridge)
+
+    def solve_columns(self, left: Array, ridge: Array) -> Array:
+        """Return the columns' factor, with a penalty for each column."""
+        return self._by_column.solve(left, ridge)
+
+
+class _Sided:
+    """The regressions of one side."""
+
+    def __init__(
+        self, indptr: Array, index: Array, weight: Array, target: Array, shape: tuple[int, int]
+    ) -> None:
+        where = (index.astype(cp.int32), indptr.astype(cp.int32))
+        self._weight, self._target = (
+            sparse.csr_matrix((values, *where), shape=shape) for values in (weight, target)
+        )
+
+    def solve(self, other: Array, ridge: Array) -> Any:
+        other = cp.ascontiguousarray(other)
+        n, k = self._weight.shape[0], other.shape[1]
+        upper = cp.triu_indices(k)
+        outer = other[:, upper[0]] * other[:, upper[1]]
+        right_side = self._target @ other
+        penalty = cp.asarray(ridge, dtype=other.dtype)
+        out = cp.empty((n, k), other.dtype)
+        step = max(1, AT_ONCE // (2 * k * k * other.dtype.itemsize))
+        for start in range(0, n, step):
+            rows = slice(start, min(start + step, n))
+            weight = self._weight if step >= n else self._weight[rows]
+            packed = weight @ outer
+            normal = cp.empty((packed.shape[0], k, k), other.dtype)
+            normal[:, upper[0], upper[1]] = packed
+            normal[:, upper[1], upper[0]] = packed
+            normal += penalty[rows, None, None] * cp.eye(k, dtype=other.dtype)
+            out[rows] = cp.linalg.solve(normal, right_side[rows, :, None])[:, :, 0]
+        return out

@@ -1,0 +1,247 @@
+"""Observed entries on a GPU answer what those in memory answer, which the other tests check."""
+
+import numpy as np
+import pytest
+
+import onlinefw as ofw
+from onlinefw import losses
+from onlinefw._devices import to_host
+from onlinefw.objectives import ObservedEntries, RunningBiases, entry_store
+from onlinefw.objectives.host_entries import HostEntries
+from onlinefw.sets import TraceNormBall, WeightedTraceNormBall
+from onlinefw.steps import LineSearch
+
+pytestmark = pytest.mark.gpu
+
+SHAPE = (37, 23)
+LOSSES = {
+    losses.Square(): (-1.0, 0.0, 2.5),
+    losses.Gaussian(): (-1.0, 0.5),
+    losses.Bernoulli(): (0.0, 1.0),
+    losses.Poisson(): (0.0, 1.0, 3.0),
+    losses.Exponential(0.2): (0.5, 2.0),
+    losses.Logistic(): (-1.0, 1.0),
+    losses.Sigmoid(3.0): (-1.0, 1.0),
+    losses.Correntropy(0.5): (-1.0, 0.0, 2.5),
+}
+
+
+class Own(losses.Loss):
+    """A loss without a kernel."""
+
+    convex, smoothness = True, 1.0
+
+    def value(self, z, y):
+        return np.log(np.cosh(np.subtract(z, y)))
+
+    def derivative(self, z, y):
+        return np.tanh(np.subtract(z, y))
+
+    def second_derivative(self, z, y):
+        return 1.0 - np.tanh(np.subtract(z, y)) ** 2
+
+
+ALL = {**LOSSES, Own(): (-1.0, 0.0, 2.5)}
+
+
+def pair(rng, loss, values, dtype=np.float32, batches=7, size=150):
+    """The same entries on a GPU and, in double precision, in memory."""
+    from onlinefw.cuda.entries import CudaEntries
+    from onlinefw.cuda.low_rank import CudaLowRank
+
+    there, here = (
+        CudaEntries(SHAPE, np.dtype(dtype), loss),
+        HostEntries(SHAPE, np.dtype(float), loss),
+    )
+    zero = CudaLowRank(SHAPE, dtype=dtype), ofw.iterates.LowRank(SHAPE)
+    offsets = [0.3 * rng.standard_normal(n) for n in SHAPE]
+    for entries in (there, here):
+        entries.set_offsets(*offsets)
+    for batch in range(batches):
+        rows, cols = (rng.integers(n, size=size) for n in SHAPE)
+        y, w = rng.choice(values, size), rng.uniform(0.5, 2.0, size).astype(dtype).astype(float)
+        for entries, theta in zip((there, here), zero, strict=True):
+            entries.observe(theta, rows, cols, w, y)
+        u, v = (0.3 * rng.standard_normal(n) for n in SHAPE)
+        move(there, here, 0.8 if batch else 0.0, u, v)
+    return there, here
+
+
+def move(there, here, keep, u, v):
+    import cupy as cp
+
+    there.move(keep, cp.asarray(u), cp.asarray(v))
+    here.move(keep, u, v)
+
+
+def close(found, expected, tol=1e-5):
+    expected = np.asarray(expected)
+    scale = np.abs(expected).max(initial=1e-30)
+    np.testing.assert_allclose(to_host(found), expected, rtol=0, atol=tol * scale)
+
+
+@pytest.fixture(params=[10**6, 64], ids=["all in the tail", "merged often"])
+def tail(request, monkeypatch):
+    monkeypatch.setattr(entry_store, "SHORTEST_TAIL", request.param)
+    monkeypatch.setattr(entry_store, "MERGE_COST", 0.0)
+    monkeypatch.setattr(entry_store, "NEWEST", 16)
+
+
+@pytest.mark.usefixtures("tail")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("loss", ALL, ids=str)
+def test_products_values_and_lines_are_those_of_double_precision(rng, loss, dtype):
+    import cupy as cp
+
+    there, here = pair(rng, loss, ALL[loss], dtype)
+    for k in (8, 3):
+        v, scale = rng.standard_normal((SHAPE[1], k)), rng.uniform(0.5, 1.5, SHAPE[0])
+        found = there.read(cp.asarray(v), cp.asarray(scale.astype(dtype)))
+        for x, expected in zip(found, here.read(v, scale), strict=True):
+            close(x, expected)
+    found = there.normal(cp.asarray(v[:, 0]), cp.asarray(scale.astype(dtype)))
+    for x, expected in zip(found, here.normal(v[:, 0], scale), strict=True):
+        close(x, expected)
+    u = rng.standard_normal((SHAPE[0], 2))
+    close(there.forward(cp.asarray(v)), here.forward(v))
+    close(there.backward(cp.asarray(u)), here.backward(u))
+    close(there.dense_slopes(), here.dense_slopes())
+    assert there.frobenius_bound() == pytest.approx(here.frobenius_bound(), rel=1e-5)
+    assert there.total_loss() == pytest.approx(here.total_loss(), rel=1e-5)
+    assert there.heaviest() == pytest.approx(here.heaviest(), rel=1e-5)
+    lines = there.line(cp.asarray(u[:, 0]), cp.asarray(v[:, 0])), here.line(u[:, 0], v[:, 0])
+    for t in (0.0, 0.3, 1.0):
+        assert lines[0].value(t) == pytest.approx(lines[1].value(t), rel=1e-5)
+        assert lines[0].slope(t) == pytest.approx(lines[1].slope(t), rel=1e-5, abs=1e-4)
+    if lines[1].curvature is not None:
+        assert lines[0].curvature == pytest.approx(lines[1].curvature, rel=1e-5)
+
+
+@pytest.mark.usefixtures("tail")
+def test_sums_for_biases_and_blocks_of_atoms(rng):
+    import cupy as cp
+
+    there, here = pair(rng, losses.Square(), (1.0, 2.0))
+    a, b = (rng.standard_normal(n) for n in SHAPE)
+    for with_theta in (False, True):
+        found = there.weighted_sums(a, b, with_theta)
+        for x, expected in zip(found, here.weighted_sums(a, b, with_theta), strict=True):
+            close(x, expected)
+    v = rng.standard_normal((SHAPE[1], 3))
+    close(there.weighted_products(cp.asarray(v)), here.weighted_products(v))
+    left, right = rng.standard_normal((SHAPE[0], 3)), rng.standard_normal((SHAPE[1], 3))
+    there.move_block(0.5, cp.asarray(left), cp.asarray(right))
+    here.move_block(0.5, left, right)
+    assert there.total_loss() == pytest.approx(here.total_loss(), rel=1e-5)
+    there.shrink(0.7)
+    here.shrink(0.7)
+    assert there.total_loss() == pytest.approx(here.total_loss(), rel=1e-5)
+
+
+@pytest.mark.usefixtures("tail")
+@pytest.mark.parametrize("everything", [False, True])
+def test_ridge_regressions_of_rows_and_columns(rng, everything):
+    import cupy as cp
+
+    there, here = pair(rng, losses.Square(), (1.0, 2.0))
+    found, expected = there.regressions(everything), here.regressions(everything)
+    left, right = rng.standard_normal((SHAPE[0], 3)), rng.standard_normal((SHAPE[1], 3))
+    penalties = [rng.uniform(0.5, 2.0, n) for n in SHAPE]
+    close(
+        found.solve_rows(cp.asarray(right.astype("f4")), penalties[0]),
+        expected.solve_rows(right, penalties[0]),
+        1e-4,
+    )
+    close(
+        found.solve_columns(cp.asarray(left.astype("f4")), penalties[1]),
+        expected.solve_columns(left, penalties[1]),
+        1e-4,
+    )
+
+
+@pytest.mark.usefixtures("tail")
+def test_what_was_seen(rng):
+    there, here = pair(rng, losses.Sigmoid(), (-1.0, 1.0), batches=2, size=40)
+    for row in range(SHAPE[0]):
+        np.testing.assert_array_equal(there.columns_of(row), here.columns_of(row))
+    for x, expected in zip(there.seen(), here.seen(), strict=True):
+        np.testing.assert_array_equal(x, expected)
+
+
+def batches(rng, rounds=40, size=60, shape=SHAPE):
+    truth = rng.standard_normal((shape[0], 2)) @ rng.standard_normal((2, shape[1]))
+    for _ in range(rounds):
+        X = np.column_stack([rng.integers(n, size=size) for n in shape])
+        yield X, truth[X[:, 0], X[:, 1]] + 0.1 * rng.standard_normal(size)
+
+
+def learned(data, device, ball, **options):
+    names = ("growing", "offsets")
+    settings = {name: options.pop(name) for name in names if name in options}
+    shape = options.pop("shape", SHAPE)
+    objective = ObservedEntries(shape, dtype=float, device=device, **settings)
+    learner = ofw.OnlineFrankWolfe(objective, ball, **options)
+    rounds = [learner.observe(X, y) for X, y in data]
+    return learner, rounds
+
+
+WEIGHTED = WeightedTraceNormBall(20.0, *(np.linspace(0.5, 2.0, n) for n in SHAPE))
+
+
+@pytest.mark.usefixtures("tail")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ball": TraceNormBall(30.0)},
+        {"ball": WEIGHTED},
+        {"ball": TraceNormBall(30.0), "step": LineSearch()},
+        {"ball": TraceNormBall(30.0), "atoms_per_round": 4},
+        {"ball": TraceNormBall(30.0), "inner_steps": 3, "certify_every": 5},
+        {"ball": TraceNormBall(30.0), "growing": True, "shape": (2, 2)},
+        {"ball": TraceNormBall(30.0), "offsets": "joint"},
+        {"ball": TraceNormBall(300.0), "corrective": ofw.RidgeSweeps(2, ridge=0.5)},
+        {"ball": TraceNormBall(300.0), "corrective": ofw.RidgeSweeps(2), "offsets": "biases"},
+    ],
+    ids=str,
+)
+def test_a_run_on_the_gpu_is_the_run_in_memory(rng, options):
+    data = list(batches(rng))
+    runs = []
+    for device in ("cuda", "cpu"):
+        own = dict(options)
+        if "offsets" in own:
+            own["offsets"] = RunningBiases(joint=own["offsets"] == "joint")
+        runs.append(learned(data, device, own.pop("ball"), **own))
+    (there, found), (here, expected) = runs
+    np.testing.assert_allclose(
+        [(r.loss, r.gap) for r in found], [(r.loss, r.gap) for r in expected], rtol=1e-6, atol=1e-8
+    )
+    np.testing.assert_allclose(there.theta.dense(), here.theta.dense(), atol=1e-7)
+    np.testing.assert_allclose(there.certificate(), here.certificate(), rtol=1e-6)
+    assert there.objective.value() == pytest.approx(here.objective.value(), rel=1e-9)
+
+
+@pytest.mark.usefixtures("tail")
+@pytest.mark.parametrize(("first", "then"), [("cuda", "cpu"), ("cpu", "cuda"), ("cuda", "cuda")])
+def test_a_state_goes_on_on_another_device(rng, first, then):
+    data = list(batches(rng))
+    whole, _ = learned(data, "cpu", TraceNormBall(30.0))
+    half, _ = learned(data[:20], first, TraceNormBall(30.0))
+    rest = ofw.OnlineFrankWolfe.from_state(half.state_dict(), device=then)
+    assert rest.objective.device == then
+    for X, y in data[20:]:
+        rest.observe(X, y)
+    np.testing.assert_allclose(rest.theta.dense(), whole.theta.dense(), atol=1e-7)
+
+
+def test_inputs_may_be_cupy_or_torch(rng):
+    import cupy as cp
+    import torch
+
+    thetas = []
+    for convert in (np.asarray, cp.asarray, torch.as_tensor, lambda x: torch.as_tensor(x).cuda()):
+        data = [(convert(X), convert(y)) for X, y in batches(np.random.default_rng(1), 10)]
+        learner, _ = learned(data, "cuda", TraceNormBall(30.0))
+        thetas.append(learner.theta.dense())
+    for theta in thetas[1:]:
+        np.testing.assert_allclose(theta, thetas[0], atol=1e-9)
