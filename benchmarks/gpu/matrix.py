@@ -136,7 +136,14 @@ def product_row(X, y):
 
 def sweeps(data):
     def run(device):
-        return played(data, device, size=200_000, radius=80_000.0, corrective=ofw.RidgeSweeps(10))
+        return played(
+            data,
+            device,
+            size=400_000,
+            radius=80_000.0,
+            step=ofw.steps.LineSearch(),
+            corrective=ofw.RidgeSweeps(10),
+        )
 
     run("cuda")
     learner, rounds, seconds = run("cuda")
@@ -147,7 +154,7 @@ def sweeps(data):
     return [
         "## Corrective sweeps on a doubling schedule",
         "",
-        f"Rank 10, radius 80,000, {len(rounds)} rounds of 200,000 ratings, ridge found on the "
+        f"Rank 10, radius 80,000, {len(rounds)} rounds of 400,000 ratings, ridge found on the "
         "newest ratings, corrected when the data have doubled and at the end.",
         "",
         "| | seconds | test MSE |",

@@ -171,22 +171,23 @@ def check_indices(X: Any, shape: Shape, growing: bool) -> tuple[Array, Array]:
         raise ValueError(
             f"X must hold whole-number indices (row, column), got {X[k].tolist()} in row {k}"
         )
-    low, high = X.min(axis=0), X.max(axis=0)
-    if low.min() < 0:
-        raise ValueError(f"X has the negative index {low.min():.0f}; indices count from 0")
-    if high.max() >= LARGEST_INDEX:
+    sides = [np.ascontiguousarray(side) for side in X.T]  # much faster to look through than X
+    low, high = min(side.min() for side in sides), [side.max() for side in sides]
+    if low < 0:
+        raise ValueError(f"X has the negative index {low:.0f}; indices count from 0")
+    if max(high) >= LARGEST_INDEX:
         raise ValueError(
-            f"X has the index {high.max():.0f}, but indices must be below 2**32; number the rows "
+            f"X has the index {max(high):.0f}, but indices must be below 2**32; number the rows "
             "and columns from 0 (np.unique(..., return_inverse=True) does)"
         )
-    X = X.astype(np.int64, copy=False)
     for axis, name in enumerate(("row", "column")):
         if not growing and high[axis] >= shape[axis]:
             raise ValueError(
                 f"X has {name} {int(high[axis])}, but the matrix has shape {tuple(shape)}; use "
                 "growing=True to add rows and columns as they come"
             )
-    return X[:, 0], X[:, 1]
+    rows, cols = (side.astype(np.int64, copy=False) for side in sides)
+    return rows, cols
 
 
 def check_targets(y: Any, n_rows: int, loss: Any = None) -> Array:

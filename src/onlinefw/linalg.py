@@ -156,45 +156,56 @@ class PairOperator(LinearOperator):
         """Return an upper bound on the (scaled) top singular value, for a certificate."""
 
 
-def ritz_pairs(v: Array, w: Array, precision: float) -> tuple[Array, Array, Array, float]:
-    """Return singular pairs from one product w = G' (G v) with a block of vectors.
+def ritz_pairs(
+    overlap: Array, w: Array, precision: float, gram: Array | None = None
+) -> tuple[Array, Array, Array, float]:
+    """Return singular pairs from one product w = G' (G v) with a block v of vectors.
 
     The left vectors are the best in the span of G v, the right ones G' times those; so each s is
     never above the true singular value.
 
     Parameters
     ----------
-    v, w : ndarray
-        (n, k) both; v has orthonormal columns.
+    overlap : ndarray
+        v' w, where v has k orthonormal columns of length n.
+    w : ndarray
+        The product, (n, k).
     precision : float
         Of the products.
+    gram : ndarray, optional
+        w' w, if it is known: saves a product. Squares are taken of what is at least ``precision``
+        times the largest, so it must be well above the precision of the numbers themselves.
 
     Returns
     -------
-    to_left, s, right, before
-        The left vectors are ``(G v) @ to_left``; s in decreasing order; ``before`` is what the
-        block v itself knew about the largest s.
+    to_left, s, to_right, before
+        The left vectors are ``(G v) @ to_left``, the right ones ``w @ to_right``; s in decreasing
+        order; ``before`` is what the block v itself knew about the largest s.
 
     Examples
     --------
     >>> import numpy as np
     >>> from onlinefw.linalg import ritz_pairs
     >>> G, v = np.diag([1.0, 3.0, 2.0]), np.eye(3)[:, 1:]
-    >>> ritz_pairs(v, G.T @ (G @ v), 1e-14)[1]
+    >>> w = G.T @ (G @ v)
+    >>> ritz_pairs(v.T @ w, w, 1e-14)[1]
     array([3., 2.])
     """
     # What is as small as the block is wide is done on the host, wherever the block is.
-    xp = namespace(v)
-    values, vectors = np.linalg.eigh(_symmetric(to_host(v.T @ w)))
+    values, vectors = np.linalg.eigh(_symmetric(overlap))
     kept = values > max(precision * values[-1], 0.0)
     if not kept.any():
-        return np.zeros((v.shape[1], 0)), np.zeros(0), xp.zeros((v.shape[0], 0)), 0.0
+        return np.zeros((w.shape[1], 0)), np.zeros(0), np.zeros((w.shape[1], 0)), 0.0
     to_left = vectors[:, kept] / np.sqrt(values[kept])
-    right = w @ xp.asarray(to_left)
-    squares, turn = np.linalg.eigh(_symmetric(to_host(right.T @ right)))
+    if gram is None:
+        right = w @ namespace(w).asarray(to_left)
+        images = to_host(right.T @ right)
+    else:
+        images = to_left.T @ gram @ to_left
+    squares, turn = np.linalg.eigh(_symmetric(images))
     s = np.sqrt(np.maximum(squares[::-1], np.finfo(float).tiny))
-    turn = turn[:, ::-1]
-    return to_left @ turn, s, right @ xp.asarray(turn / s), float(np.sqrt(values[-1]))
+    to_left = to_left @ turn[:, ::-1]
+    return to_left, s, to_left / s, float(np.sqrt(values[-1]))
 
 
 def _symmetric(matrix: Array) -> Array:

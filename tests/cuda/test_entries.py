@@ -96,9 +96,12 @@ def test_products_values_and_lines_are_those_of_double_precision(rng, loss, dtyp
     there, here = pair(rng, loss, ALL[loss], dtype)
     for k in (8, 3):
         v, scale = rng.standard_normal((SHAPE[1], k)), rng.uniform(0.5, 1.5, SHAPE[0])
-        found = there.read(cp.asarray(v), cp.asarray(scale.astype(dtype)))
-        for x, expected in zip(found, here.read(v, scale), strict=True):
-            close(x, expected)
+        for factor, on_device in ((scale, cp.asarray(scale.astype(dtype))), (None, None)):
+            y, w, z_dot_g = there.read(cp.asarray(v), on_device)
+            expected = here.read(v, factor)
+            close(y, expected[0])
+            close(w, expected[1])
+            assert float(z_dot_g.sum()) == pytest.approx(expected[2], rel=1e-5, abs=1e-4)
     found = there.normal(cp.asarray(v[:, 0]), cp.asarray(scale.astype(dtype)))
     for x, expected in zip(found, here.normal(v[:, 0], scale), strict=True):
         close(x, expected)

@@ -115,6 +115,22 @@ extern "C" __global__ void segment_block(
     write_block(total, sums + segment * LANES, lane);
 }
 
+// The same with slopes from elsewhere, which are put in order on the way.
+extern "C" __global__ void gathered_block(
+    long long n, const long long* first, const long long* last, const index_t* col,
+    const index_t* place, const real* from, real* g, const real* x, real* sums) {
+    long long segment = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5;
+    if (segment >= n) return;
+    int lane = threadIdx.x & 31;
+    real total[LANES] = {0};
+    for (long long k = first[segment] + lane; k < last[segment]; k += 32) {
+        real gk = from[place[k]];
+        g[k] = gk;
+        add_block(total, gk, x + (long long)col[k] * LANES);
+    }
+    write_block(total, sums + segment * LANES, lane);
+}
+
 extern "C" __global__ void add_segment_blocks(
     long long n, const int* indptr, const real* sums, real* y) {
     long long at = blockIdx.x * (long long)blockDim.x + threadIdx.x;
@@ -192,13 +208,6 @@ extern "C" __global__ void add_double_segments(
 
 // The tail ----------------------------------------------------------------------------------------
 
-extern "C" __global__ void tail_move(
-    long long n, const index_t* row, const index_t* col, real* z, real keep, const real* u,
-    const real* right) {
-    long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-    if (k < n) z[k] = keep * z[k] + u[row[k]] * right[col[k]];
-}
-
 extern "C" __global__ void tail_factor(
     long long n, const index_t* row, const index_t* col, real* z, real keep, const real* left,
     const real* right, long long rank) {
@@ -211,13 +220,23 @@ extern "C" __global__ void tail_factor(
     z[k] = keep * z[k] + total;
 }
 
+// Move the first ``moved`` predictions, and renew the slopes of all.
 extern "C" __global__ void tail_slopes(
-    long long n, const index_t* row, const index_t* col, const real* z, const real* c,
-    const real* s, real* g,
-    const real* row_offset, const real* col_offset, long long kind, double p) {
+    long long n, long long moved, const index_t* row, const index_t* col, real* z, const real* c,
+    const real* s, real* g, real keep, const real* u, const real* right, const real* row_offset,
+    const real* col_offset, long long kind, double p, double* z_dot_g) {
     long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-    if (k < n)
-        g[k] = slope(kind, p, z[k] + (row_offset[row[k]] + col_offset[col[k]]), c[k], s[k]);
+    double zg = 0.0;
+    if (k < n) {
+        index_t i = row[k], j = col[k];
+        real zk = z[k];
+        if (k < moved) { zk = keep * zk + u[i] * right[j]; z[k] = zk; }
+        real gk = slope(kind, p, zk + (row_offset[i] + col_offset[j]), c[k], s[k]);
+        g[k] = gk;
+        zg = (double)(zk * gk);
+    }
+    zg = warp_sum(zg);
+    if ((threadIdx.x & 31) == 0) atomicAdd(z_dot_g, zg);
 }
 
 // y[to] += g x[from], one vector or a block; a thread a number.
@@ -285,6 +304,26 @@ extern "C" __global__ void factor_entries(
     if (lane == 0) out[k] = total;
 }
 
+// New entries at the end of the tail, with theta there. The piece has rows, columns, weights and
+// targets of n entries, then theta's weights.
+extern "C" __global__ void admit(
+    long long n, const real* piece, const real* left, long long left_stride, const real* right,
+    long long right_stride, long long rank, index_t* row, index_t* col, real* z, real* c,
+    real* s) {
+    long long k = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5;
+    if (k >= n) return;
+    int lane = threadIdx.x & 31;
+    index_t i = ((const index_t*)piece)[k], j = ((const index_t*)(piece + n))[k];
+    const real *a = left + i * left_stride, *b = right + j * right_stride;
+    const real* weights = piece + 4 * n;
+    real total = 0;
+    for (int q = lane; q < rank; q += 32) total += a[q] * weights[q] * b[q];
+    total = warp_sum(total);
+    if (lane == 0) {
+        row[k] = i; col[k] = j; z[k] = total; c[k] = piece[2 * n + k]; s[k] = piece[3 * n + k];
+    }
+}
+
 // Where an entry belongs among the sorted ones of its row.
 extern "C" __global__ void lower_bounds(
     long long n, const index_t* row, const index_t* col, const long long* indptr,
@@ -310,4 +349,93 @@ extern "C" __global__ void spread_out(
     long long at = k + shift[k];
     new_row[at] = row[k]; new_col[at] = col[k];
     new_z[at] = z[k]; new_c[at] = c[k]; new_s[at] = s[k];
+}
+
+// Small algebra, so that few calls are needed -----------------------------------------------------
+
+// Parts of V' W, W' W (columns of n) and Y' Y (columns of m), one for each block of threads.
+extern "C" __global__ void grams(
+    long long m, long long n, const double* v, const double* w, const real* y, long long blocks,
+    double* parts) {
+    __shared__ double rows[3][32][LANES];
+    int pair = threadIdx.x & 63, group = threadIdx.x >> 6;  // four groups of 64 pairs
+    int a = pair / LANES, b = pair % LANES;
+    double vw = 0.0, ww = 0.0, yy = 0.0;
+    long long longest = m > n ? m : n;
+    for (long long start = blockIdx.x * 32LL; start < longest; start += blocks * 32) {
+        __syncthreads();
+        long long i = start + (threadIdx.x >> 3);
+        int q = threadIdx.x & 7, r = threadIdx.x >> 3;
+        rows[0][r][q] = i < n ? v[i * LANES + q] : 0.0;
+        rows[1][r][q] = i < n ? w[i * LANES + q] : 0.0;
+        rows[2][r][q] = i < m ? (double)y[i * LANES + q] : 0.0;
+        __syncthreads();
+        for (int k = group; k < 32; k += 4) {
+            vw += rows[0][k][a] * rows[1][k][b];
+            ww += rows[1][k][a] * rows[1][k][b];
+            yy += rows[2][k][a] * rows[2][k][b];
+        }
+    }
+    __syncthreads();
+    double* sums = &rows[0][0][0];  // 3 * 256 numbers
+    sums[threadIdx.x] = vw; sums[256 + threadIdx.x] = ww; sums[512 + threadIdx.x] = yy;
+    __syncthreads();
+    if (threadIdx.x < 192) {
+        const double* of = sums + 256 * (threadIdx.x / 64) + threadIdx.x % 64;
+        parts[threadIdx.x * blocks + blockIdx.x] = of[0] + of[64] + of[128] + of[192];
+    }
+}
+
+// out[b] = the sum of parts[b] for b < n, and out[n] = the sum of x; a block of threads each.
+extern "C" __global__ void add_parts(
+    long long n, long long blocks, const double* parts, long long size, const double* x,
+    double* out) {
+    __shared__ double shared[8];
+    const double* of = blockIdx.x < n ? parts + blockIdx.x * blocks : x;
+    long long length = blockIdx.x < n ? blocks : size;
+    double total = 0.0;
+    for (long long k = threadIdx.x; k < length; k += blockDim.x) total += of[k];
+    total = warp_sum(total);
+    if ((threadIdx.x & 31) == 0) shared[threadIdx.x >> 5] = total;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int q = 1; q < 8; ++q) total += shared[q];
+        out[blockIdx.x] = total;
+    }
+}
+
+// u = Y f and right = W F, where the factors are f and the columns of F.
+extern "C" __global__ void mix(
+    long long m, long long n, long long k, const real* y, const double* w, const double* factors,
+    double* u, double* right) {
+    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i < m) {
+        double total = 0.0;
+        for (int q = 0; q < LANES; ++q) total += (double)y[i * LANES + q] * factors[q];
+        u[i] = total;
+    } else if (i < m + n) {
+        i -= m;
+        for (int p = 0; p < k; ++p) {
+            double total = 0.0;
+            const double* f = factors + LANES * (p + 1);
+            for (int q = 0; q < LANES; ++q) total += w[i * LANES + q] * f[q];
+            right[i * k + p] = total;
+        }
+    }
+}
+
+extern "C" __global__ void cast_pair(
+    long long m, long long n, const double* u, const double* v, real* to_u, real* to_v) {
+    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i < m) to_u[i] = (real)u[i];
+    else if (i < m + n) to_v[i - m] = (real)v[i - m];
+}
+
+// left[:, k] = u and right[:, k] = v
+extern "C" __global__ void set_columns(
+    long long m, long long n, const double* u, const double* v, real* left, long long left_stride,
+    real* right, long long right_stride, long long k) {
+    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i < m) left[i * left_stride + k] = (real)u[i];
+    else if (i < m + n) right[(i - m) * right_stride + k] = (real)v[i - m];
 }

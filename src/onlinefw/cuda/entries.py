@@ -15,16 +15,20 @@ from .._typing import Array, State
 from ..iterates import LowRank
 from ..kernels.entries import QUADRATIC
 from ..losses import Loss
-from ..objectives.entry_store import NEWEST
+from ..objectives import entry_store
 from ..objectives.host_entries import SUMMABLE, HostEntries
 from ..objectives.row_loss import compiled
-from .entry_kernels import LANES, kernels
+from .entry_kernels import LANES, THREADS, kernels
 from .entry_store import CudaEntryStore
 from .line import CudaLine
 from .low_rank import CudaLowRank
 from .regressions import CudaRegressions
 
 __all__ = ["CudaEntries"]
+
+
+#: So many blocks of threads add up Gram matrices.
+GRAM_BLOCKS = 128
 
 
 class CudaEntries:
@@ -42,9 +46,12 @@ class CudaEntries:
         self.dtype, self.loss = np.dtype(dtype), loss
         self.kind, self.parameter = compiled(loss)
         self.reads = 0
+        self._run = kernels(self.dtype.name)
         self.store = CudaEntryStore(shape, self.dtype, type(loss) in SUMMABLE)
         self.set_offsets(*(np.zeros(n, self.dtype) for n in shape))
-        self._pending: tuple[float, Array, Array] | None = None  # a move yet to be carried out
+        # A move yet to be carried out: by all sorted entries, and the first so many of the tail.
+        self._pending: tuple[float, Array, Array] | None = None
+        self._moved = 0
         self._due = True  # whether slopes have to be renewed
 
     def __getstate__(self) -> State:
@@ -73,31 +80,28 @@ class CudaEntries:
         """Whether the loss is a parabola in the prediction."""
         return self.kind == QUADRATIC
 
-    @property
-    def _run(self) -> Any:
-        return kernels(self.dtype.name)
-
     # Growing --------------------------------------------------------------------------------------
 
     def observe(self, theta: LowRank, rows: Array, cols: Array, w: Array, y: Array) -> Array:
         """Add entries with their weights and values; return theta there."""
         assert isinstance(theta, CudaLowRank)
-        there = self._sent(rows, cols, w, w * y if self.combine else y)
-        row, col = (index.view(cp.uint32)[: rows.size] for index in there[:2])
-        z = theta.entries_there(row, col)
-        self.store.append(row, col, z, *there[2:])
+        n = rows.size
+        # Everything is sent in one piece: what a call costs is not the bytes.
+        piece = np.empty(4 * n + theta.n_atoms, self.dtype)
+        for start, index in ((0, rows), (n, cols)):
+            piece[start : start + n].view(np.uint32)[:n] = index
+        piece[2 * n : 3 * n], piece[3 * n : 4 * n] = w, (w * y if self.combine else y)
+        piece[4 * n :] = theta.weights
+        new = self.store.make_room(n)
+        self._run.admit(
+            32 * n, n, cp.asarray(piece), *theta.factors_there, theta.n_atoms,
+            new["row"], new["col"], new["z"], new["c"], new["s"],
+        )  # fmt: skip
+        z = to_host(new["z"])
         self._due = True
         if self._pending is None:  # a merge that had to carry a move out would cost a read
             self.store.merge_if_due()
-        return to_host(z)
-
-    def _sent(self, rows: Array, cols: Array, w: Array, s: Array) -> Array:
-        """Send a batch in one piece: indices as the first bytes of two of its rows."""
-        piece = np.empty((4, rows.size), self.dtype)
-        for line, index in zip(piece, (rows, cols), strict=False):
-            line.view(np.uint32)[: rows.size] = index
-        piece[2], piece[3] = w, s
-        return cp.asarray(piece)
+        return z
 
     def grow(self, m1: int, m2: int) -> None:
         """Make room for m1 rows and m2 columns."""
@@ -127,21 +131,18 @@ class CudaEntries:
         if self._pending is not None:
             self.settle()
         self.store.merge_if_due()
-        self._pending = (keep, u.astype(self.dtype), v.astype(self.dtype))
-        self._move_tail()
+        there = cp.empty(u.size, self.dtype), cp.empty(v.size, self.dtype)
+        u, v = (cp.ascontiguousarray(x, dtype=float) for x in (u, v))
+        self._run.cast_pair(u.size + v.size, u.size, v.size, u, v, *there)
+        self._pending = (keep, *there)
+        self._moved = self.store.n_tail
 
     def shrink(self, factor: float) -> None:
         """Z <- factor z."""
         self.settle()
         m1, m2 = self.shape
         self._pending = (float(factor), cp.zeros(m1, self.dtype), cp.zeros(m2, self.dtype))
-        self._move_tail()
-
-    def _move_tail(self) -> None:
-        assert self._pending is not None
-        keep, u, v = self._pending
-        tail, n = self.store.tail, self.store.n_tail
-        self._run.tail_move(n, n, tail["row"], tail["col"], tail["z"], self.dtype.type(keep), u, v)
+        self._moved = self.store.n_tail
 
     def move_block(self, keep: float, left: Array, right: Array) -> None:
         """Z <- keep z + left_i . right_j at every entry, now."""
@@ -171,6 +172,7 @@ class CudaEntries:
         """Carry a pending move out and renew the slopes, without a product."""
         if self._pending is not None or self._due:
             self._renew(None)
+            self.store.g.take(self.store.by_column, out=self.store.g_by_column)
 
     @contextmanager
     def undisturbed(self) -> Iterator[None]:
@@ -181,39 +183,40 @@ class CudaEntries:
         if moving:
             m1, m2 = self.shape
             self._pending = (1.0, cp.zeros(m1, self.dtype), cp.zeros(m2, self.dtype))
+            self._moved = 0
 
     # Products with the slopes ---------------------------------------------------------------------
 
-    def read(self, v: Array, row_scale: Array) -> tuple[Array, Array, float]:
-        """Carry out what is pending; return G V, G' (row_scale G V) and <z, g>.
+    def read(self, v: Array, row_scale: Array | None) -> tuple[Array, Array, Array]:
+        """Carry out what is pending; return G V, G' (row_scale G V) and the parts of <z, g>.
 
-        V is a block of at most eight columns.
+        V is a block of at most eight columns; without a ``row_scale`` it is 1 for all rows.
         """
-        k = v.shape[1]
-        block = cp.zeros((v.shape[0], LANES), self.dtype)
-        block[:, :k] = v
+        k, store = v.shape[1], self.store
+        block = v.astype(self.dtype) if k == LANES else cp.zeros((v.shape[0], LANES), self.dtype)
+        if k < LANES:
+            block[:, :k] = v
         y, z_dot_g = self._renew(block)
         assert y is not None
         self._add_tail(y, block, transposed=False)
-        scaled = row_scale[:, None] * y
-        store = self.store
-        w = store.columns.block(store.row_by_column, store.g_by_column, scaled)
+        scaled = y if row_scale is None else row_scale[:, None] * y
+        w = store.columns.gathered_block(
+            store.row_by_column, store.by_column, store.g, store.g_by_column, scaled
+        )
         self._add_tail(w, scaled, transposed=True)
-        tail = store.tail
-        # One number comes to the host, after everything has been started.
-        total = z_dot_g.sum() + cp.dot(tail["z"].astype(float), tail["g"].astype(float))
-        return y[:, :k], w[:, :k], float(total)
+        return y[:, :k], w[:, :k].astype(float), z_dot_g
 
     def _renew(self, block: Array | None) -> tuple[Array | None, Array]:
         """Carry out what is pending, renew the slopes; multiply a block on the way.
 
-        Returns the product of the sorted entries, and <z, g> by segment.
+        Returns the product of the sorted entries, and <z, g> by segment. The slopes are in the
+        order of rows only.
         """
         keep, u, v = self._pending or (1.0, None, None)
         self._pending, self._due = None, False
         store, tail, n = self.store, self.store.tail, self.store.n_tail
         sums: Any = None if block is None else cp.empty((store.rows.n, LANES), self.dtype)
-        z_dot_g = cp.empty(store.rows.n)
+        z_dot_g = cp.zeros(store.rows.n + 1)  # the last one is for the tail
         own_loss = self.kind < 0
         self._run.move_and_multiply(
             32 * store.rows.n, *store.rows.bounds, store.rows.row, store.col,
@@ -221,14 +224,13 @@ class CudaEntries:
             *self._offsets, max(self.kind, 0), self.parameter,
             _or_null(None if own_loss else block), _or_null(sums), z_dot_g,
         )  # fmt: skip
+        self._run.tail_slopes(
+            n, n, 0 if u is None else self._moved, tail["row"], tail["col"], tail["z"],
+            tail["c"], tail["s"], tail["g"], self.dtype.type(keep), *map(_or_null, (u, v)),
+            *self._offsets, max(self.kind, 0), self.parameter, z_dot_g[-1:],
+        )  # fmt: skip
         if own_loss:
             z_dot_g = self._renew_by_loss()
-        else:
-            self._run.tail_slopes(
-                n, n, tail["row"], tail["col"], tail["z"], tail["c"], tail["s"], tail["g"],
-                *self._offsets, self.kind, self.parameter,
-            )  # fmt: skip
-        store.g.take(store.by_column, out=store.g_by_column)
         self.reads += 1
         if block is None:
             return None, z_dot_g
@@ -238,11 +240,10 @@ class CudaEntries:
 
     def _renew_by_loss(self) -> Array:
         """Renew the slopes by a loss of the user's own, on the host."""
-        store, tail = self.store, self.store.tail
-        for part in ({name: getattr(store, name) for name in ("row", "col", *"zcsg")}, tail):
+        for part in self.parts():
             at, c, s = (to_host(x) for x in (self.predictions(part), part["c"], part["s"]))
             part["g"][:] = cp.asarray((c * self.loss.derivative(at, s)).astype(self.dtype))
-        return store.z.astype(float) * store.g
+        return cp.concatenate([part["z"].astype(float) * part["g"] for part in self.parts()])
 
     def predictions(self, part: dict[str, Array]) -> Array:
         """Return theta plus offsets at the entries of a part of the store."""
@@ -261,16 +262,45 @@ class CudaEntries:
         lanes = 1 if x.ndim == 1 else x.shape[1]
         self._run.tail_multiply(n * lanes, n, lanes, tail[to], tail[source], tail["g"], x, y)
 
-    def normal(self, v: Array, row_scale: Array) -> tuple[Array, Array]:
+    def normal(self, v: Array, row_scale: Array | None) -> tuple[Array, Array]:
         """Return G v and G' (row_scale G v)."""
         store, x = self.store, v.astype(self.dtype)
         y = store.rows.dots(store.col, store.g, x)
         self._add_tail(y, x, transposed=False)
-        scaled = row_scale * y
+        scaled = y if row_scale is None else row_scale * y
         w = store.columns.dots(store.row_by_column, store.g_by_column, scaled)
         self._add_tail(w, scaled, transposed=True)
         self.reads += 1
         return y, w
+
+    def brought_home(
+        self, v: Array, w: Array, y: Array, z_dot_g: Array
+    ) -> tuple[Array, Array | None, Array | None, float]:
+        """Return V' W, W' W and Y' Y on the host, and <z, g>: in one piece, since calls cost."""
+        k = v.shape[1]
+        if k < LANES or self.dtype == np.float64:
+            # Squares of doubles would lose what the smallest singular values are made of.
+            return to_host(v.T @ w), None, None, float(z_dot_g.sum())
+        (m1, m2), blocks = self.shape, GRAM_BLOCKS
+        parts, numbers = cp.empty((3 * LANES * LANES, blocks)), cp.empty(3 * LANES * LANES + 1)
+        v, w, y = (cp.ascontiguousarray(x) for x in (v, w, y))
+        self._run.grams(blocks * THREADS, m1, m2, v, w, y, blocks, parts)
+        self._run.add_parts(
+            numbers.size * THREADS, numbers.size - 1, blocks, parts, z_dot_g.size, z_dot_g, numbers
+        )
+        found = to_host(numbers)
+        overlap, gram, left_gram = found[:-1].reshape(3, LANES, LANES)
+        return overlap, gram, left_gram, float(found[-1])
+
+    def mixed(self, y: Array, to_left: Array, w: Array, to_right: Array) -> tuple[Array, Array]:
+        """Return Y to_left and W to_right, in double precision."""
+        if y.shape[1] < LANES or y.dtype != np.float32 or w.dtype != np.float64:
+            return y.astype(float) @ cp.asarray(to_left), w @ cp.asarray(to_right)
+        m1, m2, k = y.shape[0], w.shape[0], to_right.shape[1]
+        factors = cp.asarray(np.concatenate((to_left, to_right.T.reshape(-1))))
+        u, right = cp.empty(m1), cp.empty((m2, k))
+        self._run.mix(m1 + m2, m1, m2, k, y, w, factors, u, right)
+        return u, right
 
     def forward(self, v: Array) -> Array:
         """Return G V, in double precision."""
@@ -369,7 +399,7 @@ class CudaEntries:
 
     def regressions(self, everything: bool) -> CudaRegressions:
         """Return every row's and column's regression of what the offsets leave over."""
-        self.merge(0 if everything else min(self.n_newest // 2, NEWEST))
+        self.merge(0 if everything else min(self.n_newest // 2, entry_store.NEWEST))
         return CudaRegressions(self.store, *self._offsets)
 
     def columns_of(self, row: int) -> Array:
@@ -392,6 +422,7 @@ class CudaEntries:
 
     def state_dict(self) -> State:
         """Return everything as the host's entries would, in numpy arrays."""
+        self._move_tail()
         pending = self._pending
         if pending is not None:
             pending = (pending[0], *(to_host(x) for x in pending[1:]))  # type: ignore[assignment]
@@ -402,6 +433,15 @@ class CudaEntries:
             "offset": [self.row_offset.copy(), self.col_offset.copy()],
             "reads": self.reads,
         }
+
+    def _move_tail(self) -> None:
+        """Carry a pending move out in the tail, as the host does at once."""
+        if self._pending is not None and self._moved:
+            keep, u, v = self._pending
+            part = {name: values[: self._moved] for name, values in self.store.tail.items()}
+            part["z"] *= self.dtype.type(keep)
+            part["z"] += u[part["row"]] * v[part["col"]]
+            self._moved = 0
 
     def load_state(self, state: State) -> None:
         """Take over what this or the host's ``state_dict`` described."""

@@ -43,7 +43,9 @@ class CudaEntryStore:
         self.row = self.col = cp.empty(0, cp.uint32)
         self.z = self.c = self.s = cp.empty(0, self.dtype)
         self._tail = {name: cp.empty(0, kind) for name, kind in self._tail_types()}
-        self.n_tail = self._last_batch = 0
+        self._last_batch = 0
+        self._run = kernels(self.dtype.name)
+        self._set_tail(0)
         self._index()
 
     def _tail_types(self) -> list[tuple[str, Any]]:
@@ -52,24 +54,23 @@ class CudaEntryStore:
     def __len__(self) -> int:
         return self.col.size + self.n_tail
 
-    @property
-    def tail(self) -> dict[str, Array]:
-        """The newest entries, in the order in which they came."""
-        return {name: values[: self.n_tail] for name, values in self._tail.items()}
+    def _set_tail(self, n: int) -> None:
+        """Let the tail have so many entries."""
+        self.n_tail = n
+        self.tail = {name: values[:n] for name, values in self._tail.items()}
 
     # Growing --------------------------------------------------------------------------------------
 
-    def append(self, row: Array, col: Array, z: Array, c: Array, s: Array) -> None:
-        """Add observations to the tail."""
-        n = self.n_tail + row.size
+    def make_room(self, size: int) -> dict[str, Array]:
+        """Lengthen the tail by so many entries, and return the new ones, to be filled."""
+        old, n = self.n_tail, self.n_tail + size
         if n > self._tail["row"].size:
             for name, values in self._tail.items():
                 self._tail[name] = grown = cp.empty(2 * n, values.dtype)
-                grown[: self.n_tail] = values[: self.n_tail]
-        new = slice(self.n_tail, n)
-        for name, values in zip(("row", "col", *CARRIED), (row, col, z, c, s), strict=True):
-            self._tail[name][new] = values
-        self.n_tail, self._last_batch = n, row.size
+                grown[:old] = values[:old]
+        self._set_tail(n)
+        self._last_batch = size
+        return {name: values[old:] for name, values in self.tail.items()}
 
     def grow(self, m1: int, m2: int) -> None:
         """Add empty rows and columns at the end."""
@@ -92,7 +93,7 @@ class CudaEntryStore:
         row, col, z, c, s = self._oldest(n)
         # Where each belongs; behind its equals, where repeats are kept apart.
         place = cp.empty(row.size, cp.int64)
-        kernels(self.dtype.name).lower_bounds(
+        self._run.lower_bounds(
             row.size, row.size, row, col, self.indptr, self.col, int(not self.combine), place
         )
         if self.combine and self.col.size:
@@ -112,7 +113,7 @@ class CudaEntryStore:
         for name, values in self._tail.items():
             rest = values[n : self.n_tail].copy()
             self._tail[name][: rest.size] = rest
-        self.n_tail -= n
+        self._set_tail(self.n_tail - n)
         if not self.combine or n == 0:
             return row, col, z, c, s
         new = cp.ones(n, bool)
@@ -130,7 +131,7 @@ class CudaEntryStore:
         shift = cp.cumsum(marks, dtype=cp.int32)[:old]
         arrays = (self.row, self.col, self.z, self.c, self.s)
         merged = [cp.empty(old + new, array.dtype) for array in arrays]
-        kernels(self.dtype.name).spread_out(old, old, shift, *arrays, *merged)
+        self._run.spread_out(old, old, shift, *arrays, *merged)
         places = place + cp.arange(new)
         for array, value in zip(merged, values, strict=True):
             array[places] = value
@@ -146,7 +147,7 @@ class CudaEntryStore:
         self.g_by_column = cp.empty_like(self.g)
         counts = cp.bincount(self.col, minlength=self.shape[1])
         column_ptr = cp.concatenate((cp.zeros(1, cp.int64), cp.cumsum(counts)))
-        self.rows, self.columns = Segments(self.indptr), Segments(column_ptr)
+        self.rows, self.columns = (Segments(x, self._run) for x in (self.indptr, column_ptr))
 
     # Asking ---------------------------------------------------------------------------------------
 
@@ -185,13 +186,10 @@ class CudaEntryStore:
         store.col = store.col[order]
         store.z, store.c, store.s = (cp.asarray(bulk[name])[order] for name in CARRIED)
         tail = state["tail"]
-        store.append(
-            cp.asarray(tail["row"]),
-            cp.asarray(column[tail["col"]].astype(np.uint32)),
-            *(cp.asarray(tail[name]) for name in CARRIED),
-        )
+        newest = {**tail, "col": column[tail["col"]].astype(np.uint32)}
+        for name, values in store.make_room(tail["row"].size).items():
+            values[:] = cp.asarray(newest[name])
         store._index()
         store.g[:] = cp.asarray(bulk["g"])[order]
-        store._tail["g"][: store.n_tail] = cp.asarray(tail["g"])
         store._last_batch = int(state["last_batch"])
         return store

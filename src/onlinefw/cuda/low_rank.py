@@ -32,13 +32,22 @@ class CudaLowRank(LowRank):
         out = cp.zeros(n, self.dtype)
         if self._k:
             weights = cp.asarray(self.weights.astype(self.dtype))
-            strides = [factor.strides[0] // self.dtype.itemsize for factor in self._factors]
-            kernels(self.dtype.name).factor_entries(
-                32 * n, n, rows, cols, self._left, strides[0], self._right, strides[1],
-                weights, self._k, out,
-            )  # fmt: skip
+            run = kernels(self.dtype.name)
+            run.factor_entries(32 * n, n, rows, cols, *self.factors_there, weights, self._k, out)
         return out
 
+    def _append(self, u: Array, weight: float, v: Array) -> None:
+        self._make_room()
+        u, v = (cp.ascontiguousarray(x, dtype=float) for x in (u, v))
+        kernels(self.dtype.name).set_columns(
+            u.size + v.size, u.size, v.size, u, v, *self.factors_there, self._k
+        )
+        self._weights[self._k] = weight / self._scale
+        self._k += 1
+
     @property
-    def _factors(self) -> tuple[Array, Array]:
-        return self._left, self._right
+    def factors_there(self) -> tuple[Array, int, Array, int]:
+        """Left and right factor, each with the distance between its rows."""
+        size = self.dtype.itemsize
+        left, right = self._left, self._right
+        return left, left.strides[0] // size, right, right.strides[0] // size

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import cupy as cp
+import numpy as np
 from cupyx.scipy import sparse
 
 from .._typing import Array
@@ -63,8 +64,12 @@ class _Sided:
     def solve(self, other: Array, ridge: Array) -> Any:
         other = cp.ascontiguousarray(other)
         n, k = self._weight.shape[0], other.shape[1]
-        upper = cp.triu_indices(k)
+        upper = np.triu_indices(k)
         outer = other[:, upper[0]] * other[:, upper[1]]
+        place = np.zeros((k, k), int)  # of the pair (a, b) among the upper ones
+        place[upper] = place.T[upper] = np.arange(upper[0].size)
+        place = cp.asarray(place.reshape(-1))
+        diagonal = cp.eye(k, dtype=other.dtype)
         right_side = self._target @ other
         penalty = cp.asarray(ridge, dtype=other.dtype)
         out = cp.empty((n, k), other.dtype)
@@ -72,10 +77,7 @@ class _Sided:
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
             weight = self._weight if step >= n else self._weight[rows]
-            packed = weight @ outer
-            normal = cp.empty((packed.shape[0], k, k), other.dtype)
-            normal[:, upper[0], upper[1]] = packed
-            normal[:, upper[1], upper[0]] = packed
-            normal += penalty[rows, None, None] * cp.eye(k, dtype=other.dtype)
+            normal = (weight @ outer).take(place, axis=1).reshape(-1, k, k)
+            normal += penalty[rows, None, None] * diagonal
             out[rows] = cp.linalg.solve(normal, right_side[rows, :, None])[:, :, 0]
         return out

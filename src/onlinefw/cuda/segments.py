@@ -7,7 +7,7 @@ from typing import Any
 import cupy as cp
 
 from .._typing import Array
-from .entry_kernels import LANES, SEGMENT, kernels
+from .entry_kernels import LANES, SEGMENT
 
 __all__ = ["Segments", "row_of_each"]
 
@@ -19,9 +19,12 @@ class Segments:
     ----------
     indptr : cupy.ndarray of int64
         Where each row starts.
+    run : Kernels
+        For the entries' precision.
     """
 
-    def __init__(self, indptr: Array) -> None:
+    def __init__(self, indptr: Array, run: Any) -> None:
+        self._run = run
         self.n_rows = indptr.size - 1
         counts = (cp.diff(indptr) + (SEGMENT - 1)) // SEGMENT
         self.indptr = cp.zeros(indptr.size, cp.int32)
@@ -39,31 +42,35 @@ class Segments:
 
     def dots(self, col: Array, g: Array, x: Array) -> Array:
         """Return the product of the rows with a vector."""
-        run = kernels(g.dtype.name)
         sums, y = cp.empty(self.n, g.dtype), cp.empty(self.n_rows, g.dtype)
-        run.segment_dots(32 * self.n, *self.bounds, col, g, x, sums)
-        run.add_segments(self.n_rows, self.n_rows, self.indptr, sums, y)
+        self._run.segment_dots(32 * self.n, *self.bounds, col, g, x, sums)
+        self._run.add_segments(self.n_rows, self.n_rows, self.indptr, sums, y)
         return y
 
     def block(self, col: Array, g: Array, x: Array) -> Array:
         """Return the product of the rows with a block of vectors."""
         sums = cp.empty((self.n, LANES), g.dtype)
-        kernels(g.dtype.name).segment_block(32 * self.n, *self.bounds, col, g, x, sums)
+        self._run.segment_block(32 * self.n, *self.bounds, col, g, x, sums)
+        return self.added_up(sums)
+
+    def gathered_block(self, col: Array, place: Array, source: Array, g: Array, x: Array) -> Array:
+        """Return that for ``g = source[place]``, which is filled on the way."""
+        sums = cp.empty((self.n, LANES), g.dtype)
+        self._run.gathered_block(32 * self.n, *self.bounds, col, place, source, g, x, sums)
         return self.added_up(sums)
 
     def added_up(self, sums: Array) -> Array:
         """Return the sums of rows, from those of segments, for a block of vectors."""
         y = cp.empty((self.n_rows, LANES), sums.dtype)
         threads = LANES * self.n_rows
-        kernels(sums.dtype.name).add_segment_blocks(threads, self.n_rows, self.indptr, sums, y)
+        self._run.add_segment_blocks(threads, self.n_rows, self.indptr, sums, y)
         return y
 
     def sums(self, x: Array) -> Array:
         """Return the sum of a number per entry in every row, in double precision."""
-        run = kernels("float64")
         sums, y = cp.empty(self.n), cp.empty(self.n_rows)
-        run.segment_sums(32 * self.n, *self.bounds, x, sums)
-        run.add_double_segments(self.n_rows, self.n_rows, self.indptr, sums, y)
+        self._run.segment_sums(32 * self.n, *self.bounds, x, sums)
+        self._run.add_double_segments(self.n_rows, self.n_rows, self.indptr, sums, y)
         return y
 
 

@@ -84,6 +84,7 @@ class LearnedEntries(ObservedEntries):
         super().__init__(theta.shape, loss, dtype=theta.dtype, growing=True, offsets=biases)
         self._iterate = theta
         self._entries.row_offset, self._entries.col_offset = row_offsets, column_offsets
+        self._has_offsets = True
         self.n_observations = n_observations
         nothing = np.empty(0, theta.dtype)
         self._entries.store.bulk = SortedStore(*seen, nothing, nothing, nothing, nothing)

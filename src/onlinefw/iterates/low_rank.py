@@ -225,14 +225,18 @@ class LowRank:
             self._append(u, step * scale, v)
 
     def _append(self, u: Array, weight: float, v: Array) -> None:
-        if self._k >= self.max_atoms:
-            self.recompress()
-        if self._k == self._weights.size:
-            self._reserve(min(self.max_atoms, max(8, 2 * self._k)))
+        self._make_room()
         _set_column(self._left, self._k, u)
         _set_column(self._right, self._k, v)
         self._weights[self._k] = weight / self._scale
         self._k += 1
+
+    def _make_room(self) -> None:
+        """Make room for one more atom."""
+        if self._k >= self.max_atoms:
+            self.recompress()
+        if self._k == self._weights.size:
+            self._reserve(min(self.max_atoms, max(8, 2 * self._k)))
 
     def shrink(self, factor: float) -> None:
         """Theta <- factor * theta."""

@@ -28,7 +28,7 @@ from ..losses import Correntropy, Gaussian, Loss, Square
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
 from .base import Line, Objective
 from .biases import RunningBiases
-from .entries_gradient import EntriesGradient
+from .entries_gradient import EntriesGradient, complete_basis
 from .factors import as_factors
 from .host_entries import HostEntries
 from .host_regressions import HostRegressions
@@ -126,6 +126,7 @@ class ObservedEntries(Objective):
         self._block: Array | None = None  # where the next linear minimisation starts
         super().__init__(tuple(shape))
         self._entries = self._new_entries()
+        self._has_offsets = False
 
     def _new_entries(self) -> Any:
         if self.device == "cuda":
@@ -214,7 +215,9 @@ class ObservedEntries(Objective):
     def _add(self, rows: Array, cols: Array, y: Array, w: Array) -> float:
         self.grow(int(rows.max()) + 1, int(cols.max()) + 1)
         z = self._entries.observe(self._low_rank, rows, cols, w, y)
-        at = z.astype(float) + self._offsets_at(rows, cols)
+        at = z.astype(float)
+        if self._has_offsets:
+            at += self._offsets_at(rows, cols)
         self._yy += float(w @ y**2)
         self.n_observations += rows.size
         self.total_weight += float(w.sum())
@@ -229,7 +232,8 @@ class ObservedEntries(Objective):
 
     def predict(self, rows: Array, cols: Array) -> Array:
         """Return theta plus offsets at entries of the matrix."""
-        return self._low_rank.entries(rows, cols) + self._offsets_at(rows, cols)
+        z = self._low_rank.entries(rows, cols)
+        return z + self._offsets_at(rows, cols) if self._has_offsets else z
 
     def grow(self, m1: int, m2: int) -> None:
         """Make room for m1 rows and m2 columns, if there are fewer."""
@@ -260,6 +264,7 @@ class ObservedEntries(Objective):
                 f"got shapes {np.shape(rows)} and {np.shape(columns)}"
             )
         self._entries.set_offsets(rows, columns)
+        self._has_offsets = True
 
     # Moving ---------------------------------------------------------------------------------------
 
@@ -309,9 +314,15 @@ class ObservedEntries(Objective):
         missing = min(LANES, m2) - block.shape[1]
         if missing > 0:
             rng = np.random.default_rng(self.n_observations)
-            block = np.column_stack((to_host(block), rng.standard_normal((m2, missing))))
-            block = self._iterate_class._xp.asarray(np.linalg.qr(block)[0])
+            block = self._completed(block, rng.standard_normal((m2, missing)))
         return block
+
+    def _completed(self, block: Array, more: Array) -> Array:
+        """Return an orthonormal basis of a block (orthonormal itself) and more columns."""
+        if self.device == "cpu" or block.shape[1] == 0:
+            whole = np.linalg.qr(np.column_stack((to_host(block), more)))[0]
+            return self._iterate_class._xp.asarray(whole)
+        return complete_basis(block, namespace(block).asarray(more))
 
     def gap(self, gradient: Direction, atom: Atom) -> float:
         """Return <gradient, theta - atom> from what the gradient already knows."""
@@ -451,6 +462,7 @@ class ObservedEntries(Objective):
         if state["iterate"] is not None:
             objective._iterate = objective._iterate_class.from_state(state["iterate"])
         objective._entries.load_state(state["entries"])
+        objective._has_offsets = any(offset.any() for offset in state["entries"]["offset"])
         if state["block"] is not None:
             objective._block = objective._iterate_class._xp.array(state["block"])
         if state["offsets"] is not None:

@@ -49,10 +49,12 @@ class EntriesGradient(PairOperator):
         self._xp = namespace(self._v)
         self._scalings: dict[int, _Scaling] = {}
         scaling = self._scaling(scales)
-        self._y, w, z_dot_g = self._entries.read(scaling.columns(self._v), scaling.squared_rows)
-        self._w = scaling.columns(w.astype(float))
+        y, w, z_dot_g = self._entries.read(scaling.columns(self._v), scaling.squared_rows)
+        self._y, self._w = scaling.rows(y, narrow=True), scaling.columns(w)
+        home = self._entries.brought_home(self._v, self._w, self._y, z_dot_g)
+        self._overlap, self._gram, self._left_gram, z_dot_g = home
         self.theta_dot = z_dot_g * self._mean
-        if not (np.isfinite(self.theta_dot) and self._xp.isfinite(self._w).all()):
+        if not (np.isfinite(self.theta_dot) and np.isfinite(self._overlap).all()):
             raise OverflowError(
                 f"the gradient of {objective.loss} overflows at theta: the last step went too far; "
                 "use a smaller radius, or LineSearch() as the step"
@@ -70,7 +72,7 @@ class EntriesGradient(PairOperator):
     def _scaling(self, scales: Scales | None) -> _Scaling:
         key = id(scales)
         if key not in self._scalings:
-            self._scalings[key] = _Scaling(scales, self._xp, self.shape[0], self.dtype)
+            self._scalings[key] = _Scaling(scales, self._xp, self.dtype)
         return self._scalings[key]
 
     def normal(self, v: Array, scales: Scales | None = None) -> tuple[Array, Array]:
@@ -117,11 +119,15 @@ class EntriesGradient(PairOperator):
             # one may still be missing. What the last step has gained tells more.
             return k >= 2 and radius * gain <= objective.lmo_tol * (self.theta_dot + radius * s)
 
-        to_left, values, right, before = ritz_pairs(self._v, self._w, self._precision)
-        self._ritz = to_left, values, right
+        to_left, values, to_right, before = ritz_pairs(
+            self._overlap, self._w, self._precision, self._gram
+        )
         if values.size == 0:  # the gradient is zero, and any vertex minimises
             return xp.eye(1, self.shape[0])[0], 0.0, xp.eye(1, self.shape[1])[0]
-        u, s, v = self._pair(to_left[:, 0], float(values[0]), right[:, 0])
+        u, right = self._entries.mixed(self._y, to_left[:, 0], self._w, to_right)
+        self._ritz = to_left, values, right
+        u, s = self._unit(u, to_left[:, 0], float(values[0]))
+        v = self._xp.ascontiguousarray(right[:, 0])
         more = objective.lmo_steps - 1
         if more and not enough(s, s - before * self._mean):
             products = partial(self.normal, scales=self._scales)
@@ -130,18 +136,23 @@ class EntriesGradient(PairOperator):
         objective._block = right
         return u, s, v
 
-    def _pair(self, to_left: Array, value: float, v: Array) -> tuple[Array, float, Array]:
-        u = (self._y @ self._xp.asarray(to_left.astype(self.dtype))).astype(float)
-        u = self._scaling(self._scales).rows(u)
-        length = float(self._xp.linalg.norm(u))  # 1 to rounding
-        return u / length, value * self._mean / length, v
+    def _unit(self, u: Array, to_left: Array, value: float) -> tuple[Array, float]:
+        """Return a left vector of length 1 (which it has to rounding), and its singular value."""
+        if self._left_gram is None:
+            length = float(self._xp.linalg.norm(u))
+        else:
+            length = float(np.sqrt(to_left @ self._left_gram @ to_left))
+        return u / length, value * self._mean / length
 
     def more_pairs(self, k: int) -> list[tuple[Array, float, Array]]:
         """Return up to k singular pairs, the best first, from the read that found the top one."""
         to_left, values, right = self._ritz
-        pairs = [self._pair(to_left[:, p], values[p], right[:, p]) for p in range(len(values))[:k]]
-        scaling = self._scaling(self._scales)
-        return [(scaling.rows(u), s, scaling.columns(v)) for u, s, v in pairs]
+        scaling, pairs = self._scaling(self._scales), []
+        for p in range(len(values))[:k]:
+            u = self._entries.mixed(self._y, to_left[:, p], self._w[:0], to_left[:, :0])[0]
+            u, s = self._unit(u, to_left[:, p], float(values[p]))
+            pairs.append((scaling.rows(u), s, scaling.columns(right[:, p])))
+        return pairs
 
     def look_closely(self) -> None:
         """Let the next top pair come from a random start, which misses nothing, with many steps.
@@ -200,22 +211,32 @@ class EntriesGradient(PairOperator):
 class _Scaling:
     """diag(a) G diag(b) instead of G, where the entries live; nothing for ``scales=None``."""
 
-    def __init__(self, scales: Scales | None, xp: Any, n_rows: int, dtype: Any) -> None:
+    def __init__(self, scales: Scales | None, xp: Any, dtype: Any) -> None:
         self._scales = scales  # kept alive: it is found by its id
         self._factors = None if scales is None else [xp.asarray(scale) for scale in scales]
-        if self._factors is None:
-            self.squared_rows = xp.ones(n_rows, dtype)
-        else:
-            self.squared_rows = xp.square(self._factors[0]).astype(dtype)
+        self.squared_rows = (
+            None if self._factors is None else xp.square(self._factors[0]).astype(dtype)
+        )
 
-    def rows(self, y: Array) -> Array:
-        return y if self._factors is None else self._factors[0] * y
+    def rows(self, y: Array, narrow: bool = False) -> Array:
+        """Scale a vector or a block; in its own precision, if ``narrow``."""
+        if self._factors is None:
+            return y
+        a = self._factors[0].astype(y.dtype) if narrow else self._factors[0]
+        return (a if y.ndim == 1 else a[:, None]) * y
 
     def columns(self, v: Array) -> Array:
         if self._factors is None:
             return v
         b = self._factors[1]
         return (b if v.ndim == 1 else b[:, None]) * v
+
+
+def complete_basis(block: Array, more: Array) -> Array:
+    """Return an orthonormal basis of both, where the first columns are orthonormal already."""
+    for _ in range(2):  # twice is enough
+        more = more - block @ (block.T @ more)
+    return namespace(block).column_stack((block, _orthonormal(more)))
 
 
 def _orthonormal(block: Array) -> Array:

@@ -15,7 +15,8 @@ from ..kernels import blocks as block_kernels
 from ..kernels import entries as kernels
 from ..kernels.lanes import LANES
 from ..losses import Bernoulli, Exponential, Gaussian, Loss, Poisson, Square
-from .entry_store import NEWEST, EntryStore
+from . import entry_store
+from .entry_store import EntryStore
 from .host_line import entries_line, total_loss
 from .host_regressions import HostRegressions
 from .row_loss import compiled
@@ -174,8 +175,8 @@ class HostEntries:
     def settle(self) -> None:
         """Carry a pending move out and renew the slopes, without a product."""
         if self._pending is not None or self._due:
-            m1, m2 = self.shape
-            self._read_all(np.zeros((m2, LANES), self.dtype), np.ones(m1, self.dtype))
+            m2 = self.shape[1]
+            self._read_all(np.zeros((m2, LANES), self.dtype), self._ones)
 
     @contextmanager
     def undisturbed(self) -> Iterator[None]:
@@ -188,16 +189,17 @@ class HostEntries:
 
     # Products with the slopes ---------------------------------------------------------------------
 
-    def read(self, v: Array, row_scale: Array) -> tuple[Array, Array, float]:
+    def read(self, v: Array, row_scale: Array | None) -> tuple[Array, Array, float]:
         """Carry out what is pending; return G V, G' (row_scale G V) and <z, g>.
 
-        V is a block of at most eight columns.
+        V is a block of at most eight columns; without a ``row_scale`` it is 1 for all rows.
         """
         k = v.shape[1]
+        row_scale = self._ones if row_scale is None else row_scale
         padded = np.zeros((v.shape[0], LANES), self.dtype)
         padded[self.store.rank, :k] = v
         y, w, z_dot_g = self._read_all(padded, row_scale)
-        return y[:, :k], w[self.store.rank, :k], z_dot_g
+        return y[:, :k], w[self.store.rank, :k].astype(float), z_dot_g
 
     def _read_all(self, v: Array, row_scale: Array) -> tuple[Array, Array, float]:
         """Do that for eight columns, by rank."""
@@ -230,6 +232,10 @@ class HostEntries:
             w = acc.sum(axis=0)
             self.store.tail.multiply_transposed(row_scale, y, w)
         return y, w, z_dot_g + float(np.dot(self.store.tail.z.astype(float), self.store.tail.g))
+
+    @property
+    def _ones(self) -> Array:
+        return np.ones(self.shape[0], self.dtype)
 
     def _zeros(self, name: str, shape: tuple[int, ...]) -> Array:
         """Return zeros in memory that is used again: fresh pages cost more than the products."""
@@ -273,8 +279,9 @@ class HostEntries:
         self.reads -= len(columns) - 1  # slow losses are slow for another reason
         return np.column_stack([y for y, _ in columns]), np.column_stack([w for _, w in columns])
 
-    def normal(self, v: Array, row_scale: Array) -> tuple[Array, Array]:
+    def normal(self, v: Array, row_scale: Array | None) -> tuple[Array, Array]:
         """Return G v and G' (row_scale G v) with one read."""
+        row_scale = self._ones if row_scale is None else row_scale
         y, w = self._normal(self.store.by_rank(v, self.dtype), row_scale)
         return y, w[self.store.rank]
 
@@ -293,6 +300,17 @@ class HostEntries:
         self.store.tail.multiply_transposed(row_scale, y, w[:, None])
         self.reads += 1
         return y[:, 0], w
+
+    def brought_home(
+        self, v: Array, w: Array, y: Array, z_dot_g: float
+    ) -> tuple[Array, Array | None, Array | None, float]:
+        """Return V' W on the host; W' W and Y' Y, if they come with it; and <z, g>."""
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever asks looks
+            return v.T @ w, None, None, z_dot_g
+
+    def mixed(self, y: Array, to_left: Array, w: Array, to_right: Array) -> tuple[Array, Array]:
+        """Return Y to_left and W to_right, in double precision."""
+        return (y @ to_left.astype(y.dtype)).astype(float), w @ to_right
 
     def forward(self, v: Array) -> Array:
         """Return G V with one read, in double precision."""
@@ -386,7 +404,7 @@ class HostEntries:
         everything : bool
             With the newest entries, those that stay in the tail otherwise.
         """
-        self.merge(0 if everything else min(self.n_newest // 2, NEWEST))
+        self.merge(0 if everything else min(self.n_newest // 2, entry_store.NEWEST))
         store, bulk = self.store, self.store.bulk
         all_ones = bulk.size == 0 or bulk.c.min() == 1.0 == bulk.c.max()
         target = bulk.g  # the slopes are due after a merge, so their memory is free
