@@ -114,9 +114,9 @@ class RatingsSession(Session):
         """Return the model; its rows and columns are in the order of ``users`` and ``items``."""
         return self.model
 
-    def size(self) -> tuple[str, int]:
+    def size(self) -> dict[str, int]:
         """Return the rank."""
-        return "rank", self.model.rank_
+        return {"rank": self.model.rank_}
 
     def _prepare_for_many(self, y: Array) -> None:
         settings = {**MANY_DEFAULTS, **self._settings, "shape": self.model.shape}
