@@ -34,6 +34,7 @@ templates_path = ["templates"]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
+smartquotes = False  # they would make dashes of the options' hyphens
 
 autosummary_generate = True
 autosummary_imported_members = True

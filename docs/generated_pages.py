@@ -45,7 +45,11 @@ def command_reference() -> str:
     text = get_docs_for_click(obj=command, ctx=typer.Context(command), name="ofw")
     # The page has a title of its own, and begins with what the commands are.
     commands = re.search(r"^## .*", text, flags=re.DOTALL | re.MULTILINE)
-    return re.sub(r"^(Example: )(.*)$", r"\1`\2`", commands[0] if commands else "", flags=re.M)
+    return re.sub(r"^(Examples?: )(.*)$", _as_code, commands[0] if commands else "", flags=re.M)
+
+
+def _as_code(example: re.Match[str]) -> str:
+    return example[1] + "; ".join(f"`{command}`" for command in example[2].split("; "))
 
 
 def measured() -> str:

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from onlinefw import __version__
 from onlinefw.cli.app import app
+from onlinefw.cli.called import as_called
 from onlinefw.datasets.registry import ENTRIES
 
 from .publisher import TINY, closed_port, serving, tiny_entry
@@ -161,3 +162,18 @@ def test_starting_the_command_line_imports_no_heavy_library():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.stdout.strip() == "[]", result.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "found", "called"),
+    [
+        (".venv/bin/ofw", None, ".venv/bin/ofw"),
+        ("my tools/ofw", None, "'my tools/ofw'"),
+        (".venv/bin/ofw", "/usr/bin/ofw", "ofw"),
+        ("-c", None, "ofw"),
+    ],
+)
+def test_the_demo_shows_commands_as_they_can_be_typed(monkeypatch, typed, found, called):
+    monkeypatch.setattr("sys.argv", [typed])
+    monkeypatch.setattr("shutil.which", lambda name: found)
+    assert as_called() == called

@@ -421,7 +421,8 @@ def test_a_trace_norm_ball_gives_matrices(rng):
 )
 @pytest.mark.parametrize("loss", ["square", "poisson"])
 def test_coefficients_stay_in_the_set(constraint, loss, rng):
-    model = Regressor(constraint, 1.5, loss=loss, batch_size=20)
+    size = {"radius": 1.5} if isinstance(constraint, str) else {}
+    model = Regressor(constraint, **size, loss=loss, batch_size=20)
     X, y = data(model, rng, 120, 5)
     for k in range(0, 120, 20):
         model.partial_fit(X[k : k + 20], y[k : k + 20])
@@ -860,3 +861,35 @@ def test_weights_repeat_rows_also_where_the_steps_of_a_round_are_capped(rng):
     weighted = model.fit(X, y, sample_weight=w).coef_
     repeated = model.fit(np.repeat(X, w, axis=0), np.repeat(y, w)).coef_
     np.testing.assert_allclose(weighted, repeated, atol=1e-9)
+
+
+@pytest.mark.parametrize("how", ["dense", "sparse", "frame"])
+@pytest.mark.parametrize("call", ["fit", "partial_fit", "predict"])
+def test_a_value_that_is_not_finite_is_named_with_its_place_and_remedy(how, call, rng):
+    X = rng.standard_normal((6, 4))
+    model = Regressor(radius=2.0).fit(X, X[:, 0])
+    X[4, 2] = np.inf
+    X[3, 1] = np.nan
+    where = "column 1"
+    if how == "sparse":
+        X = sp.csr_array(X)
+    if how == "frame":
+        pandas = pytest.importorskip("pandas")
+        X, where = pandas.DataFrame(X, columns=list("abcd")), "column 1 \\('b'\\)"
+        model = Regressor(radius=2.0).fit(X.fillna(0.0).replace(np.inf, 1.0), np.ones(6))
+    args = (X,) if call == "predict" else (X, np.ones(6))
+    line = f"^X has NaN in row 3, {where}; remove that row or fill in the value$"
+    with pytest.raises(ValueError, match=line):
+        getattr(model, call)(*args)
+
+
+def test_a_target_that_is_not_finite_is_named_with_its_row():
+    with pytest.raises(ValueError, match=r"^y has -inf in row 2; remove that row or fill"):
+        Regressor().fit(np.eye(3), [1.0, 2.0, -np.inf])
+
+
+@pytest.mark.parametrize("Model", [Regressor, Classifier])
+def test_a_radius_beside_a_set_of_its_own_size_is_refused(Model):
+    with pytest.raises(ValueError, match=r"radius=3 is for a set given by name.* L1Ball\(radius=4"):
+        Model(ofw.sets.L1Ball(4.0), radius=3).fit(np.eye(2), [0, 1])
+    Model(ofw.sets.L1Ball(4.0)).fit(np.eye(2), [0, 1])

@@ -17,6 +17,7 @@ import onlinefw as ofw
 from onlinefw import FrankWolfeMatrixCompletion, RidgeSweeps
 from onlinefw.estimators import matrix_completion
 from onlinefw.estimators.history import History
+from onlinefw.estimators.race import Race
 from onlinefw.losses import Correntropy, Square
 from onlinefw.objectives import RunningBiases
 from onlinefw.sets import WeightedTraceNormBall
@@ -233,6 +234,31 @@ def test_the_radius_found_while_learning_explains_what_the_mean_does_not(mean, h
     scale = np.sqrt(300 * np.mean((y if how == "fit" else y[:10]) ** 2))
     assert np.abs(np.array(matrix_completion.RADII) - model.radius_ / scale).min() < 1e-9
     assert model._race is None
+
+
+@pytest.mark.parametrize(
+    ("losses", "winner"),
+    [
+        ([1.0, 1.02, 1.07, 1.1, 1.2], 2),  # the first data like a radius that is too small
+        ([1.0, 1.05, 1.2, 1.4, 2.0], 1),
+        ([1.0, 1.2, 1.3, 1.4, 2.0], 0),
+        ([1.5, 1.3, 1.1, 1.05, 1.0], 3),
+        ([np.inf, 1.0, 1.0, 1.0, 1.0], 2),
+    ],
+)
+def test_a_race_is_won_by_the_middlemost_radius_of_those_that_do_nearly_best(losses, winner):
+    class Learner:
+        def __init__(self, loss):
+            self.loss = loss
+
+        def observe(self, *batch):
+            return self
+
+    learners = [Learner(loss) for loss in losses]
+    race = Race(learners, 10)
+    for _ in range(10):
+        race.observe(None, None, None)
+    assert race.over and race.winner is learners[winner]
 
 
 def test_a_race_ends_after_its_part_of_the_stream_and_the_winner_goes_on_alone(rng, monkeypatch):

@@ -12,6 +12,7 @@ from scipy import sparse
 from ._typing import Array, Shape
 
 __all__ = [
+    "check_finite",
     "check_indices",
     "check_magnitude",
     "check_part",
@@ -138,6 +139,33 @@ def _first_bad(X: Any) -> tuple[int, int, float]:
     coo = sparse.coo_array(X if X.ndim == 2 else X.reshape(X.shape[0], -1))
     k = int(np.flatnonzero(~(np.abs(coo.data) <= _limit(coo)))[0])
     return int(coo.coords[0][k]), int(coo.coords[1][k]), float(coo.data[k])
+
+
+def check_finite(name: str, values: Any, column_names: Any = None) -> None:
+    """Refuse rows (dense, or CSR) or a column with NaN or infinity, and say where the first is."""
+    numbers = values.data if sparse.issparse(values) else values
+    if numbers.dtype.kind != "f":
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(numbers.sum()):  # one pass, which all but broken data end with
+            return
+    bad = ~np.isfinite(numbers)
+    if not bad.any():
+        return
+    first = int(np.argmax(bad))
+    place: tuple[int, int | None] = (first, None)
+    if sparse.issparse(values):
+        row = int(np.searchsorted(values.indptr, first, side="right")) - 1
+        place = (row, int(values.indices[first]))
+    elif values.ndim == 2:
+        place = divmod(first, values.shape[1])
+    where = f"row {place[0]}"
+    if place[1] is not None:
+        where += f", column {place[1]}"
+        where += "" if column_names is None else f" ({str(column_names[place[1]])!r})"
+    value = float(numbers.flat[first])
+    shown = "NaN" if np.isnan(value) else f"{value:g}"
+    raise ValueError(f"{name} has {shown} in {where}; {_remedy(value)}")
 
 
 def _check_column(name: str, values: Any, n_rows: int) -> Array:

@@ -1,8 +1,8 @@
-"""Numbers with their nouns."""
+"""Numbers with their nouns, and what a gap means."""
 
 from __future__ import annotations
 
-__all__ = ["counted"]
+__all__ = ["counted", "gap_in_words"]
 
 
 def counted(n: int, noun: str) -> str:
@@ -15,3 +15,21 @@ def counted(n: int, noun: str) -> str:
     ('1 user', '0 rows', '1,682 items')
     """
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def gap_in_words(gap: float, convex: bool) -> str:
+    """Say what a duality gap proves about a model: nothing, unless its loss is convex.
+
+    Examples
+    --------
+    >>> from onlinefw._words import gap_in_words
+    >>> gap_in_words(0.0123, convex=True)
+    'certificate: its mean loss is at most 0.0123 above the smallest possible'
+    >>> gap_in_words(0.0123, convex=False)
+    'gap 0.0123: a measure of stationarity, no proof of optimality (the loss is not convex)'
+    """
+    if convex:
+        return f"certificate: its mean loss is at most {gap:.3g} above the smallest possible"
+    return (
+        f"gap {gap:.3g}: a measure of stationarity, no proof of optimality (the loss is not convex)"
+    )

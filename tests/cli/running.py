@@ -106,6 +106,8 @@ def assert_same_models(one, other):
         assert one.col_ids_.tolist() == other.col_ids_.tolist()
     else:
         X = np.random.default_rng(1).standard_normal((30, one.n_features_in_))
+        names = [vars(model).pop("feature_names_in_", np.empty(0)) for model in (one, other)]
+        assert names[0].tolist() == names[1].tolist()
     assert_same_answers(one, other, X)
     told = [{k: v for k, v in m.notes_["summary"].items() if k != "ended"} for m in (one, other)]
     assert told[0] == told[1]

@@ -25,6 +25,8 @@ from .running import (
 )
 
 FAST = ("--radius", "10", "--batch-size", "20")
+#: What scikit-learn says of arrays without names, as these tests have them.
+pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 
 
 @pytest.fixture
@@ -303,8 +305,8 @@ def test_a_label_that_comes_late_is_refused_with_its_row_and_can_be_named_before
     ("options", "words"),
     [
         (("--radius", "-1"), "positive"),
-        (("--loss", "frown"), "loss must be one of"),
-        (("--on-bad-row", "ignore"), "must be 'raise' or 'skip'"),
+        (("--loss", "frown"), "--loss takes one of square, logistic, "),
+        (("--on-bad-row", "ignore"), "'--on-bad-row': 'ignore' is not one of 'raise', 'skip'"),
         (("--format", "xls"), "choose one of csv"),
         (("--rating", "stars"), "there is no column 'stars'"),
         (("--checkpoint", "nowhere/run.ckpt"), "nowhere does not exist; create it first"),
@@ -359,3 +361,54 @@ def test_a_disk_that_is_full_leaves_nothing_half_written(
     assert line == f"ofw fit: {out}: No space left on device; nothing was written"
     left = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert left == ({} if before is None else {"m.ofw": before})
+
+
+def test_a_label_that_is_not_one_of_those_given_is_named_with_its_row(tmp_path):
+    data = write(tmp_path / "a.csv", rows(40, target="label"))
+    fit = ("fit", "classification", data, "-o", tmp_path / "m.ofw")
+    line = refusal(*fit, "--classes", "no,perhaps")
+    assert re.search(
+        f"{data}: row \\d+: the label 'yes' is not one of --classes, 'no', 'perh", line
+    )
+    assert "first rows" not in line
+
+
+def test_a_column_of_text_is_left_out_with_features(tmp_path):
+    columns = rows(40)
+    data = write(tmp_path / "a.csv", {**columns, "city": ["Rome"] * 40})
+    line = refusal("fit", "regression", data, "-o", tmp_path / "m.ofw")
+    assert "row 1 (line 2), column 'city': 'Rome' is not a number; choose columns of" in line
+    assert "with --features" in line
+
+
+# What is said of the model ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "loss", "certain"),
+    [
+        ("classification", "sigmoid", False),
+        ("classification", "logistic", True),
+        ("regression", "correntropy", False),
+        ("matrix", "square", True),
+    ],
+)
+def test_only_a_convex_loss_has_a_certificate(tmp_path, kind, loss, certain):
+    columns = rows(60, target="label" if kind == "classification" else "number")
+    data = write(tmp_path / "a.csv", ratings(60) if kind == "matrix" else columns)
+    fit = ("fit", kind, data, "-o", tmp_path / "m.ofw", *FAST, "--loss", loss)
+    assert ofw_json(*fit)["gap is a certificate"] is certain
+    assert ofw_json("inspect", tmp_path / "m.ofw")["gap is a certificate"] is certain
+    for said in (ofw_says(*fit), ofw_says("inspect", tmp_path / "m.ofw")):
+        assert ("at most" in said and "above the smallest possible" in said) is certain
+        assert ("a measure of stationarity, no proof of optimality" in said) is not certain
+
+
+def test_names_of_columns_are_those_of_the_model(tmp_path):
+    data = write(tmp_path / "a.csv", rows(40))
+    ofw_says("fit", "regression", data, "-o", tmp_path / "m.ofw", *FAST)
+    model = ofw_library.load(tmp_path / "m.ofw")
+    assert model.feature_names_in_.tolist() == model.notes_["features"] == ["a", "b", "c"]
+    (tmp_path / "b.csv").write_text("1,2,3\n2,3,4\n3,5,6\n")
+    ofw_says("fit", "regression", tmp_path / "b.csv", "--target", "3", "-o", tmp_path / "m.ofw")
+    assert not hasattr(ofw_library.load(tmp_path / "m.ofw"), "feature_names_in_")

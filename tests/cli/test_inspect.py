@@ -1,5 +1,6 @@
 """``ofw inspect``: what a model is, what it has seen, how good it is."""
 
+import numpy as np
 import pytest
 
 from onlinefw import load
@@ -26,12 +27,14 @@ def test_it_tells_what_fitting_told(tmp_path, kind):
     facts = ofw_json("inspect", out)
     for name in ("rounds", "rows learned", "progressive", "held out"):
         assert facts[name] == told[name]
-    assert facts["certificate"] == pytest.approx(told["gap"])
+    assert facts["gap"] == pytest.approx(told["gap"])
+    assert facts["gap is a certificate"] is told["gap is a certificate"] is True
     size = "rank" if kind == "matrix" else "nonzeros"
     assert facts[size] == told[size]
     assert facts["radius"] == pytest.approx(3.0)
     said = ofw_says("inspect", out)
-    for name in facts:
+    assert f"certificate: its mean loss is at most {told['gap']:.3g} above" in said
+    for name in facts.keys() - {"gap", "gap is a certificate", "largest coefficients"}:
         assert f"{name}:" in said
 
 
@@ -43,14 +46,43 @@ def test_the_largest_coefficients_come_first_with_their_names(tmp_path):
     assert all(largest[name] == coef[name] for name in largest)
 
 
-def test_the_classes_are_named(tmp_path):
-    assert ofw_json("inspect", fitted(tmp_path, "classification")[0])["classes"] == ["no", "yes"]
+def test_the_classes_are_named_and_the_one_that_coefficients_speak_for(tmp_path):
+    out = fitted(tmp_path, "classification")[0]
+    facts = ofw_json("inspect", out)
+    assert facts["classes"] == ["no", "yes"] and list(facts["largest coefficients"]) == ["yes"]
+    assert "largest coefficients, for the class yes:\n" in ofw_says("inspect", out)
+
+
+def test_with_several_classes_fitting_and_inspecting_count_the_same(tmp_path):
+    columns = rows(240)
+    columns["target"] = [f"k{k % 3}" if a > 0 else "k0" for k, a in enumerate(columns["a"])]
+    data, out = write(tmp_path / "a.csv", columns), tmp_path / "m.ofw"
+    fit = ("fit", "classification", data, "-o", out, "--radius", "0.5")
+    told, facts = ofw_json(*fit), ofw_json("inspect", out)
+    coef = load(out).coef_
+    for counts in (told, facts):
+        assert (counts["nonzeros"], counts["coefficients"]) == (np.count_nonzero(coef), coef.size)
+    assert f"nonzeros {np.count_nonzero(coef)} of 9 coefficients" in ofw_says(*fit)
+    assert facts["features used"] == coef.any(axis=0).sum()
+    for label, row in zip(load(out).classes_, coef, strict=True):
+        largest = facts["largest coefficients"][str(label)]
+        assert largest == {n: c for n, c in zip("abc", row, strict=True) if c != 0.0}
+
+
+def test_the_radius_of_scaled_columns_is_said_to_be_one(tmp_path):
+    said = ofw_says("inspect", fitted(tmp_path, "regression")[0])
+    assert "radius is for: columns on one scale" in said and "units of the file" in said
+    (tmp_path / "a.libsvm").write_text("".join(f"{k % 2} {1 + k % 2}:1\n" for k in range(90)))
+    out = tmp_path / "sparse.ofw"
+    ofw_says("fit", "classification", tmp_path / "a.libsvm", "-o", out, *FAST)
+    assert "scale" not in ofw_says("inspect", out)
 
 
 @pytest.mark.parametrize("kind", ["matrix", "regression"])
 def test_the_learning_curve_is_drawn(tmp_path, kind):
     out, _ = fitted(tmp_path, kind)
-    ofw_says("inspect", out, "--plot", tmp_path / "curve.png")
+    said = ofw_says("inspect", out, "--plot", tmp_path / "curve.png")
+    assert said.endswith(f"plot: {tmp_path / 'curve.png'}\n")
     assert (tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
 
 

@@ -5,14 +5,20 @@ import os
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow import csv
 
 from onlinefw import FrankWolfeMatrixCompletion, load, save
+from onlinefw.cli.gaps import with_gaps
+from onlinefw.readers import read_rows
 
 from ..readers.writing import write
 from .running import ofw, ofw_says, ratings, refusal, rows, standard_input
 
 FAST = ("--radius", "10", "--batch-size", "20")
+#: What scikit-learn says of arrays without names, as these tests have them.
+pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 
 
 def fitted(tmp_path, kind, columns, *options):
@@ -188,3 +194,107 @@ def test_a_folder_that_is_not_there(tmp_path):
     data, model = fitted(tmp_path, "regression", rows())
     assert "does not exist" in refusal("predict", model, data, "-o", tmp_path / "no" / "p.csv")
     assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_pairs_keep_the_names_that_the_file_has_for_them(tmp_path, ending):
+    _, model = fitted(tmp_path, "matrix", ratings())
+    pairs, out = tmp_path / "pairs.csv", tmp_path / f"p.{ending}"
+    pairs.write_text("customer,product\nu1,3\n")
+    ofw_says("predict", model, pairs, "-o", out)
+    assert list(table(out)) == ["customer", "product", "prediction"]
+    pairs.write_text("u1,3\n")
+    ofw_says("predict", model, pairs, "--user", "1", "--item", "2", "--no-header", "-o", out)
+    assert list(table(out)) == ["user", "item", "prediction"]
+
+
+@pytest.mark.parametrize("name", ["p.xlsx", "p.tsv", "p"])
+def test_a_format_that_is_not_written_is_refused(tmp_path, name):
+    data, model = fitted(tmp_path, "regression", rows())
+    line = refusal("predict", model, data, "-o", tmp_path / name)
+    assert f"{name}: predictions are written as CSV or Parquet" in line
+    assert "ends in .csv or .parquet" in line
+
+
+def test_libsvm_rows_for_a_model_of_named_columns_must_be_as_wide(tmp_path):
+    _, model = fitted(tmp_path, "regression", rows())
+    path = tmp_path / "a.libsvm"
+    path.write_text("0 1:1 2:2\n")
+    line = refusal("predict", model, path)
+    assert f"{path}: the rows have 2 features and the model 3; give rows as the model was" in line
+    path.write_text("0 1:1 3:2\n")
+    X = [[1.0, 0.0, 2.0]]
+    expected = load(model).predict(X)[0]
+    assert float(ofw_says("predict", model, path).split()[1]) == pytest.approx(expected)
+    with path.open() as file, standard_input(file.fileno()):
+        assert "--n-features" in refusal("predict", model, "-", "--format", "libsvm")
+    with path.open() as file, standard_input(file.fileno()):
+        said = ofw_says("predict", model, "-", "--format", "libsvm", "--n-features", "3")
+    assert float(said.split()[1]) == pytest.approx(expected)
+
+
+# Rows that cannot be used -------------------------------------------------------------------------
+
+
+@given(
+    files=st.lists(st.lists(st.booleans(), min_size=1, max_size=7), min_size=1, max_size=3),
+    chunk_rows=st.integers(1, 4),
+    block_bytes=st.sampled_from([6, 20, 1 << 20]),
+)
+def test_there_is_a_place_for_every_row_whatever_the_files_and_chunks(
+    tmp_path_factory, files, chunk_rows, block_bytes
+):
+    folder = tmp_path_factory.mktemp("rows")
+    expected, paths = [], []
+    for k, good in enumerate(files):
+        paths.append(folder / f"{k}.csv")
+        numbers = [100 * k + j for j in range(len(good))]
+        cells = [str(n) if ok else "x" for n, ok in zip(numbers, good, strict=True)]
+        paths[-1].write_text("a\n" + "\n".join(cells) + "\n")
+        expected += [n if ok else None for n, ok in zip(numbers, good, strict=True)]
+    got = []
+    options = {"chunk_rows": chunk_rows, "block_bytes": block_bytes, "on_bad_row": "skip"}
+    with read_rows([str(p) for p in paths], needs_target=False, **options) as reader:
+        for chunk, places in with_gaps(reader):
+            got += [None if place < 0 else chunk.X[place, 0] for place in places]
+    assert got == expected
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_row_left_out_has_an_empty_prediction_in_its_place(tmp_path, ending):
+    _, model = fitted(tmp_path, "regression", rows())
+    path, out = tmp_path / "other.csv", tmp_path / f"p.{ending}"
+    path.write_text("a,b,c\n1,2,3\n1,x,3\n,2,3\n4,5,6\n7,nan,1\n")
+    assert "(--on-bad-row skip)" in refusal("predict", model, path)
+    result = ofw("predict", model, path, "-o", out, "--on-bad-row", "skip")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("ofw predict: 3 bad rows left out: 1 not a number (first: ")
+    assert result.stderr.endswith("; their predictions are NaN or empty\n")
+    got = np.array(table(out)["prediction"], dtype=float)
+    assert np.isnan(got).tolist() == [False, True, True, False, True]
+    expected = load(model).predict([[1, 2, 3], [4, 5, 6]])
+    np.testing.assert_allclose([got[0], got[3]], expected)
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [0, 1]], ids=["text", "integers"])
+@pytest.mark.parametrize("loss", ["sigmoid", "logistic"])
+def test_a_label_left_out_is_empty_and_no_line_is_blank(tmp_path, labels, loss):
+    columns = rows(60, target="label")
+    columns["target"] = [labels[label == "yes"] for label in columns["target"]]
+    _, model = fitted(tmp_path, "classification", columns, "--loss", loss)
+    path = tmp_path / "other.csv"
+    path.write_text("a,b,c\n1,2,3\n1,x,3\n4,5,6\n")
+    said = ofw_says("predict", model, path, "--on-bad-row", "skip").splitlines()
+    cells = [line.replace('"', "").split(",") for line in said]
+    assert [cell[0] in map(str, labels) for cell in cells[1:]] == [True, False, True]
+    assert len(said) == 4 and cells[2][0] == "" and all(said)
+
+
+def test_pairs_left_out_are_empty_too_and_all_of_them_is_an_error(tmp_path):
+    _, model = fitted(tmp_path, "matrix", ratings(users="{}"))
+    path = tmp_path / "pairs.csv"
+    path.write_text("user,item\n,3\n1,3\n")
+    said = ofw_says("predict", model, path, "--on-bad-row", "skip").splitlines()
+    assert said[:2] == ['"user","item","prediction"', ",,nan"] and said[2].startswith("1,3,")
+    path.write_text("user,item\n,3\n")
+    assert "no row can be predicted" in refusal("predict", model, path, "--on-bad-row", "skip")

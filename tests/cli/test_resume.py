@@ -190,7 +190,7 @@ def test_what_cannot_be_resumed(tmp_path):
     assert f"{checkpoint} is a checkpoint of ofw fit regression" in line(
         "matrix", ratings_file, checkpoint
     )
-    assert f"{model} is a model file: it only predicts" in line("regression", data, model)
+    assert f"{model} is a model file, which only predicts" in line("regression", data, model)
     assert "is not an onlinefw file" in line("regression", data, data)
     assert "there is no such file" in line("regression", data, tmp_path / "no.ckpt")
     assert f"{data}: reading stopped in this file, which is not among those given" in line(

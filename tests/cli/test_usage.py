@@ -12,8 +12,8 @@ FIT = ("fit", "matrix", "a.csv", "-o", "m.ofw")
     [
         ((*FIT, "--radius", "x"), "ofw fit: --radius takes a number or auto, not 'x'"),
         (
-            (*FIT, "--classes", "one"),
-            "ofw fit: --classes takes at least two labels, for classification, not 'one'",
+            ("fit", "classification", *FIT[2:], "--classes", "one"),
+            "ofw fit: --classes takes at least two labels, such as ham,spam, not 'one'",
         ),
         ((*FIT, "--every", "0"), "ofw fit: Invalid value for '--every': "),
         ((*FIT, "--seed", "x"), "ofw fit: Invalid value for '--seed': "),

@@ -289,3 +289,11 @@ def test_model_files_of_every_format_version_are_read(path):
 
 def test_there_are_model_files_of_this_format_version():
     assert list(GOLDEN.glob(f"*-v{container.FORMAT_VERSION}.ofw"))
+
+
+def test_a_folder_that_is_not_there_is_not_made(tmp_path):
+    model = ofw.FrankWolfeRegressor(radius=1.0).fit(np.eye(2), [0.0, 1.0])
+    for write in (ofw.save, save_checkpoint):
+        with pytest.raises(FileNotFoundError, match="the folder does not exist; create it first"):
+            write(model, tmp_path / "no" / "r.ofw")
+    assert not (tmp_path / "no").exists()

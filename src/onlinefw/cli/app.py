@@ -11,6 +11,7 @@ import typer
 
 from .._version import __version__
 from .completion import mend_zsh
+from .fit_options import losses_in_words
 from .refuse import refuse
 from .usage import OneLineUsage
 
@@ -98,12 +99,20 @@ class Kind(StrEnum):
     classification = "classification"
 
 
+class OnBadRow(StrEnum):
+    """What to do with a row that cannot be used."""
+
+    stop = "raise"
+    skip = "skip"
+
+
 @app.command(
     epilog="Examples: ofw fit matrix ratings.csv -o ratings.ofw; "
     "ofw fit classification mail.csv --target spam --test-fraction 0.2 -o mail.ofw; "
     "ofw fit matrix u.data --user 1 --item 2 --rating 3 -o films.ofw",
 )
 def fit(
+    context: typer.Context,
     kind: Annotated[Kind, typer.Argument(help="What to learn.")],
     data: Annotated[
         list[str],
@@ -123,7 +132,7 @@ def fit(
     radius: Annotated[
         str, typer.Option(help="Size of the constraint set; auto finds it on the first rows.")
     ] = "auto",
-    loss: Annotated[str | None, typer.Option(help="Loss; see the documentation.")] = None,
+    loss: Annotated[str | None, typer.Option(help=f"Loss. {losses_in_words()}.")] = None,
     batch_size: Annotated[str, typer.Option(help="Rows a round, or auto.")] = "auto",
     epochs: Annotated[
         int,
@@ -144,7 +153,9 @@ def fit(
     ] = None,
     every: Annotated[int, typer.Option(min=1, help="Rounds between two checkpoints.")] = 1000,
     resume: Annotated[Path | None, typer.Option(help="Go on from a checkpoint.")] = None,
-    on_bad_row: Annotated[str, typer.Option(help="raise, or skip and count.")] = "raise",
+    on_bad_row: Annotated[
+        OnBadRow, typer.Option(help="Whether to end the run, or to leave such rows out and count.")
+    ] = OnBadRow.stop,
     data_format: Annotated[
         str | None, typer.Option("--format", help="csv, tsv, parquet, libsvm or jsonl.")
     ] = None,
@@ -168,7 +179,18 @@ def fit(
     --checkpoint the same command goes on with --resume.
     """
     from .fit import FitOptions, run_fit
+    from .fit_options import check_kind, check_loss
+    from .refuse import one_line_errors
 
+    given = [
+        name
+        for name in context.params
+        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+    ]
+    with one_line_errors("fit"):
+        check_kind(kind.value, given)
+        if loss is not None:
+            check_loss(kind.value, loss)
     columns: dict[str, Any] = {"user": user, "item": item, "rating": rating}
     if kind is not Kind.matrix:
         columns = {"target": target, "features": features, "zero_based": zero_based}
@@ -179,7 +201,7 @@ def fit(
         data=data,
         columns=columns,
         reading={
-            "on_bad_row": on_bad_row,
+            "on_bad_row": on_bad_row.value,
             "format": data_format,
             "delimiter": delimiter,
             "header": header,
@@ -191,7 +213,7 @@ def fit(
             "seed": seed,
             "epochs": epochs,
             **({} if loss is None else {"loss": loss}),
-            **({} if classes is None else {"classes": _labels(kind, classes)}),
+            **({} if classes is None else {"classes": _labels(classes)}),
         },
     )
     run_fit(
@@ -201,6 +223,7 @@ def fit(
         checkpoint_at=checkpoint,
         every=every,
         resume_from=resume,
+        given=given,
         quiet=quiet,
         as_json=as_json,
     )
@@ -222,6 +245,13 @@ def predict(
     user: Annotated[str | None, typer.Option(help="Column of users, if named otherwise.")] = None,
     item: Annotated[str | None, typer.Option(help="Column of items.")] = None,
     features: Annotated[str | None, typer.Option(help="Columns to predict from.")] = None,
+    n_features: Annotated[
+        int | None, typer.Option(min=1, help="Features of LIBSVM rows, where a pipe has them.")
+    ] = None,
+    on_bad_row: Annotated[
+        OnBadRow,
+        typer.Option(help="Whether to end the run, or to leave the prediction of such rows empty."),
+    ] = OnBadRow.stop,
     data_format: Annotated[
         str | None, typer.Option("--format", help="csv, tsv, parquet, libsvm or jsonl.")
     ] = None,
@@ -237,8 +267,9 @@ def predict(
     """
     from .predict import run_predict
 
-    columns = {"user": user, "item": item, "features": features}
+    columns = {"user": user, "item": item, "features": features, "n_features": n_features}
     reading = {"format": data_format, "delimiter": delimiter, "header": header}
+    reading["on_bad_row"] = on_bad_row.value
     run_predict(model, data, out, columns, reading)
 
 
@@ -292,10 +323,10 @@ def _number(option: str, text: str) -> float:
         refuse("fit", f"{option} takes a number or auto, not {text!r}")
 
 
-def _labels(kind: Kind, text: str) -> list[int] | list[str]:
+def _labels(text: str) -> list[int] | list[str]:
     labels = [part.strip() for part in text.split(",")]
-    if kind is not Kind.classification or len(set(labels)) < 2 or "" in labels:
-        refuse("fit", f"--classes takes at least two labels, for classification, not {text!r}")
+    if len(set(labels)) < 2 or "" in labels:
+        refuse("fit", f"--classes takes at least two labels, such as ham,spam, not {text!r}")
     try:
         return [int(label) for label in labels]
     except ValueError:

@@ -10,6 +10,7 @@ import typer
 
 from .._files import whole_file
 from ..datasets import make_movielens_like
+from .called import as_called
 from .fit import FitOptions, run_fit
 from .recommend import run_recommend
 from .refuse import one_line_errors
@@ -19,31 +20,32 @@ __all__ = ["run_demo"]
 
 HELD_OUT = 0.1
 TRY_NEXT = (
-    "ofw fit matrix YOUR.csv --user USER --item ITEM --rating RATING -o mine.ofw",
-    "ofw recommend mine.ofw --user SOMEONE",
-    "ofw report mine.ofw -o mine.html",
+    "fit matrix YOUR.csv --user USER --item ITEM --rating RATING -o mine.ofw",
+    "recommend mine.ofw --user SOMEONE",
+    "report mine.ofw -o mine.html",
 )
 
 
 def run_demo(ratings: int, seed: int, out: Path) -> None:
     """Make ratings, learn them with the live display, recommend, and write the page."""
+    ofw = as_called()
     with one_line_errors("demo"):
         if out.exists() and not out.is_dir():
             raise ValueError(f"{out} is a file; choose a folder with --out")
         data, model, page = (out / name for name in ("ratings.csv", "ratings.ofw", "report.html"))
         typer.echo(f"1. A file of {ratings:,} made-up ratings, the way yours may look: {data}")
         user = _write_ratings(data, ratings, seed)
-    _say(f"2. ofw fit matrix {data} --test-fraction {HELD_OUT} -o {model}")
+    _say(f"2. {ofw} fit matrix {data} --test-fraction {HELD_OUT} -o {model}")
     settings = {"radius": "auto", "batch_size": "auto", "test_share": HELD_OUT, "seed": seed}
     columns = dict.fromkeys(("user", "item", "rating"))  # found by their names
     run_fit(FitOptions("matrix", [str(data)], columns, settings=settings), model)
-    _say(f"3. ofw recommend {model} --user {user} -n 3")
+    _say(f"3. {ofw} recommend {model} --user {user} -n 3")
     run_recommend(model, user, 3, False, False)
-    _say(f"4. ofw report {model} -o {page}")
+    _say(f"4. {ofw} report {model} -o {page}")
     run_report(model, page)
     _say("Open the page in a browser. Then, on your own data:")
     for command in TRY_NEXT:
-        typer.echo(f"  {command}")
+        typer.echo(f"  {ofw} {command}")
 
 
 def _say(line: str) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import typer
 
-from .._words import counted
+from .._words import counted, gap_in_words
 from ..files import ModelFileError, save
 from ..fitting.expected import expected_rows
 from ..fitting.loop import Checkpoint, learn, resume
@@ -21,7 +22,9 @@ from ..fitting.session import Session
 from ..readers import DataError, Reader, read_ratings, read_rows
 from ..readers.sources import find_sources
 from .fit_display import Display
+from .fit_options import check_resumed
 from .json_text import as_json_text
+from .model_file import check_checkpoint
 from .places import check_place
 from .refuse import one_line_errors
 
@@ -67,15 +70,16 @@ def run_fit(
     checkpoint_at: Path | None = None,
     every: int = 1000,
     resume_from: Path | None = None,
+    given: Collection[str] = (),
     quiet: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Learn, and write the model."""
+    """Learn, and write the model; ``given`` are the options that the user has given."""
     with one_line_errors("fit"):
         check_place(out, "-o")
         if checkpoint_at is not None:
             check_place(checkpoint_at, "--checkpoint")
-        _fit(options, out, test, checkpoint_at, every, resume_from, quiet, as_json)
+        _fit(options, out, test, checkpoint_at, every, resume_from, given, quiet, as_json)
 
 
 def _fit(
@@ -85,21 +89,27 @@ def _fit(
     checkpoint_at: Path | None,
     every: int,
     resume_from: Path | None,
+    given: Collection[str],
     quiet: bool,
     as_json: bool,
 ) -> None:
     position = None
     if resume_from is None:
         session = options.session()
-        files = [(s.name, s.format, s.codec) for s in find_sources(options.data, None)]
+        sources = find_sources(options.data, options.reading.get("format"))
+        files = [(source.name, source.format, source.codec) for source in sources]
         session.expected_rows = expected_rows(files)
     else:
+        check_checkpoint(resume_from)
         session, position, kept = resume(resume_from)
         if kept["kind"] != options.kind:
             raise ModelFileError(
                 f"{resume_from} is a checkpoint of ofw fit {kept['kind']}: go on with that, "
                 "or begin anew without --resume"
             )
+        check_resumed(given, asdict(options), kept, resume_from)
+        if "on_bad_row" in given:  # which rows are left out is no part of the past
+            kept["reading"]["on_bad_row"] = options.reading["on_bad_row"]
         options = FitOptions(**{**kept, "data": options.data or kept["data"]})
         checkpoint_at = checkpoint_at or resume_from
     checkpoint = None
@@ -140,6 +150,7 @@ def _fit(
         "summary": summary,
         **found,
         "columns": options.columns,
+        "columns are scaled": isinstance(session, RowsSession) and session.columns_are_scaled,
         "score over time": {"name": session.score.name, **session.score_path.columns()},
     }
     _save(session, out, notes)
@@ -165,7 +176,6 @@ def _noting(seen: list[int]) -> Iterator[None]:
 
 
 def _summary(session: Session, options: FitOptions, test: str | None) -> dict[str, Any]:
-    name, size = session.size()
     summary: dict[str, Any] = {
         "kind": options.kind,
         "rows read": session.rows_read,
@@ -174,7 +184,8 @@ def _summary(session: Session, options: FitOptions, test: str | None) -> dict[st
         "epochs": session.model.epochs,
         "progressive": session.score.summary(),
         "gap": float(session.model.gap_),
-        name: size,
+        "gap is a certificate": bool(session.model._loss().convex),
+        **session.size(),
         "radius": float(getattr(session.model, "radius_", session.model.radius)),
     }
     if session.n_test:
@@ -193,7 +204,10 @@ def _save(session: Session, out: Path, notes: dict[str, Any]) -> None:
     if isinstance(session, RatingsSession):
         rows, columns = session.model.objective_.shape or (0, 0)
         names = {"row_ids": session.users.ids[:rows], "col_ids": session.items.ids[:columns]}
-    save(session.predictor(), out, notes=notes, **names)
+    model = session.predictor()
+    if notes["features"] and notes["header"]:
+        model.feature_names_in_ = np.array(notes["features"], dtype=object)
+    save(model, out, notes=notes, **names)
 
 
 def _say(summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool) -> None:
@@ -202,7 +216,6 @@ def _say(summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool) -> N
         return
     if quiet:
         return
-    name = "rank" if "rank" in summary else "nonzeros"
     lines = [
         f"learned {counted(summary['rows learned'], 'row')} in "
         f"{counted(summary['rounds'], 'round')}",
@@ -211,10 +224,13 @@ def _say(summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool) -> N
     for key, words in (("held out", "held out"), ("test file", "test file")):
         if key in summary:
             lines.append(f"{words}: {_score(summary[key])}")
-    lines.append(
-        f"model: {name} {summary[name]:,}, radius {summary['radius']:.4g}; certificate: its mean "
-        f"loss is at most {summary['gap']:.3g} above the smallest possible"
-    )
+    if "rank" in summary:
+        size = f"rank {summary['rank']:,}"
+    else:
+        coefficients = counted(summary["coefficients"], "coefficient")
+        size = f"nonzeros {summary['nonzeros']:,} of {coefficients}"
+    gap = gap_in_words(summary["gap"], summary["gap is a certificate"])
+    lines.append(f"model: {size}, radius {summary['radius']:.4g}; {gap}")
     if "rows left out" in summary:
         reasons = ", ".join(f"{n:,} {reason}" for reason, n in summary["rows left out"].items())
         lines.append(f"rows left out: {reasons}")

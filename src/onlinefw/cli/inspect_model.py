@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,11 @@ import numpy as np
 import typer
 
 from .. import FrankWolfeMatrixCompletion, RadiusSearch
-from ..files import load, read_header
+from .._typing import Array
+from .._words import gap_in_words
+from ..files import read_header
 from .json_text import as_json_text
+from .model_file import load_model
 from .places import check_place
 from .refuse import one_line_errors
 
@@ -22,7 +26,7 @@ def run_inspect(model_path: Path, top: int, plot: Path | None, as_json: bool) ->
     with one_line_errors("inspect"):
         if plot is not None:
             check_place(plot, "--plot")
-        header, model = read_header(model_path), load(model_path)
+        model, header = load_model(model_path), read_header(model_path)
         facts = describe(model, top)
         facts["made by"] = f"onlinefw {header['onlinefw']}"
         if plot is not None:
@@ -33,16 +37,10 @@ def run_inspect(model_path: Path, top: int, plot: Path | None, as_json: bool) ->
     if as_json:
         typer.echo(as_json_text(facts))
         return
-    for name, value in facts.items():
-        if name == "largest coefficients":
-            typer.echo(f"{name}:")
-            for feature, coefficient in value.items():
-                typer.echo(f"  {feature}\t{coefficient:+.4g}")
-        elif isinstance(value, dict):
-            inner = ", ".join(f"{key} {_shown(item)}" for key, item in value.items())
-            typer.echo(f"{name}: {inner}")
-        else:
-            typer.echo(f"{name}: {_shown(value)}")
+    for line in _lines(facts):
+        typer.echo(line)
+    if plot is not None:
+        typer.echo(f"plot: {plot}")
 
 
 def describe(model: Any, top: int = 10) -> dict[str, Any]:
@@ -56,23 +54,60 @@ def describe(model: Any, top: int = 10) -> dict[str, Any]:
     for name in ("rows learned", "progressive", "held out", "test file"):
         if name in summary:
             facts[name] = summary[name]
-    facts["certificate"] = float(best.gap_)
+    facts |= {"gap": float(best.gap_), "gap is a certificate": bool(best._loss().convex)}
     if isinstance(model, FrankWolfeMatrixCompletion):
         shape = model.objective_.shape or (0, 0)
         facts |= {"rows": shape[0], "columns": shape[1], "rank": model.rank_}
         facts["radius"] = model.radius_
         return facts
-    coef = np.atleast_2d(best.coef_)
-    facts |= {"features": coef.shape[1], "nonzeros": int(np.count_nonzero(coef.any(axis=0)))}
+    coef = np.reshape(best.coef_, (-1, best.n_features_in_))
+    facts |= {"nonzeros": int(np.count_nonzero(coef)), "coefficients": coef.size}
+    facts |= {"features": coef.shape[1], "features used": int(coef.any(axis=0).sum())}
     facts["radius"] = float(best.radius)
-    if hasattr(model, "classes_"):
-        facts["classes"] = [label.item() for label in model.classes_]
-    size = np.abs(coef).max(axis=0)
+    if notes.get("columns are scaled"):
+        facts["radius is for"] = (
+            "columns on one scale (mean 0, deviation 1); coefficients are in the units of the file"
+        )
     names = notes.get("features") or [f"feature {j + 1}" for j in range(coef.shape[1])]
-    largest = [int(j) for j in np.argsort(-size)[:top] if size[j] > 0]
-    strongest = coef[np.argmax(np.abs(coef), axis=0), np.arange(coef.shape[1])]
-    facts["largest coefficients"] = {names[j]: float(strongest[j]) for j in largest}
+    largest = [_largest(row, names, top) for row in coef]
+    if not hasattr(model, "classes_"):
+        facts["largest coefficients"] = largest[0]
+        return facts
+    facts["classes"] = labels = [label.item() for label in model.classes_]
+    # Of two classes there is one row, which speaks for the second.
+    speaks_for = labels if len(labels) > 2 else labels[1:]
+    facts["largest coefficients"] = {
+        str(label): row for label, row in zip(speaks_for, largest, strict=True)
+    }
     return facts
+
+
+def _largest(row: Array, names: list[str], top: int) -> dict[str, float]:
+    order = np.argsort(-np.abs(row), kind="stable")[:top]
+    return {names[j]: float(row[j]) for j in order if row[j] != 0.0}
+
+
+def _lines(facts: dict[str, Any]) -> Iterator[str]:
+    for name, value in facts.items():
+        if name == "gap":
+            yield gap_in_words(value, facts["gap is a certificate"])
+        elif name == "gap is a certificate":
+            continue
+        elif name == "largest coefficients" and "classes" in facts:
+            for label, row in value.items():
+                yield f"{name}, for the class {label}:"
+                yield from _rows(row)
+        elif name == "largest coefficients":
+            yield f"{name}:"
+            yield from _rows(value)
+        elif isinstance(value, dict):
+            yield f"{name}: {', '.join(f'{key} {_shown(item)}' for key, item in value.items())}"
+        else:
+            yield f"{name}: {_shown(value)}"
+
+
+def _rows(coefficients: dict[str, float]) -> Iterator[str]:
+    return (f"  {feature}\t{value:+.4g}" for feature, value in coefficients.items())
 
 
 def _shown(value: Any) -> str:

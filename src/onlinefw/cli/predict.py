@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -14,13 +14,16 @@ import typer
 from .. import FrankWolfeClassifier, FrankWolfeMatrixCompletion, RadiusSearch
 from .._files import whole_file
 from .._words import counted
-from ..files import load
 from ..readers import DataError, IdMap, read_ratings, read_rows
+from .gaps import with_gaps
+from .model_file import load_model
 from .model_ids import ids_of
 from .places import check_place
 from .refuse import one_line_errors
 
 __all__ = ["run_predict"]
+
+FORMATS = (".csv", ".parquet")
 
 
 def run_predict(
@@ -33,8 +36,9 @@ def run_predict(
     """Read, predict and write chunk by chunk."""
     with one_line_errors("predict"):
         if out is not None:
+            _check_format(out)
             check_place(out, "-o")
-        model = load(model_path)
+        model = load_model(model_path)
         notes = getattr(model, "notes_", {})
         given = {name: value for name, value in columns.items() if value is not None}
         columns = {**notes.get("columns", {}), **given}
@@ -47,6 +51,14 @@ def run_predict(
         with _sink(out) as write:
             for table in tables:
                 write(table)
+
+
+def _check_format(out: Path) -> None:
+    if out.suffix not in FORMATS:
+        raise ValueError(
+            f"{out}: predictions are written as CSV or Parquet; name a file that ends in "
+            f"{' or '.join(FORMATS)}"
+        )
 
 
 def _called_by_numbers(notes: dict[str, Any]) -> bool:
@@ -63,16 +75,22 @@ def _pairs(
     users.add(row_ids)
     items.add(col_ids)
     unknown = {"users": 0, "items": 0, "rows": 0}
+    called: list[str] = []
     wanted = {name: columns.get(name) for name in ("user", "item")}
     with read_ratings(data, needs_rating=False, **wanted, **reading) as reader:
-        for chunk in reader:
+
+        def predicted(chunk: Any) -> dict[str, Any]:
             X = np.column_stack((users.lookup(chunk.users), items.lookup(chunk.items)))
             unknown["users"] += int((X[:, 0] < 0).sum())
             unknown["items"] += int((X[:, 1] < 0).sum())
             unknown["rows"] += int((X < 0).any(axis=1).sum())
             X[X < 0] = max(len(users), len(items))  # a number that no row or column has
-            predicted = model.predict(X, unknown="fallback")
-            yield {"user": chunk.users, "item": chunk.items, "prediction": predicted}
+            if not called:
+                called.extend(_names_of_pairs(reader))
+            table = dict(zip(called, (chunk.users, chunk.items), strict=True))
+            return {**table, "prediction": model.predict(X, unknown="fallback")}
+
+        yield from _tables(reader, predicted)
     if unknown["rows"]:
         typer.echo(
             f"ofw predict: {counted(unknown['rows'], 'row')} with a user ({unknown['users']:,}) or "
@@ -82,30 +100,75 @@ def _pairs(
         )
 
 
+def _names_of_pairs(reader: Any) -> tuple[str, str]:
+    """Return what the file itself calls users and items, if that is not in the way."""
+    names = reader.id_names if reader.has_header else None
+    return names if names and "prediction" not in names else ("user", "item")
+
+
 def _rows(
     model: Any, data: list[str], columns: Any, reading: Any, features: list[str] | None
 ) -> Iterator[dict[str, Any]]:
+    # The rows that come are an array whose columns the reader has put in order.
+    model.__dict__.pop("feature_names_in_", None)
+    names = columns.get("features") or features
     wanted = {
         "target": columns.get("target"),
-        "features": columns.get("features") or features,
+        "features": names,
         "zero_based": columns.get("zero_based", False),
+        # A model of named columns knows LIBSVM rows by their width alone: that must be theirs.
+        "n_features": columns.get("n_features") if names else model.n_features_in_,
     }
-    with read_rows(
-        data, needs_target=False, n_features=model.n_features_in_, **wanted, **reading
-    ) as reader:
+    with read_rows(data, needs_target=False, **wanted, **reading) as reader:
         if reader.n_features not in (None, model.n_features_in_):
             raise DataError(
                 f"the rows have {counted(reader.n_features, 'feature')} and the model "
                 f"{model.n_features_in_}",
-                remedy="say which with --features",
+                file=", ".join(data),
+                remedy="say which with --features"
+                if reader.feature_names
+                else "give rows as the model was learned from: LIBSVM features have no names",
             )
         best = model.best_estimator_ if isinstance(model, RadiusSearch) else model
         sure = isinstance(best, FrankWolfeClassifier) and hasattr(best, "predict_proba")
-        for chunk in reader:
+
+        def predicted(chunk: Any) -> dict[str, Any]:
             table = {"prediction": model.predict(chunk.X)}
             if sure:
                 table["probability"] = model.predict_proba(chunk.X).max(axis=1)
-            yield table
+            return table
+
+        yield from _tables(reader, predicted)
+
+
+def _tables(reader: Any, predicted: Callable[[Any], dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield Arrow columns with a value for each row read; NaN or null for one left out."""
+    import pyarrow as pa
+
+    empty: dict[str, Any] = {}
+    for chunk, places in with_gaps(reader):
+        if chunk is not None:
+            columns = {name: pa.array(values) for name, values in predicted(chunk).items()}
+            empty = {name: column[:0] for name, column in columns.items()}
+        elif empty:
+            columns = empty
+        else:
+            raise DataError("no row can be predicted", remedy=str(reader.bad_rows))
+        take = pa.array(places, mask=places < 0)
+        yield {name: _filled(column.take(take)) for name, column in columns.items()}
+    if reader.bad_rows.total:
+        typer.echo(f"ofw predict: {reader.bad_rows}; their predictions are NaN or empty", err=True)
+
+
+def _filled(column: Any) -> Any:
+    import pyarrow as pa
+
+    if not column.null_count:
+        return column
+    if pa.types.is_floating(column.type):
+        return column.fill_null(float("nan"))
+    # An empty string is written in quotes, so that no line is blank: readers leave those out.
+    return column.fill_null("") if pa.types.is_string(column.type) else column
 
 
 @contextmanager
@@ -136,7 +199,7 @@ def _opened(out: Path | None) -> Iterator[Any]:
 def _table(columns: dict[str, Any]) -> Any:
     import pyarrow as pa
 
-    return pa.table({name: pa.array(values) for name, values in columns.items()})
+    return pa.table(columns)
 
 
 class _CsvSink:
@@ -146,9 +209,13 @@ class _CsvSink:
         self._file, self._writer, self._schema = file, cast(Any, None), None
 
     def write(self, columns: dict[str, Any]) -> None:
+        import pyarrow as pa
         from pyarrow import csv
 
         table = _table(columns)
+        if table.num_columns == 1 and table.column(0).null_count:  # which would be blank lines
+            table = table.cast(pa.schema([(table.column_names[0], pa.string())]))
+            table = _table({name: _filled(table.column(name)) for name in table.column_names})
         if table.schema != self._schema:
             self.close()
             options = csv.WriteOptions(include_header=self._schema is None)

@@ -9,8 +9,8 @@ from typing import Any
 import typer
 
 from .. import FrankWolfeMatrixCompletion
-from ..files import load
 from ..readers import IdMap
+from .model_file import load_model
 from .model_ids import ids_of
 from .refuse import one_line_errors
 
@@ -20,7 +20,7 @@ __all__ = ["run_recommend"]
 def run_recommend(model_path: Path, user: str, n: int, seen: bool, as_json: bool) -> None:
     """Print items with their predicted ratings, best first."""
     with one_line_errors("recommend"):
-        model = load(model_path)
+        model = load_model(model_path)
         if not isinstance(model, FrankWolfeMatrixCompletion):
             raise ValueError(
                 f"{model_path} is a {type(model).__name__}: only a matrix model recommends "

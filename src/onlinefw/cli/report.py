@@ -7,8 +7,8 @@ from pathlib import Path
 import typer
 
 from .._files import write_text
-from ..files import load
 from ..report import report_page
+from .model_file import load_model
 from .refuse import one_line_errors
 
 __all__ = ["run_report"]
@@ -21,5 +21,5 @@ def run_report(model_path: Path, out: Path) -> None:
             raise ValueError(f"{out} is a folder; name a file for the page with -o")
         if not out.absolute().parent.is_dir():
             raise ValueError(f"the folder {out.parent} does not exist; create it first")
-        write_text(out, report_page(load(model_path), model_path.name))
+        write_text(out, report_page(load_model(model_path), model_path.name))
     typer.echo(f"page: {out}")

@@ -9,11 +9,12 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._typing import Array, Shape
-from .._validation import check_part, check_whole
+from .._validation import check_finite, check_part, check_whole
 from ..algorithms import Learner, NewtonSteps, OnlineAwayFrankWolfe, OnlineFrankWolfe, Round
 from ..algorithms.side_by_side import SideBySide
 from ..losses import Loss, Square
@@ -39,6 +40,8 @@ CONSTRAINTS: dict[str, type[Any]] = {
 }
 #: The square loss with at most this many features is kept as sums (8 n^2 bytes, constant cost).
 MOST_SUMS = 1024
+#: The radius by default, which says nothing about a set that is given as an object.
+RADIUS = 1.0
 #: Numbers that are kept as they come; everything else becomes double precision.
 KEPT = (np.float64, np.float32, np.uint8)
 
@@ -49,7 +52,7 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
     def __init__(
         self,
         constraint: str | ConvexSet = "l1",
-        radius: float = 1.0,
+        radius: float = RADIUS,
         *,
         loss: str | Loss = "square",
         away_steps: bool = False,
@@ -167,9 +170,20 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         self, X: Any, y: Any, sample_weight: Any, first: bool, classes: Any = None
     ) -> tuple[Any, Array, Array | None]:
         """Refuse bad input before anything changes."""
+        if y is not None and not issparse(y):
+            check_finite("y", np.asarray(y))
         X, y = validate_data(
-            self, X, y, reset=first, accept_sparse="csr", dtype=KEPT, order="C", y_numeric=False
+            self,
+            X,
+            y,
+            reset=first,
+            accept_sparse="csr",
+            dtype=KEPT,
+            order="C",
+            y_numeric=False,
+            ensure_all_finite=False,  # we say where, below
         )
+        check_finite("X", X, getattr(self, "feature_names_in_", None))
         y = self._check_y(y, first, classes)
         if sample_weight is None:
             return X, y, None
@@ -251,6 +265,12 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
                 raise ValueError(f"radius must be a positive number, got {self.radius!r}")
             return CONSTRAINTS[self.constraint](float(self.radius))
         check_part("constraint", self.constraint, ConvexSet, 'L1Ball(1.0), or a name such as "l1"')
+        if self.radius != RADIUS:
+            raise ValueError(
+                f"radius={self.radius!r} is for a set given by name, but constraint is "
+                f"{self.constraint!r}, whose size is its own: leave radius out, or pass a name "
+                'such as "l1"'
+            )
         return self.constraint
 
     def _shape(self, n_features: int) -> Shape:
@@ -355,7 +375,10 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
     def _scores(self, X: Any) -> Array:
         """Return <theta, x> + intercept, one column per problem."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=KEPT)
+        X = validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=KEPT, ensure_all_finite=False
+        )
+        check_finite("X", X, getattr(self, "feature_names_in_", None))
         thetas, intercepts = self._thetas, self._intercepts
         if X.dtype == np.uint8:
             X = X.astype(np.float32)

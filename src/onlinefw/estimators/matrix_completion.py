@@ -231,9 +231,13 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         check_can_learn(self)
         X, y, w = self._checked(X, y, sample_weight)
         if not hasattr(self, "_learner"):
-            self._start(X, y, min(RACE_ROUNDS, max(10, ceil(RACE_SIZE / len(y)))))
+            self._begin(X, y, len(y))
         self._learn(X, y, w)
         return self
+
+    def _begin(self, X: Array, y: Array, batch_length: int) -> None:
+        """Get ready for a stream of batches; the radii fit the shape and size of what is given."""
+        self._start(X, y, min(RACE_ROUNDS, max(10, ceil(RACE_SIZE / batch_length))))
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array | None]:
         """Refuse bad observations before anything changes."""

@@ -8,8 +8,9 @@ from ..algorithms import OnlineFrankWolfe, Round
 
 __all__ = ["Race"]
 
-#: A learner has paid nearly the least if it has paid at most this many times as much.
-CLOSE = 1.02
+#: A learner has paid nearly the least if it has paid at most this many times as much. Small radii
+#: do best on the first data, by up to 7% where they are much too small for all of them.
+CLOSE = 1.08
 
 
 class Race:

@@ -12,6 +12,7 @@ Reading runs nothing: JSON and numbers are all that there is.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import zipfile
@@ -72,6 +73,10 @@ def write_tree(path: str | Path, kind: str, tree: Any) -> None:
         "onlinefw": __version__,
     }
     path = Path(path)
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(
+            errno.ENOENT, "the folder does not exist; create it first", str(path.parent)
+        )
     try:
         with whole_file(path) as file:
             sealing = _Sealing(file)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 
 __all__ = ["expected_rows"]
 
-#: Bytes at the beginning of a text file by which the length of its lines is judged.
-SAMPLE = 1 << 16
+#: Bytes at the beginning of a file by which the number of its lines is judged.
+SAMPLE = 1 << 20
 
 
 def expected_rows(files: Sequence[tuple[str, str | None, str | None]]) -> int | None:
@@ -17,7 +18,7 @@ def expected_rows(files: Sequence[tuple[str, str | None, str | None]]) -> int | 
     Parameters
     ----------
     files : sequence of (name, format, codec)
-        A pipe and a compressed file do not tell.
+        A pipe does not tell.
 
     Examples
     --------
@@ -30,9 +31,9 @@ def expected_rows(files: Sequence[tuple[str, str | None, str | None]]) -> int | 
     """
     total = 0
     for name, format_, codec in files:
-        if name == "-" or codec or not os.path.isfile(name):
+        if name == "-" or not os.path.isfile(name):
             return None
-        total += _parquet_rows(name) if format_ == "parquet" else _lines(name)
+        total += _parquet_rows(name) if format_ == "parquet" else _lines(name, codec)
     return total
 
 
@@ -46,10 +47,27 @@ def _parquet_rows(name: str) -> int:
         return 0  # the reader says what is wrong with it
 
 
-def _lines(name: str) -> int:
+def _lines(name: str, codec: str | None) -> int:
+    """Return about how many lines there are: as many a byte as in the beginning of the file."""
     with open(name, "rb") as file:
-        sample = file.read(SAMPLE)
-    size, lines = os.path.getsize(name), sample.count(b"\n")
-    if size <= len(sample):
-        return lines + (not sample.endswith(b"\n"))
-    return round(size * lines / (sample.rfind(b"\n") + 1)) if lines else 1
+        beginning = file.read(SAMPLE)
+    text = _decompressed(beginning, codec) if codec else beginning
+    size, lines = os.path.getsize(name), text.count(b"\n")
+    if size <= len(beginning):
+        return lines + (not text.endswith(b"\n"))
+    if not lines:
+        return 1
+    bytes_of_lines = len(beginning) * (text.rfind(b"\n") + 1) / len(text)
+    return round(size * lines / bytes_of_lines)
+
+
+def _decompressed(beginning: bytes, codec: str) -> bytes:
+    """Return what the beginning of a compressed file holds, as far as it goes."""
+    import pyarrow as pa
+
+    stream = pa.CompressedInputStream(pa.BufferReader(beginning), codec)
+    text = bytearray()
+    with suppress(OSError):  # it ends in the middle
+        while more := stream.read(1 << 12):
+            text += more
+    return bytes(text)

@@ -97,10 +97,7 @@ class RatingsSession(Session):
         if self.rounds:
             self.score.add(y, self.model.predict(X, unknown="fallback"))
         else:
-            # All names of the first chunk: a radius is found for a matrix of about that shape.
-            self.model.set_params(shape=(len(self.users), len(self.items)))
-            if self.has_many:
-                self._prepare_for_many(y)
+            self._prepare(X, y)
         self.model.partial_fit(X, y)
 
     def _refine(self) -> None:
@@ -114,9 +111,20 @@ class RatingsSession(Session):
         """Return the model; its rows and columns are in the order of ``users`` and ``items``."""
         return self.model
 
-    def size(self) -> tuple[str, int]:
+    def size(self) -> dict[str, int]:
         """Return the rank."""
-        return "rank", self.model.rank_
+        return {"rank": self.model.rank_}
+
+    def _prepare(self, X: Array, y: Array) -> None:
+        """Let all that has been read, not the first batch alone, settle which radii are tried."""
+        self.model.set_params(shape=(len(self.users), len(self.items)))
+        if self.has_many:
+            self._prepare_for_many(y)
+        elif self.n_waiting:
+            more_X, more_y = self._waiting.look()
+            self.model._begin(
+                np.concatenate((X, more_X)), np.concatenate((y, more_y)), batch_length=len(y)
+            )
 
     def _prepare_for_many(self, y: Array) -> None:
         settings = {**MANY_DEFAULTS, **self._settings, "shape": self.model.shape}

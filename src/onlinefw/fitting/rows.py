@@ -82,6 +82,7 @@ class RowsSession(Session):
         super().__init__(batch_size=batch_size, test_share=test_share, seed=seed)
         self.kind, self.radius, self.scale = kind, radius, scale
         self.classes: Array | None = None if classes is None else np.unique(classes)
+        self._classes_were_given = classes is not None
         self._file: str | None = None
         self.max_past = max_past
         estimator = FrankWolfeRegressor if kind == "regression" else FrankWolfeClassifier
@@ -113,12 +114,16 @@ class RowsSession(Session):
         new = np.flatnonzero(~np.isin(y, known))
         if new.size:
             rows = getattr(chunk, "rows", None)
+            where = "those of the first rows"
+            remedy = "name all labels with --classes, or mix the rows"
+            if self._classes_were_given:
+                where, remedy = "--classes", "add it there, or correct the row"
             raise DataError(
-                f"the label {y[new[0]].item()!r} is not one of those of the first rows, "
+                f"the label {y[new[0]].item()!r} is not one of {where}, "
                 f"{', '.join(repr(label) for label in known.tolist())}",
                 file=self._file,
                 row=None if rows is None else int(rows[new[0]]),
-                remedy="name all labels with --classes, or mix the rows",
+                remedy=remedy,
             )
 
     @property
@@ -203,9 +208,19 @@ class RowsSession(Session):
             self.model, np.array([coef for coef, _ in pairs]), np.array([b for _, b in pairs])
         )
 
-    def size(self) -> tuple[str, int]:
+    def size(self) -> dict[str, int]:
+        """Return how many coefficients are not zero, of all classes, and how many there are."""
+        coef = self.model._thetas
+        return {"nonzeros": int(np.count_nonzero(coef)), "coefficients": coef.size}
+
+    def size_so_far(self) -> tuple[str, int]:
         """Return the number of coefficients that are not zero."""
-        return "nonzeros", int(np.count_nonzero(self.model._thetas))
+        return "nonzeros", self.size()["nonzeros"]
+
+    @property
+    def columns_are_scaled(self) -> bool:
+        """Whether the radius is one for other units than those of the rows."""
+        return self.scaling is not None and self.scaling.center is not None
 
     def test_score(self) -> SquaredError | ErrorRate:
         """Score the model on the rows that were held out."""

@@ -75,12 +75,12 @@ class Session(ABC):
         """Return an estimator that predicts from rows as they were read."""
 
     @abstractmethod
-    def size(self) -> tuple[str, int]:
-        """Return how large the model is: "rank" or "nonzeros", and the number."""
+    def size(self) -> dict[str, int]:
+        """Return how large the model is: its "rank", or "nonzeros" of so many "coefficients"."""
 
+    @abstractmethod
     def size_so_far(self) -> tuple[str, int]:
         """Return a size that costs nothing to tell, for displays."""
-        return self.size()
 
     @abstractmethod
     def new_score(self) -> SquaredError | ErrorRate:

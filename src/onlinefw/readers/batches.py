@@ -20,12 +20,14 @@ __all__ = ["Batch", "Column", "Wanted", "checked_one_by_one"]
 class Column:
     """A column: its place in the record (from 0) or its key, and what to call it.
 
-    The column of a target may come with a loss, which does not take every number.
+    The column of a target may come with a loss, which does not take every number; a column may
+    come with what to do if it holds text where numbers should be.
     """
 
     place: int
     name: str
     loss: Loss | None = field(default=None, repr=False)
+    if_text: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,9 @@ def _checked(row: int, line: int | None, cells: list[Any], wanted: Wanted) -> li
         is_id = j < len(wanted.ids)
         value, reason, problem = id_cell(cell) if is_id else number_cell(cell, column.loss)
         if reason:
-            return BadRow(reason, problem, row, line, column.name, remedy_for(reason))
+            remedy = remedy_for(reason)
+            if reason == "not a number" and column.if_text:
+                remedy = column.if_text
+            return BadRow(reason, problem, row, line, column.name, remedy)
         values.append(value)
     return values

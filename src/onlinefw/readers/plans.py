@@ -52,6 +52,8 @@ class RatingPlan:
     #: Ratings that it does not take make a row a bad one.
     loss: Loss | None = None
     id_fields: tuple[str, ...] = ("users", "items")
+    #: What the first file calls users and items.
+    id_names: tuple[str, str] | None = None
 
     @property
     def specs(self) -> list[ColumnSpec]:
@@ -76,6 +78,7 @@ class RatingPlan:
                 remedy="check --user, --item and --rating",
             )
         ratings = tuple(replace(column, loss=self.loss) for column in rating)
+        self.id_names = self.id_names or (user.name, item.name)
         return Wanted((user, item), ratings, self._fields)
 
     def _fields(self, ids: list[Array], numbers: list[Array]) -> dict[str, Any]:
@@ -122,7 +125,10 @@ class RowPlan:
         """Features in the order of the first file's, and the target."""
         target = self._target(table)
         spec = self.features if self.feature_names is None else self.feature_names
-        found = find_features(spec, table, target)
+        found = tuple(
+            replace(column, if_text="choose columns of numbers with --features, correct it")
+            for column in find_features(spec, table, target)
+        )
         if self.n_features is not None and len(found) != self.n_features:
             raise DataError(
                 f"{counted(len(found), 'feature')} where there should be {self.n_features}",

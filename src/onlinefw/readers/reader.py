@@ -96,6 +96,11 @@ class Reader(Generic[C]):
         return getattr(self._plan, "feature_names", None)
 
     @property
+    def id_names(self) -> tuple[str, str] | None:
+        """The names (or numbers, as text) of the columns of users and items; None for rows."""
+        return getattr(self._plan, "id_names", None)
+
+    @property
     def n_features(self) -> int | None:
         """How many features each row has; None for ratings."""
         names = self.feature_names

@@ -1,0 +1,18 @@
+"""What this program is called where it was called."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+__all__ = ["as_called"]
+
+
+def as_called() -> str:
+    """Return ``ofw``, or its path as it was typed where the shell would not find it by name."""
+    typed = sys.argv[0]
+    if shutil.which("ofw") or Path(typed).stem != "ofw":
+        return "ofw"
+    return shlex.quote(typed)

@@ -1,0 +1,103 @@
+"""Which options of ``ofw fit`` go with what: kinds of models, and checkpoints that settled them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+__all__ = ["LOSSES", "check_kind", "check_loss", "check_resumed", "losses_in_words"]
+
+#: The losses of each kind; the first is the default.
+LOSSES = {
+    "matrix": (
+        "square",
+        "logistic",
+        "sigmoid",
+        "gaussian",
+        "bernoulli",
+        "poisson",
+        "exponential",
+    ),
+    "regression": ("square", "correntropy", "gaussian", "poisson", "bernoulli", "exponential"),
+    "classification": ("logistic", "sigmoid", "bernoulli", "square"),
+}
+#: Options that not all kinds have.
+KINDS = {
+    "user": ("matrix",),
+    "item": ("matrix",),
+    "rating": ("matrix",),
+    "target": ("regression", "classification"),
+    "features": ("regression", "classification"),
+    "n_features": ("regression", "classification"),
+    "zero_based": ("regression", "classification"),
+    "classes": ("classification",),
+}
+#: Options that a checkpoint has settled: in which part of it, and under which name.
+SETTLED = {
+    **{name: ("columns", name) for name in KINDS if name != "classes"},
+    **{name: ("settings", name) for name in ("radius", "loss", "batch_size", "epochs", "classes")},
+    "test_fraction": ("settings", "test_share"),
+    "seed": ("settings", "seed"),
+    "data_format": ("reading", "format"),
+    "delimiter": ("reading", "delimiter"),
+    "header": ("reading", "header"),
+}
+
+
+def losses_in_words() -> str:
+    """Return the losses of each kind, for a help text.
+
+    Examples
+    --------
+    >>> from onlinefw.cli.fit_options import losses_in_words
+    >>> losses_in_words().split("; ")[-1]
+    'classification: logistic (default), sigmoid, bernoulli, square'
+    """
+    return "; ".join(
+        f"{kind}: {losses[0]} (default), {', '.join(losses[1:])}" for kind, losses in LOSSES.items()
+    )
+
+
+def check_loss(kind: str, loss: str) -> None:
+    """Refuse a loss that models of this kind do not have."""
+    if loss not in LOSSES[kind]:
+        raise ValueError(f"--loss takes one of {', '.join(LOSSES[kind])} for {kind}, not {loss!r}")
+
+
+def check_kind(kind: str, given: Collection[str]) -> None:
+    """Refuse an option of another kind, which would be ignored.
+
+    Examples
+    --------
+    >>> from onlinefw.cli.fit_options import check_kind
+    >>> check_kind("regression", ["user"])
+    Traceback (most recent call last):
+        ...
+    ValueError: --user is for ofw fit matrix, not for regression; leave it out
+    """
+    for name in given:
+        if kind not in KINDS.get(name, (kind,)):
+            kinds = " and ".join(KINDS[name])
+            raise ValueError(f"{_flag(name)} is for ofw fit {kinds}, not for {kind}; leave it out")
+
+
+def check_resumed(
+    given: Collection[str], asked: dict[str, Any], kept: dict[str, Any], checkpoint: Path
+) -> None:
+    """Refuse an option that says something else than the checkpoint, which has settled it."""
+    for name in given:
+        if name not in SETTLED:
+            continue
+        part, key = SETTLED[name]
+        now, before = asked[part].get(key), kept[part].get(key)
+        if now != before:
+            was = "its default" if before is None else repr(before)
+            raise ValueError(
+                f"{_flag(name)}: {checkpoint} was begun with {was}, not with {now!r}; leave the "
+                "option out to go on, or begin anew without --resume"
+            )
+
+
+def _flag(name: str) -> str:
+    return "--format" if name == "data_format" else f"--{name.replace('_', '-')}"

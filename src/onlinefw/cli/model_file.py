@@ -1,0 +1,29 @@
+"""Models and checkpoints: each is told what it is not, in the words of the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..files import ModelFileError, load, read_header
+
+__all__ = ["check_checkpoint", "load_model"]
+
+
+def load_model(path: Path) -> Any:
+    """Return the estimator of a model file; of a checkpoint, say what can be done with it."""
+    if read_header(path)["kind"] == "checkpoint":
+        raise ModelFileError(
+            f"{path} is a checkpoint, from which ofw fit --resume goes on; the model is the file "
+            "that ofw fit has written with -o"
+        )
+    return load(path)
+
+
+def check_checkpoint(path: Path) -> None:
+    """Refuse to go on from a model file."""
+    if read_header(path)["kind"] == "model":
+        raise ModelFileError(
+            f"{path} is a model file, which only predicts (ofw predict); --resume needs the file "
+            "that ofw fit has written with --checkpoint"
+        )
