@@ -237,6 +237,31 @@ def test_a_state_goes_on_on_another_device(rng, first, then):
     np.testing.assert_allclose(rest.theta.dense(), whole.theta.dense(), atol=1e-7)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"radius": 30.0, "offsets": "joint", "weighting": "smoothed", "step": "line-search"},
+        {"radius": "auto", "corrective": "ridge", "offsets": "biases"},
+    ],
+    ids=str,
+)
+def test_the_estimator_learns_predicts_and_saves_the_same(rng, tmp_path, options):
+    data = list(batches(rng))
+    X, y = np.concatenate([X for X, _ in data]), np.concatenate([y for _, y in data])
+    there, here = (
+        ofw.FrankWolfeMatrixCompletion(dtype=float, device=device, batch_size=60, **options)
+        for device in ("cuda", "cpu")
+    )
+    found, expected = there.fit(X, y).predict(X), here.fit(X, y).predict(X)
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert there.gap_ == pytest.approx(here.gap_, rel=1e-4)
+    np.testing.assert_array_equal(there.recommend(3)[0], here.recommend(3)[0])
+    np.testing.assert_allclose(there.factors_[1], here.factors_[1], rtol=1e-5)
+    ofw.save(there, tmp_path / "model.ofw")
+    np.testing.assert_allclose(ofw.load(tmp_path / "model.ofw").predict(X), found, atol=1e-12)
+
+
 def test_inputs_may_be_cupy_or_torch(rng):
     import cupy as cp
     import torch

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from .._devices import to_host
 from .._typing import Array
 from .._validation import (
     check_indices,
@@ -111,6 +112,9 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         Rounds kept in ``history_``, thinned evenly in log t.
     verbose : int
         1 shows a progress bar in terminals and notebooks (with ``rich`` installed).
+    device : "cpu", "cuda" or "auto"
+        Where the data and the factors live: in memory, on a GPU (``pip install 'onlinefw[gpu]'``),
+        or on a GPU if there is one. Predictions and factors are handed out as numpy arrays.
 
     Attributes
     ----------
@@ -165,6 +169,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         random_state: Any = None,
         history_size: int = 10_000,
         verbose: int = 0,
+        device: str = "cpu",
     ) -> None:
         self.radius = radius
         self.shape = shape
@@ -185,6 +190,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         self.random_state = random_state
         self.history_size = history_size
         self.verbose = verbose
+        self.device = device
 
     # Learning -------------------------------------------------------------------------------------
 
@@ -321,6 +327,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
             growing=True,
             offsets=self._new_biases(),
             max_atoms=self.max_atoms,
+            device=self.device,
         )
         return OnlineFrankWolfe(
             objective,
@@ -490,7 +497,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         """(U, s, V) with low-rank part = U diag(s) V'."""
         u, s, v = self.objective_._low_rank.svd()
         k = int(np.count_nonzero(s > s[0] * 10 * np.finfo(self.objective_.dtype).eps))
-        return u[:, :k], s[:k], v[:, :k]
+        return to_host(u[:, :k]), s[:k], to_host(v[:, :k])
 
     @property
     def rank_(self) -> int:

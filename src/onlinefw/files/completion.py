@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._devices import to_host
 from .._state import describe, rebuild
 from .._typing import State
 from ..iterates import LowRank
@@ -29,9 +30,9 @@ def completion_to_tree(model: Any) -> State:
         "shape": list(objective.shape),
         "loss": describe(objective.loss),
         "factors": {
-            "left": theta.left,
+            "left": to_host(theta.left),
             "weights": theta.weights,
-            "right": theta.right,
+            "right": to_host(theta.right),
             "padded": bool(theta._weights.size > theta.n_atoms),
         },
         "row_offsets": objective._entries.row_offset,
