@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .._devices import namespace
 from .._typing import Array
 from ..losses import Loss, SignedLabels
 
@@ -60,8 +61,9 @@ def best_intercept(
 
 
 def _median(values: Array, w: Array) -> float:
-    order = np.argsort(values)
-    reached = np.searchsorted(np.cumsum(w[order]), 0.5 * w.sum())
+    xp = namespace(values)
+    order = xp.argsort(values)
+    reached = int((xp.cumsum(w[order]) < 0.5 * w.sum()).sum())
     return float(values[order[min(reached, values.size - 1)]])
 
 

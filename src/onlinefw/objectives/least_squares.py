@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import received, received_here
+from .._devices import check_device, namespace, to_host
 from .._typing import Array, State
 from .._validation import check_rows, check_targets, check_weights
 from ..atoms import Atom
 from ..iterates import DenseIterate
 from ..losses import Square
 from .base import Objective, spectral_norm_squared
-from .host_gram import HostGram
+from .places import at_home, back_there, device_here, new_gram
 
 __all__ = ["RunningLeastSquares"]
 
@@ -30,18 +32,21 @@ class Moments:
     old and the new mean differ by delta, and the sums gain weight * delta delta'.
     """
 
-    def __init__(self, n_features: int, centred: bool = False) -> None:
-        self.centred = centred
-        self.gram = HostGram(n_features)
+    def __init__(self, n_features: int, centred: bool = False, device: str = "cpu") -> None:
+        self.centred, self.device = centred, check_device(device)
+        self.gram = new_gram(self.device, n_features)
         self.mean = np.zeros(n_features)
         self.total_weight = 0.0
         self.lanes: list[RunningLeastSquares] = []
 
     def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[float]:
         """Add rows, with a target for each lane; return each lane's mean loss of them."""
-        X = self.gram.bring(check_rows(X, self.mean.shape))
+        X = check_rows(received("X", X, self.device), self.mean.shape)
+        targets = [received_here("y", y, self.device) for y in targets]
+        sample_weight = received_here("sample_weight", sample_weight, self.device)
         ys = [check_targets(y, X.shape[0]) for y in targets]
         w = check_weights(sample_weight, X.shape[0])
+        X = self.gram.bring(X)
         losses = [lane._receive(X, y, w) for lane, y in zip(self.lanes, ys, strict=True)]
         size = max(1, MOST_CENTRED // self.mean.size) if self.centred else X.shape[0]
         for start in range(0, X.shape[0], size):
@@ -64,6 +69,14 @@ class Moments:
         for lane, y in zip(self.lanes, ys, strict=True):
             lane._add(y, rows, weighted, w, total)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "gram": at_home(self.gram)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.device = device_here(self.device)
+        self.gram = back_there(self.device, self.gram)
+
 
 class RunningLeastSquares(Objective):
     """F_t(theta) = mean of (<theta, x_i> + b - y_i)^2 / 2, from X'X and X'y alone.
@@ -80,7 +93,11 @@ class RunningLeastSquares(Objective):
         Add an intercept b, outside the set: F is minimised over it at any theta, by centring the
         sums.
     moments : Moments, optional
-        Sums shared with other objectives, which then learn side by side.
+        Sums shared with other objectives, which then learn side by side (on their device).
+    device : "cpu", "cuda" or "auto"
+        Where X'X lives: in this process's memory or on a GPU (which needs ``onlinefw[gpu]``);
+        "auto" takes a GPU if there is one. Rows may come as numpy, scipy, CuPy or torch arrays.
+        All vectors as long as theta are in this process's memory either way.
 
     Examples
     --------
@@ -95,14 +112,19 @@ class RunningLeastSquares(Objective):
     loss = Square()
 
     def __init__(
-        self, n_features: int, *, fit_intercept: bool = False, moments: Moments | None = None
+        self,
+        n_features: int,
+        *,
+        fit_intercept: bool = False,
+        moments: Moments | None = None,
+        device: str = "cpu",
     ) -> None:
         if int(n_features) != n_features or n_features < 1:
             raise ValueError(f"n_features must be a whole number of at least 1, got {n_features}")
         n = int(n_features)
         super().__init__((n,))
         self.fit_intercept = bool(fit_intercept)
-        self._moments = Moments(n, self.fit_intercept) if moments is None else moments
+        self._moments = Moments(n, self.fit_intercept, device) if moments is None else moments
         self._moments.lanes.append(self)
         self._b = np.zeros(n)
         self._yy = self._mean_y = 0.0
@@ -111,13 +133,22 @@ class RunningLeastSquares(Objective):
         self._column: tuple[Atom, Array] | None = None
         self._batch: tuple[Any, Array, Array] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        batch = self._batch if self._batch is None else (_here(self._batch[0]), *self._batch[1:])
+        return {**self.__dict__, "_batch": batch}
+
+    @property
+    def device(self) -> str:
+        """Where X'X lives: "cpu" or "cuda"."""
+        return self._moments.device
+
     @property
     def total_weight(self) -> float:
         """The total weight of the rows seen."""
         return self._moments.total_weight
 
     @property
-    def _gram(self) -> HostGram:
+    def _gram(self) -> Any:
         return self._moments.gram
 
     @property
@@ -223,13 +254,14 @@ class RunningLeastSquares(Objective):
         self._needs_batch(self._batch)
         assert self._batch is not None
         X, y, w = self._batch
+        X = self._gram.bring(X)  # a pickle has brought it here
         return self._gram.sums(X, w * (self._predicted(X) - y) / w.sum())
 
     def batch_smoothness(self) -> float:
         """Return the smoothness of the last batch's mean loss."""
         self._needs_batch(self._batch)
         assert self._batch is not None
-        return spectral_norm_squared(self._batch[0], self._batch[2])
+        return spectral_norm_squared(_here(self._batch[0]), self._batch[2])
 
     def state_dict(self) -> State:
         """Return the sums and the iterate."""
@@ -249,9 +281,10 @@ class RunningLeastSquares(Objective):
         }
 
     @classmethod
-    def from_state(cls, state: State) -> RunningLeastSquares:
-        """Make the objective that ``state_dict`` described."""
-        objective = cls(state["shape"][0], fit_intercept=state["fit_intercept"])
+    def from_state(cls, state: State, *, device: str = "cpu") -> RunningLeastSquares:
+        """Make the objective that ``state_dict`` described, on any device."""
+        settings = {"fit_intercept": state["fit_intercept"], "device": device}
+        objective = cls(state["shape"][0], **settings)
         objective._load_base(state)
         moments = objective._moments
         moments.gram.load(state["H"])
@@ -293,3 +326,8 @@ class _QuadraticLine:
 
     def slope(self, c: float) -> float:
         return self._slope + c * self.curvature
+
+
+def _here(X: Any) -> Any:
+    """Return rows in this process's memory."""
+    return X if namespace(X) is np else to_host(X)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from .._devices import namespace, to_host
 from .._state import describe, rebuild
 from .._threads import one_blas_thread
 from .._typing import Array, Shape, State
@@ -18,7 +19,7 @@ from ..linalg import top_singular_pair
 from ..losses import Loss
 from .base import Line, Objective, spectral_norm_squared
 from .coordinate_model import CoordinateModel
-from .host_predictions import HostPredictions
+from .places import at_home, back_there, device_here, new_predictions
 from .predictions import Predictions
 from .row_store import RowStore
 from .rows import Rows
@@ -57,7 +58,11 @@ class LinearObjective(Objective):
     random_state : int or Generator, optional
         Of the reservoir.
     store : RowStore, optional
-        Rows shared with other objectives, which then learn side by side.
+        Rows shared with other objectives, which then learn side by side (on the store's device).
+    device : "cpu", "cuda" or "auto"
+        Where rows and predictions live: in this process's memory or on a GPU (which needs
+        ``onlinefw[gpu]``); "auto" takes a GPU if there is one. Rows may come as numpy, scipy, CuPy
+        or torch arrays. Theta and its gradient are in this process's memory either way.
 
     Examples
     --------
@@ -80,6 +85,7 @@ class LinearObjective(Objective):
         max_past: int | None = None,
         random_state: Any = None,
         store: RowStore | None = None,
+        device: str = "cpu",
     ) -> None:
         check_part("loss", loss, Loss, "Square()")
         if n_features is not None and shape is not None:
@@ -91,9 +97,10 @@ class LinearObjective(Objective):
         super().__init__(shape if n_features is None else (int(n_features),))
         self.loss = loss
         self.fit_intercept = bool(fit_intercept)
-        self._store = RowStore(past, max_past, random_state) if store is None else store
+        self._store = RowStore(past, max_past, random_state, device) if store is None else store
         self._store.lanes.append(self)
-        self._carried: Predictions = HostPredictions(self._store, loss)
+        self._device = self._store.device
+        self._carried: Predictions = new_predictions(self.device, self._store, loss)
         self._b: float | None = None
         self._b_due = True  # whether b may no longer be the best
         self._moves = 0
@@ -106,7 +113,21 @@ class LinearObjective(Objective):
         """Leave the cores to the compiled loops."""
         return one_blas_thread()
 
+    def __getstate__(self) -> dict[str, Any]:
+        batch = self._batch if self._batch is None else (_here(self._batch[0]), *self._batch[1:])
+        here = {"_carried": at_home(self._carried), "_image": None, "_batch": batch}
+        return {**self.__dict__, **here}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._carried = back_there(device_here(self._device), self._carried)
+
     # Data --------------------------------------------------------------------------------------
+
+    @property
+    def device(self) -> str:
+        """Where rows and predictions live: "cpu" or "cuda"."""
+        return self._store.device
 
     @property
     def total_weight(self) -> float:
@@ -137,6 +158,8 @@ class LinearObjective(Objective):
         """Return <theta, x> of new rows."""
         if self.shape is None:  # theta is 0, of whatever length
             return np.zeros(X.shape[0])
+        if namespace(X) is not np:
+            return to_host(X @ namespace(X).asarray(self._flat_theta))
         return np.asarray(X @ self._flat_theta, dtype=float)
 
     def _loss_of(self, z: Array, y: Array, w: Array) -> float:
@@ -276,7 +299,7 @@ class LinearObjective(Objective):
         rows, scale = self._rows, np.sqrt(self._w / self.total_weight)
         operator = LinearOperator(
             (len(rows), int(np.prod(rows.shape))),
-            matvec=lambda v: scale * rows.matvec(v.reshape(-1)),
+            matvec=lambda v: scale * to_host(rows.matvec(v.reshape(-1))),
             rmatvec=lambda r: rows.rmatvec(scale * r.reshape(-1)),
             dtype=float,
         )
@@ -287,6 +310,7 @@ class LinearObjective(Objective):
         self._needs_batch(self._batch)
         assert self._batch is not None and self.shape is not None
         X, y, w = self._batch
+        X = _here(X)
         z = X @ self._flat_theta + self.intercept
         return (X.T @ (w * self.loss.derivative(z, y) / w.sum())).reshape(self.shape)
 
@@ -294,7 +318,7 @@ class LinearObjective(Objective):
         """Return the smoothness of the last batch's mean loss."""
         self._needs_batch(self._batch)
         assert self._batch is not None
-        return self.loss.smoothness * spectral_norm_squared(self._batch[0], self._batch[2])
+        return self.loss.smoothness * spectral_norm_squared(_here(self._batch[0]), self._batch[2])
 
     # State -------------------------------------------------------------------------------------
 
@@ -314,10 +338,15 @@ class LinearObjective(Objective):
         }
 
     @classmethod
-    def from_state(cls, state: State, *, loss: Loss | None = None) -> LinearObjective:
-        """Make the objective that ``state_dict`` described; a loss of your own is passed in."""
+    def from_state(
+        cls, state: State, *, loss: Loss | None = None, device: str = "cpu"
+    ) -> LinearObjective:
+        """Make the objective that ``state_dict`` described, on any device.
+
+        A loss of your own is passed in.
+        """
         shape = None if state["shape"] is None else tuple(state["shape"])
-        store = RowStore.from_state(state["store"], shape)
+        store = RowStore.from_state(state["store"], shape, device)
         loss = rebuild(state["loss"], "loss", loss)
         assert loss is not None
         objective = cls(loss, fit_intercept=state["fit_intercept"], store=store)
@@ -334,3 +363,8 @@ class LinearObjective(Objective):
             f"LinearObjective({self.loss}, shape={self.shape}{past}, "
             f"n_observations={self.n_observations}{kept})"
         )
+
+
+def _here(X: Any) -> Any:
+    """Return rows in this process's memory."""
+    return X if namespace(X) is np else to_host(X)

@@ -1,0 +1,50 @@
+"""Two devices to test with: a real GPU, and a stand-in that runs anywhere."""
+
+import sys
+
+import pytest
+
+from onlinefw import _devices
+from onlinefw.cuda import row_kernels
+
+from . import fake_cupy
+
+
+def _forget_devices():
+    _devices._why_not.cache_clear()
+    row_kernels._kernel.cache_clear()
+
+
+def _missing():
+    try:
+        _devices.check_device("cuda")
+    except RuntimeError as error:
+        return str(error)
+    return None
+
+
+@pytest.fixture(params=[pytest.param("gpu", marks=pytest.mark.gpu), "stand-in"])
+def cuda(request, monkeypatch):
+    """Make device="cuda" work, and return what is (or stands in for) the module cupy."""
+    _forget_devices()
+    if request.param == "gpu":
+        if _missing():
+            pytest.skip(_missing())
+        yield _devices.cupy()
+    else:
+        module = fake_cupy.make()
+        monkeypatch.setitem(sys.modules, "cupy", module)
+        monkeypatch.setattr(_devices, "_why_not", lambda: None)
+        yield module
+    monkeypatch.undo()
+    _forget_devices()
+
+
+@pytest.fixture
+def no_cupy(monkeypatch):
+    """Make the import of cupy fail."""
+    _forget_devices()
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    yield
+    monkeypatch.undo()
+    _forget_devices()
