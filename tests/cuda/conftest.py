@@ -1,4 +1,4 @@
-"""Two devices to test with: a real GPU, and a stand-in that runs anywhere."""
+"""Devices to test with: a real GPU, and stand-ins that run anywhere."""
 
 import sys
 
@@ -7,7 +7,7 @@ import pytest
 from onlinefw import _devices
 from onlinefw.cuda import row_kernels
 
-from . import fake_cupy
+from . import emulation, fake_cupy
 
 
 def _forget_devices():
@@ -26,13 +26,27 @@ def _missing():
 @pytest.fixture(params=[pytest.param("gpu", marks=pytest.mark.gpu), "stand-in"])
 def cuda(request, monkeypatch):
     """Make device="cuda" work, and return what is (or stands in for) the module cupy."""
+    yield from _device(request.param, monkeypatch)
+
+
+@pytest.fixture(params=[pytest.param("gpu", marks=pytest.mark.gpu), "stand-in", "emulated"])
+def any_cuda(request, monkeypatch):
+    """Do the same, and run the source of the kernels on this machine as well."""
+    yield from _device(request.param, monkeypatch)
+
+
+def _device(kind, monkeypatch):
     _forget_devices()
-    if request.param == "gpu":
+    if kind == "gpu":
         if _missing():
             pytest.skip(_missing())
         yield _devices.cupy()
     else:
         module = fake_cupy.make()
+        if kind == "emulated":
+            if emulation.compiler() is None:
+                pytest.skip("there is no C++ compiler")
+            module.RawModule = emulation.RawModule
         monkeypatch.setitem(sys.modules, "cupy", module)
         monkeypatch.setattr(_devices, "_why_not", lambda: None)
         yield module

@@ -22,6 +22,10 @@ def loss_of(kind, parameter):
     )[kind]
 
 
+def _slopes(kind, parameter, z, y):
+    return np.clip(loss_of(kind, parameter).derivative(z, y), -1e300, 1e300)
+
+
 def row_sums(defined, grid, kind, parameter, n, z, d, c, y, w, b, out):
     z, d, y, w = (one.reshape(-1)[:n] for one in (z, d, y, w))
     loss, at = loss_of(kind, parameter), z + c * d + b
@@ -32,7 +36,7 @@ def row_sums(defined, grid, kind, parameter, n, z, d, c, y, w, b, out):
 
 
 def row_slopes(defined, grid, kind, parameter, n, z, y, w, b, out):
-    out[:n] = w[:n] * loss_of(kind, parameter).derivative(z[:n] + b, y[:n])
+    out[:n] = w[:n] * _slopes(kind, parameter, z[:n] + b, y[:n])
 
 
 def row_bends(defined, grid, kind, parameter, n, z, y, w, b, out):
@@ -45,7 +49,7 @@ def fused_rows(
     assert X.shape[1] == stride and stride % int(defined["WIDTH"]) == 0
     assert stride <= 32 * int(defined["WIDTH"]) * int(defined["CHUNKS"])
     z[:moved] = keep * z[:moved] + step * (X[:moved] @ a)
-    slopes = w[:n] * loss_of(kind, parameter).derivative(z[:n] + b, y[:n])
+    slopes = w[:n] * _slopes(kind, parameter, z[:n] + b, y[:n])
     parts[: grid[0] * stride] = 0.0
     parts[:stride] = slopes @ X[:n]
 

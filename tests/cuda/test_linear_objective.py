@@ -257,7 +257,8 @@ def test_a_saturated_loss_is_said(rng):
 @pytest.mark.usefixtures("cuda")
 def test_columns_are_made_of_a_long_tail(rng):
     objective = LinearObjective(Square(), device="cuda")
-    for _ in range(10):
+    tails = []
+    for _ in range(30):
         objective.observe(sp.csr_array(rng.standard_normal((4, 3))), np.ones(4))
-    rows = objective._rows
-    assert 0 < len(rows) - rows._bulk_rows < len(rows) / 2
+        tails.append((len(objective._rows) - objective._rows._bulk_rows) / len(objective._rows))
+    assert 0.0 < max(tails) < 0.125

@@ -1,5 +1,7 @@
 """Each kernel over rows against float64 numpy, for all losses, numbers and shapes."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -29,20 +31,20 @@ def rows_on_device(X, *, parts=3):
     cls = CudaSparseRows if sp.issparse(X) else CudaDenseRows
     rows = cls((X.shape[1],), X.dtype)
     cuts = np.unique([0, 1, *np.linspace(0, X.shape[0], parts + 1).astype(int)])
-    for first, end in zip(cuts[:-1], cuts[1:], strict=True):
+    for first, end in pairwise(cuts):
         rows.append(X[first:end])
     return rows
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_products(cuda, rng, kind, shape):
+def test_products(any_cuda, rng, kind, shape):
     X = make_rows(rng, *shape, kind)
     rows, reference = rows_on_device(X), as_double(X)
     v, r = rng.standard_normal(shape[1]), rng.standard_normal((shape[0], 11))
     close(rows.matvec(v), reference @ v)
     close(rows.rmatvec(r[:, 0]), reference.T @ r[:, 0])
-    close(rows.rmatvec(cuda.asarray(r)), reference.T @ r)
+    close(rows.rmatvec(any_cuda.asarray(r)), reference.T @ r)
     j = shape[1] // 2
     close(rows.column(j), reference[:, j])
     some = np.unique(rng.integers(0, shape[1], 5))
@@ -52,10 +54,10 @@ def test_products(cuda, rng, kind, shape):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_rows", [40, 5000])
-def test_gram_of_chosen_columns(cuda, rng, kind, n_rows):
+def test_gram_of_chosen_columns(any_cuda, rng, kind, n_rows):
     X = make_rows(rng, n_rows, 30, kind)
     w, chosen = rng.random(n_rows), np.array([0, 3, 4, 17, 29])
-    gram, cross = rows_on_device(X).gram(chosen, cuda.asarray(w))
+    gram, cross = rows_on_device(X).gram(chosen, any_cuda.asarray(w))
     part = as_double(X)[:, chosen]
     if kind.startswith("sparse") or n_rows < 2048:
         close(gram, part.T @ (w[:, None] * part))
@@ -66,8 +68,35 @@ def test_gram_of_chosen_columns(cuda, rng, kind, n_rows):
         close(cross, some.T @ w_some)
 
 
+@pytest.mark.parametrize("merged", [0, 20, 41])
+@pytest.mark.parametrize("kind", ["sparse float64", "sparse float32"])
+@pytest.mark.usefixtures("any_cuda")
+def test_columns_and_tail(rng, kind, merged):
+    X = make_rows(rng, 41, 50, kind)
+    rows = CudaSparseRows((50,), X.dtype)
+    rows._add(X[:merged])
+    rows._merge()
+    rows._add(X[merged:])
+    assert rows._bulk_rows == merged
+    r = rng.standard_normal(41)
+    close(rows.rmatvec(r), as_double(X).T @ r)
+    close(rows.column(7), as_double(X)[:, 7])
+    here = rows.on_host()
+    np.testing.assert_array_equal(here.column(7), as_double(X)[:, 7])
+    assert here._bulk_rows == merged
+
+
+@pytest.mark.usefixtures("any_cuda")
+def test_a_long_column_is_summed_in_segments(rng):
+    X = sp.csr_array(np.where(np.arange(3) == 1, rng.standard_normal((3000, 1)), 0.0))
+    rows, r = rows_on_device(X), rng.standard_normal(3000)
+    rows._merge()
+    assert rows._n_segments == 6
+    close(rows.rmatvec(r), X.T @ r)
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_kept_rows(cuda, rng, kind):
+def test_kept_rows(any_cuda, rng, kind):
     X = make_rows(rng, 101, 13, kind)
     rows, mask = rows_on_device(X), rng.random(101) < 0.4
     rows.keep(mask)
@@ -81,7 +110,7 @@ def test_kept_rows(cuda, rng, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_come_back_as_they_were(cuda, rng, kind):
+def test_rows_come_back_as_they_were(any_cuda, rng, kind):
     X = make_rows(rng, 50, 9, kind)
     rows = rows_on_device(X)
     here = rows.on_host()
@@ -116,7 +145,7 @@ def carried(rng, name, kind, shape):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", list(LOSSES))
 @pytest.mark.parametrize("shape", [(1009, 53), (23, 785), (64, 1500)])
-@pytest.mark.usefixtures("cuda")
+@pytest.mark.usefixtures("any_cuda")
 def test_gradient_after_a_move(rng, name, kind, shape):
     there, loss, X, z, y, w = carried(rng, name, kind, shape)
     a, step, b = rng.standard_normal(shape[1]) / scale_of(kind) / np.sqrt(shape[1]), 0.3, -0.2
@@ -137,8 +166,8 @@ def test_gradient_after_a_move(rng, name, kind, shape):
 
 @pytest.mark.parametrize("name", list(LOSSES))
 @pytest.mark.parametrize("n_rows", [1, 31, 3001, 100_003])
-def test_sums_over_rows(cuda, rng, name, n_rows):
-    there, loss, X, z, y, w = carried(rng, name, "float32", (n_rows, 3))
+def test_sums_over_rows(any_cuda, rng, name, n_rows):
+    there, loss, _, z, y, w = carried(rng, name, "float32", (n_rows, 3))
     b = 0.15
     close(there.total(b), w @ loss.value(z + b, y))
     close(there.slopes(b), w * loss.derivative(z + b, y))
@@ -149,8 +178,10 @@ def test_sums_over_rows(cuda, rng, name, n_rows):
         [w @ loss.derivative(z + b, y), w @ loss.second_derivative(z + b, y)],
     )
     image = 0.5 * rng.standard_normal(n_rows)
-    close(there.total_along(cuda.asarray(image), 0.4, b), w @ loss.value(z + 0.4 * image + b, y))
-    line, d, shares = there.line(cuda.asarray(image), b), image - z, w / w.sum()
+    close(
+        there.total_along(any_cuda.asarray(image), 0.4, b), w @ loss.value(z + 0.4 * image + b, y)
+    )
+    line, d, shares = there.line(any_cuda.asarray(image), b), image - z, w / w.sum()
     for c in (0.0, 0.3, 1.0):
         close(line.value(c), shares @ loss.value(z + c * d + b, y))
         close(line.slope(c), (shares * loss.derivative(z + c * d + b, y)) @ d)
@@ -161,19 +192,17 @@ def test_sums_over_rows(cuda, rng, name, n_rows):
 
 
 @pytest.mark.parametrize("name", list(LOSSES))
-@pytest.mark.usefixtures("cuda")
+@pytest.mark.usefixtures("any_cuda")
 def test_best_intercept_is_that_of_the_host(rng, name):
     there, *_ = carried(rng, name, "float64", (400, 3))
-    store = there._store
     here = there.on_host()
     for start in (None, 0.3):
         found, expected = there.best_intercept(start), here.best_intercept(start)
         assert found == pytest.approx(expected, rel=1e-6, abs=1e-7)
-    assert store.rows is not None
 
 
 @pytest.mark.parametrize("kind", ["uint8", "float32", "float64"])
-@pytest.mark.usefixtures("cuda")
+@pytest.mark.usefixtures("any_cuda")
 def test_dense_gradients_repeat_bit_for_bit(rng, kind):
     there, *_ = carried(rng, "sigmoid", kind, (5003, 100))
     first = there.gradient(0.1)
@@ -181,9 +210,9 @@ def test_dense_gradients_repeat_bit_for_bit(rng, kind):
         np.testing.assert_array_equal(there.gradient(0.1), first)
 
 
-@pytest.mark.usefixtures("cuda")
+@pytest.mark.usefixtures("any_cuda")
 def test_a_huge_slope_times_a_zero_feature_is_zero(rng):
-    there, loss, X, *_ = carried(rng, "poisson", "float32", (5, 4))
+    there, *_ = carried(rng, "poisson", "float32", (5, 4))
     there._store.rows = rows_on_device(np.zeros((5, 4), np.float32))
     there.follow(there._store.rows.matvec(np.zeros(4)), 1.0)
     assert np.isfinite(there.gradient(2000.0)).all()
