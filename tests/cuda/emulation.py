@@ -2,6 +2,7 @@
 
 import ctypes
 import hashlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -12,6 +13,8 @@ import numpy as np
 
 from .fake_cupy import ndarray
 
+#: Kernels that are there only where something is defined.
+NEEDED = {"fused_rows": "CHUNKS ", "slope_sums": "LANES "}
 HEADER = Path(__file__).with_name("emulated_cuda.h")
 
 
@@ -26,18 +29,24 @@ def _folder():
 
 
 @cache
-def _launcher(code, name):
-    code = (
-        f'#include "{HEADER}"\n{code}\n'
-        'extern "C" void launch(const unsigned* grid, const unsigned* threads, void** args) '
+def _library(code):
+    """Compile all kernels of a source that its definitions allow for."""
+    names = [
+        name
+        for name in re.findall(r"__global__ void[^{;]*?(\w+)\(\n? *(?:const|int|long)", code)
+        if f"#define {NEEDED.get(name, '')}" in code
+    ]
+    code = f'#include "{HEADER}"\n{code}\n' + "".join(
+        f'extern "C" void launch_{name}(const unsigned* grid, const unsigned* threads, void** args)'
         f"{{ emulation::run({name}, grid, threads, args); }}\n"
+        for name in names
     )
     stem = Path(_folder().name) / hashlib.sha1(code.encode()).hexdigest()
     source, library = stem.with_suffix(".cpp"), stem.with_suffix(".so")
     source.write_text(code)
     options = ("-std=c++17", "-O1", "-w", "-ffp-contract=off", "-shared", "-fPIC")
     subprocess.run([compiler(), *options, "-o", library, source], check=True)
-    return ctypes.CDLL(str(library)).launch
+    return ctypes.CDLL(str(library))
 
 
 class RawModule:
@@ -47,7 +56,7 @@ class RawModule:
         self._code = code
 
     def get_function(self, name):
-        launcher = _launcher(self._code, name)
+        launcher = getattr(_library(self._code), f"launch_{name}")
 
         def launch(grid, block, args):
             values = []  # a pointer is passed as what it points to, a number as itself

@@ -126,9 +126,11 @@ class CudaDenseRows:
 
     def _room(self, lanes: int) -> tuple[Any, Any]:
         """Return memory for partial sums and for their sum."""
-        if self._sums.size < lanes * self.stride:
-            self._sums = cupy().zeros(lanes * self.stride)
-            self._parts = cupy().zeros(kernels.PARTS * lanes * self.stride)
+        size = lanes * self.stride
+        if self._sums.size < size:
+            self._sums = cupy().zeros(size)
+            most = max(kernels.n_parts(k * self.stride) * k for k in range(1, lanes + 1))
+            self._parts = cupy().zeros(most * self.stride)
         return self._parts, self._sums
 
     def rmatvec(self, vector: Any) -> Array:

@@ -54,6 +54,8 @@ class CudaGrowing:
 
     def append(self, items: Any) -> None:
         """Add items at the end, from the device or from this process's memory."""
+        if len(items) == 0:
+            return
         new = self.lengthen(self._size + len(items))
         if namespace(items) is np:
             # A small copy from ordinary memory goes along with the command itself, so it neither

@@ -23,6 +23,7 @@ __all__ = [
     "dense_move",
     "fused_gradient",
     "gather_columns",
+    "n_parts",
     "row_bends",
     "row_slopes",
     "row_sums",
@@ -39,6 +40,8 @@ WIDTHS = {np.dtype(np.uint8): 4, np.dtype(np.float32): 4, np.dtype(np.float64): 
 #: Sums over all rows are formed in at most this many parts, whatever the device, and added in
 #: order: results do not depend on timing. Two blocks for each of an H200's 132 processors.
 PARTS = 264
+#: Partial sums take no more than this many numbers, so wide rows have fewer parts.
+MOST_PARTIAL = 2**24
 #: A warp holds rows of up to 32 times this many words in its registers, by the width of a word.
 MOST_CHUNKS = {4: 8, 2: 16}
 #: Vectors that are multiplied in one pass over the rows.
@@ -82,6 +85,11 @@ def _blocks(n: int, each: int) -> tuple[int]:
 def _warps(n: int) -> tuple[int]:
     """Blocks for n items with a warp each, or several in turn."""
     return (min(_blocks(n, THREADS // 32)[0], MOST_BLOCKS),)
+
+
+def n_parts(size: int) -> int:
+    """Return in how many parts sums of so many numbers are formed, at most."""
+    return min(PARTS, max(1, MOST_PARTIAL // size))
 
 
 # Losses -------------------------------------------------------------------------------------------
@@ -133,7 +141,7 @@ def fused_gradient(
     """z_i <- (1 - step) z_i + step <x_i, a> for i < moved, then out = sum w phi'(z + b, y) x."""
     stride, width, rows = X.shape[1], WIDTHS[X.dtype], ROWS[X.dtype]
     chunks = -(-stride // (32 * width))
-    blocks = min(_blocks(n, THREADS // 32 * rows)[0], PARTS)
+    blocks = min(_blocks(n, THREADS // 32 * rows)[0], n_parts(stride))
     args = (
         X,
         np.int64(n),
@@ -164,10 +172,11 @@ def dense_move(X: Any, n: int, keep: float, step: float, a: Any, z: Any) -> None
 def slope_sums(X: Any, n: int, s: Any, parts: Any, out: Any) -> None:
     """out[l] = sum_i s[l, i] x_i, for as many l as ``s`` has rows (at most MOST_LANES)."""
     stride, lanes = X.shape[1], s.shape[0]
-    blocks = (_blocks(stride // WIDTHS[X.dtype], THREADS)[0], min(_blocks(n, 16)[0], PARTS))
+    parts_used = min(_blocks(n, 16)[0], n_parts(lanes * stride))
+    blocks = (_blocks(stride // WIDTHS[X.dtype], THREADS)[0], parts_used)
     args = (X, np.int64(n), np.int32(stride), s, parts)
     _dense("slope_sums", X.dtype, LANES=lanes)(blocks, (THREADS,), args)
-    _add_parts(X.dtype, parts, blocks[1], lanes * stride, out)
+    _add_parts(X.dtype, parts, parts_used, lanes * stride, out)
 
 
 def some_columns(X: Any, n: int, indices: Any, values: Any, out: Any) -> None:

@@ -78,20 +78,30 @@ class CudaSparseRows:
         """Make columns of all rows."""
         xp = cupy()
         self._bulk_rows, self._merged = len(self), len(self._data)
-        indices = self._indices.data
-        order = xp.argsort(indices)  # stable: rows stay in order within a column
-        self._row_indices = self._row_of_each()[order].astype(np.int32)
-        self._values = self._data.data[order]
-        lengths = xp.bincount(indices, minlength=self.n_features).astype(np.int64)
+        lengths = xp.zeros(self.n_features, np.int64)
+        self._row_indices, self._values = xp.zeros(0, np.int32), self._data.data
+        if self._merged:
+            indices = self._indices.data
+            order = xp.argsort(indices)  # stable: rows stay in order within a column
+            self._row_indices = self._row_of_each()[order].astype(np.int32)
+            self._values = self._data.data[order]
+            lengths += xp.bincount(indices, minlength=self.n_features)
         self._column_ptr = _starts(lengths)
+        self._cut()
+
+    def _cut(self) -> None:
+        """Cut the columns into segments; the first of each column, and where each begins."""
+        xp = cupy()
+        lengths = self._column_ptr[1:] - self._column_ptr[:-1]
         self._segments = _starts((lengths + (SEGMENT - 1)) // SEGMENT)
         self._n_segments = int(self._segments[-1])
-        ids = xp.arange(self._n_segments)
-        column = xp.searchsorted(self._segments[1:], ids, side="right")
-        self._cuts = xp.empty(self._n_segments + 1, np.int64)
-        self._cuts[:-1] = self._column_ptr[column] + SEGMENT * (ids - self._segments[column])
-        self._cuts[-1:] = self._merged
-        self._sums = xp.empty(self._n_segments)
+        self._cuts, self._sums = xp.zeros(self._n_segments + 1, np.int64), xp.zeros(0)
+        if self._n_segments:
+            ids = xp.arange(self._n_segments)
+            column = xp.searchsorted(self._segments[1:], ids, side="right")
+            self._cuts[:-1] = self._column_ptr[column] + SEGMENT * (ids - self._segments[column])
+            self._cuts[-1:] = self._merged
+            self._sums = xp.zeros(self._n_segments)
 
     def _row_of_each(self) -> Any:
         """Return the row of every nonzero."""
@@ -103,10 +113,11 @@ class CudaSparseRows:
         """Forget the rows where ``mask`` is False."""
         xp = cupy()
         stays = xp.asarray(mask)
-        entries = stays[self._row_of_each()] if len(self._data) else xp.zeros(0, bool)
         lengths = (self._indptr.data[1:] - self._indptr.data[:-1])[stays]
-        self._indices.hold(self._indices.data[entries])
-        self._data.hold(self._data.data[entries])
+        if len(self._data):
+            entries = stays[self._row_of_each()]
+            self._indices.hold(self._indices.data[entries])
+            self._data.hold(self._data.data[entries])
         self._indptr.hold(_starts(lengths))
         self._merge()
 

@@ -159,7 +159,7 @@ class LinearObjective(Objective):
         if self.shape is None:  # theta is 0, of whatever length
             return np.zeros(X.shape[0])
         if namespace(X) is not np:
-            return to_host(X @ namespace(X).asarray(self._flat_theta))
+            return to_host(X.astype(float) @ namespace(X).asarray(self._flat_theta))
         return np.asarray(X @ self._flat_theta, dtype=float)
 
     def _loss_of(self, z: Array, y: Array, w: Array) -> float:
