@@ -15,7 +15,7 @@ ON_A_GPU = (2, 13)
 
 
 def _is_on_a_gpu(values: Any) -> bool:
-    if isinstance(values, np.ndarray):
+    if values is None or isinstance(values, np.ndarray):
         return False
     if type(values).__module__.startswith("cupyx."):  # sparse matrices
         return True
@@ -47,5 +47,7 @@ def received(name: str, values: Any, device: str) -> Any:
 
 def received_here(name: str, values: Any, device: str) -> Any:
     """Return an array that is on a GPU as numpy's; others as they are."""
+    if not _is_on_a_gpu(values):
+        return values
     values = received(name, values, device)
     return to_host(values) if _is_on_a_gpu(values) else values

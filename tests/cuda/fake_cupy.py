@@ -78,6 +78,9 @@ class ndarray(NDArrayOperatorsMixin):
     def __dlpack_device__(self):
         return (2, 0)
 
+    def __dlpack__(self):
+        return self
+
     def get(self):
         return self.array.copy()
 
@@ -125,7 +128,7 @@ def make():
     """Return a module to stand in for ``cupy``."""
     module = ModuleType("cupy")
     module.ndarray, module.RawModule, module.asarray = ndarray, RawModule, _asarray
-    module.from_dlpack = _asarray
+    module.from_dlpack = lambda value: _asarray(value.__dlpack__())
     for name in ("arange", "empty", "full", "zeros"):
         setattr(module, name, _wrapped(getattr(np, name)))
     for name in ("ascontiguousarray", "bincount", "column_stack", "cumsum", "searchsorted"):

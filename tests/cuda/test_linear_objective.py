@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import onlinefw as ofw
+from onlinefw._devices import check_device
 from onlinefw.files.freeze import freeze, thaw
 from onlinefw.losses import Correntropy, Logistic, Sigmoid, Square
 from onlinefw.objectives import LinearObjective
@@ -143,6 +144,44 @@ def test_rows_may_come_from_the_device(cuda, rng):
             b = there.observe(cuda.asarray(X), cuda.asarray(y), cuda.asarray(w))
             assert b.loss == pytest.approx(a.loss, rel=1e-5)
         np.testing.assert_allclose(there.theta, here.theta, rtol=1e-5)
+
+
+class Tensor:
+    """An array of another library on the device, which can be passed on through DLPack."""
+
+    def __init__(self, inner):
+        self._inner = inner
+
+    def __dlpack__(self, *args, **kwargs):
+        return self._inner.__dlpack__(*args, **kwargs)
+
+    def __dlpack_device__(self):
+        return self._inner.__dlpack_device__()
+
+
+def test_rows_may_come_from_other_libraries(cuda, rng):
+    X, y, w = next(batches(rng, "float32", lambda z: z))
+    here, there = LinearObjective(Square()), LinearObjective(Square(), device="cuda")
+    expected = here.observe(X, y, w)
+    found = there.observe(*(Tensor(cuda.asarray(one)) for one in (X, y, w)))
+    assert found == pytest.approx(expected)
+    np.testing.assert_allclose(there.gradient(), here.gradient(), rtol=1e-5)
+    with pytest.raises(ValueError, match="X is on a GPU"):
+        here.observe(Tensor(cuda.asarray(X)), y)
+
+
+@pytest.mark.gpu
+def test_sparse_rows_may_come_from_the_device(rng):
+    csp = pytest.importorskip("cupyx.scipy.sparse", reason="CuPy is not installed")
+    if check_device("auto") == "cpu":
+        pytest.skip("there is no GPU")
+    X, y, w = next(batches(rng, "sparse float64", lambda z: z))
+    here, there = LinearObjective(Square()), LinearObjective(Square(), device="cuda")
+    here.observe(X, y, w)
+    there.observe(csp.csr_matrix(sp.csr_matrix(X)), y, w)
+    np.testing.assert_allclose(there.gradient(), here.gradient(), rtol=1e-5)
+    with pytest.raises(ValueError, match="X is on a GPU"):
+        here.observe(csp.csr_matrix(sp.csr_matrix(X)), y)
 
 
 def test_bad_rows_from_the_device_change_nothing(cuda):
