@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import sparse
 
+from ._devices import namespace, to_host
 from ._typing import Array, Shape
 
 __all__ = [
@@ -83,7 +84,7 @@ def check_rows(X: Any, shape: Shape | None) -> Any:
         )
     values = X.data if sparse.issparse(X) else X
     if not moderate(values):
-        row, column, value = _first_bad(X)
+        row, column, value = _first_bad(X if namespace(X) is np else to_host(X))
         raise ValueError(f"X has {value:g} in row {row}, column {column}; {_remedy(value)}")
     return X if sparse.issparse(X) else X.reshape(X.shape[0], -1)
 
@@ -91,7 +92,7 @@ def check_rows(X: Any, shape: Shape | None) -> Any:
 def _numeric(name: str, values: Any, kept: tuple[np.dtype, ...] = ()) -> Array:
     if np.ma.isMaskedArray(values):
         raise ValueError(f"{name} is a masked array: fill or remove the masked values first")
-    array = np.asarray(values)
+    array = np.asarray(values) if namespace(values) is np else values
     if array.dtype.kind == "c":
         raise ValueError(f"{name} must be real, got complex numbers; take .real if that is meant")
     if array.dtype in kept:

@@ -253,7 +253,8 @@ class LowRankAtom(Atom):
     def image(self, rows: Rows) -> Array:
         """A sum of bilinear forms in every matrix-shaped row."""
         pairs = zip(self.scales, self.u.T, self.v.T, strict=True)
-        return sum((scale * rows.bilinear(u, v) for scale, u, v in pairs), start=np.zeros(1))
+        nothing: Any = 0.0  # which has no place: rows may be on a device
+        return sum((float(scale) * rows.bilinear(u, v) for scale, u, v in pairs), start=nothing)
 
     @property
     def key(self) -> Hashable:

@@ -8,6 +8,7 @@ import pytest
 from sklearn.metrics import mean_squared_error
 
 import onlinefw as ofw_library
+from onlinefw._devices import check_device
 from onlinefw.datasets import fetch_movielens
 from onlinefw.datasets.store import available
 from onlinefw.fitting.held_out import held_out
@@ -190,6 +191,25 @@ def test_features_and_target_by_name_or_number(tmp_path):
     ofw_says(*fit, tmp_path / "names.ofw", "--features", "a,c", "--target", "target")
     ofw_says(*fit, tmp_path / "numbers.ofw", "--features", "1,3", "--target", "4", "--header")
     assert_same_models(tmp_path / "names.ofw", tmp_path / "numbers.ofw")
+
+
+@pytest.mark.skipif(check_device("auto") == "cuda", reason="there is a GPU here")
+def test_a_device_that_is_not_here_is_refused_before_the_work(tmp_path):
+    path = write(tmp_path / "a.csv", rows())
+    fit = ("fit", "regression", path, "--radius", "3", "--batch-size", "20", "-o")
+    assert 'use device="cpu"' in refusal(*fit, tmp_path / "m.ofw", "--device", "cuda")
+    assert 'one of "cpu", "cuda" or "auto"' in refusal(*fit, tmp_path / "m.ofw", "--device", "tpu")
+    assert not (tmp_path / "m.ofw").exists()
+
+
+@pytest.mark.parametrize("kind", ["regression", "classification"])
+def test_any_device_that_is_there_gives_a_model(tmp_path, kind):
+    target = "number" if kind == "regression" else "label"
+    path = write(tmp_path / "a.csv", rows(400, target=target))
+    fit = ("fit", kind, path, "--radius", "3", "--batch-size", "40", "-o")
+    here = ofw_json(*fit, tmp_path / "here.ofw")
+    there = ofw_json(*fit, tmp_path / "there.ofw", "--device", "auto")
+    assert there["gap"] == pytest.approx(here["gap"], rel=1e-3, abs=1e-6)
 
 
 @pytest.mark.skipif("ONLINEFW_DATA" not in os.environ, reason="ONLINEFW_DATA names no data folder")

@@ -187,8 +187,8 @@ class Learner(ABC):
             What ``state_dict()`` returned.
         **parts
             Parts of your own, which a state cannot hold: ``loss``, ``constraint``, ``step``,
-            ``fn`` and ``value`` (of a ``GradientOracle``), or a whole ``objective``; and
-            ``device``, where to go on ("cpu" by default).
+            ``fn`` and ``value`` (of a ``GradientOracle``), or a whole ``objective``. A state has no
+            device: ``device`` is "cpu" unless given.
         """
         check_state(state, "learner", "t", "n_steps", "inner_steps", "certify_every")
         check_state(state, "largest", "step", "constraint", "objective")

@@ -148,6 +148,9 @@ def fit(
     ] = 0.0,
     test: Annotated[str | None, typer.Option(help="A file to score the model on.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides which rows are held out.")] = 0,
+    device: Annotated[
+        str, typer.Option(help="Where the data live: cpu, cuda (a GPU), or auto.")
+    ] = "cpu",
     checkpoint: Annotated[
         Path | None, typer.Option(help="Where to keep all that is needed to go on.")
     ] = None,
@@ -214,6 +217,7 @@ def fit(
             "epochs": epochs,
             **({} if loss is None else {"loss": loss}),
             **({} if classes is None else {"classes": _labels(classes)}),
+            **({} if device == "cpu" else {"device": _device(device)}),
         },
     )
     run_fit(
@@ -337,6 +341,18 @@ def _count(option: str, text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         refuse("fit", f"{option} takes a whole number from 1, or auto, not {text!r}")
     return int(text)
+
+
+def _device(name: str) -> str:
+    """Refuse a device that is not here before the work begins."""
+    from .._devices import check_device
+    from .refuse import refuse
+
+    try:
+        check_device(name)
+    except (RuntimeError, ValueError) as error:
+        refuse("fit", error)
+    return name
 
 
 class PaperFigure(StrEnum):

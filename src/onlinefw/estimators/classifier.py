@@ -77,6 +77,9 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
         Snapshots of the coefficients kept in ``path_``; 0 for none.
     verbose : int
         1 shows a progress bar in terminals and notebooks (with ``rich`` installed).
+    device : "cpu", "cuda" or "auto"
+        Where what is kept of the past lives: in this process's memory or on a GPU (which needs
+        ``onlinefw[gpu]``); "auto" takes a GPU if there is one.
 
     Attributes
     ----------
@@ -141,6 +144,7 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
         history_size: int = 10_000,
         path_size: int = 100,
         verbose: int = 0,
+        device: str = "cpu",
     ) -> None:
         super().__init__(
             constraint,
@@ -161,6 +165,7 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
             history_size=history_size,
             path_size=path_size,
             verbose=verbose,
+            device=device,
         )
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

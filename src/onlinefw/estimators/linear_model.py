@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from .._arrays import received_here
 from .._typing import Array, Shape
 from .._validation import check_finite, check_part, check_whole
 from ..algorithms import Learner, NewtonSteps, OnlineAwayFrankWolfe, OnlineFrankWolfe, Round
@@ -70,6 +71,7 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         history_size: int = 10_000,
         path_size: int = 100,
         verbose: int = 0,
+        device: str = "cpu",
     ) -> None:
         self.constraint = constraint
         self.radius = radius
@@ -89,6 +91,7 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         self.history_size = history_size
         self.path_size = path_size
         self.verbose = verbose
+        self.device = device
 
     # What the two kinds of model differ in --------------------------------------------------------
 
@@ -170,6 +173,7 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         self, X: Any, y: Any, sample_weight: Any, first: bool, classes: Any = None
     ) -> tuple[Any, Array, Array | None]:
         """Refuse bad input before anything changes."""
+        X, y, sample_weight = self._here(X=X, y=y, sample_weight=sample_weight)
         if y is not None and not issparse(y):
             check_finite("y", np.asarray(y))
         X, y = validate_data(
@@ -193,6 +197,10 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
             raise ValueError("sample_weight is zero for every row; at least one row must count")
         return (X, y, w) if counts.all() else (X[counts], y[counts], w[counts])
 
+    def _here(self, **arrays: Any) -> list[Any]:
+        """Return arrays that are on a GPU in this process's memory, where batches are made."""
+        return [received_here(name, values, self.device) for name, values in arrays.items()]
+
     def _forget(self) -> None:
         for name in ("_team", "_history", "_path", "_only_predicts"):
             self.__dict__.pop(name, None)
@@ -211,10 +219,10 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     def _new_past(self, n_features: int) -> RowStore | Moments:
         """Make what is kept of the past: sums where they suffice, else rows."""
-        store = RowStore(self.past, self.max_past, self._seed(1))
+        store = RowStore(self.past, self.max_past, self._seed(1), self.device)
         plain = type(self._loss()) is Square and self.past == "all" and self.coef_shape is None
         if plain and n_features <= MOST_SUMS:
-            return Moments(n_features, bool(self.fit_intercept))
+            return Moments(n_features, bool(self.fit_intercept), self.device)
         return store
 
     def _seed(self, *purpose: int) -> Any:
@@ -375,6 +383,7 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
     def _scores(self, X: Any) -> Array:
         """Return <theta, x> + intercept, one column per problem."""
         check_is_fitted(self)
+        (X,) = self._here(X=X)
         X = validate_data(
             self, X, reset=False, accept_sparse="csr", dtype=KEPT, ensure_all_finite=False
         )

@@ -73,6 +73,9 @@ class FrankWolfeRegressor(RegressorMixin, StreamingLinearModel):
         Snapshots of the coefficients kept in ``path_``; 0 for none.
     verbose : int
         1 shows a progress bar in terminals and notebooks (with ``rich`` installed).
+    device : "cpu", "cuda" or "auto"
+        Where what is kept of the past lives: in this process's memory or on a GPU (which needs
+        ``onlinefw[gpu]``); "auto" takes a GPU if there is one.
 
     Attributes
     ----------

@@ -40,6 +40,8 @@ MODULES = (
     "objectives.entries",
     "objectives.entry_store",
     "objectives.host_entries",
+    "objectives.host_gram",
+    "objectives.host_predictions",
     "objectives.least_squares",
     "objectives.linear",
     "objectives.row_loss",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .._devices import namespace
 from .._typing import Array
 from ..losses import Loss, SignedLabels
 
@@ -25,7 +26,14 @@ Sums = Callable[[float], tuple[float, float]]
 
 
 def best_intercept(
-    loss: Loss, z: Array, y: Array, w: Array, start: float | None, sums: Sums
+    loss: Loss,
+    z: Array,
+    y: Array,
+    w: Array,
+    start: float | None,
+    *,
+    sums: Sums,
+    value: Callable[[float], float],
 ) -> float:
     """Return the b that minimises sum w phi(z + b, y) (a local minimum, if phi is not convex).
 
@@ -37,21 +45,25 @@ def best_intercept(
         Where to start from.
     sums : callable
         The sums of w phi'(z + b, y) and of w phi''(z + b, y) at a given b.
+    value : callable
+        The sum of w phi(z + b, y) at a given b.
     """
     if loss.quadratic:
         slope, bend = sums(0.0)
         return -slope / bend
+    total = float(w.sum())
     if loss.convex:
-        return _root(sums, start or 0.0, w.sum())
+        return _root(sums, start or 0.0, total)
     low, high = _sensible_range(loss, z, y, w)
     if start is None:
         start = 0.0 if isinstance(loss, SignedLabels) else _median(y - z, w)
-    return _descend(loss, z, y, w, sums, min(max(start, low), high), low, high)
+    return _descend(sums, value, total, min(max(start, low), high), low, high)
 
 
 def _median(values: Array, w: Array) -> float:
-    order = np.argsort(values)
-    reached = np.searchsorted(np.cumsum(w[order]), 0.5 * w.sum())
+    xp = namespace(values)
+    order = xp.argsort(values)
+    reached = int((xp.cumsum(w[order]) < 0.5 * w.sum()).sum())
     return float(values[order[min(reached, values.size - 1)]])
 
 
@@ -86,12 +98,9 @@ def _sensible_range(loss: Loss, z: Array, y: Array, w: Array) -> tuple[float, fl
 
 
 def _descend(
-    loss: Loss, z: Array, y: Array, w: Array, sums: Sums, b: float, low: float, high: float
+    sums: Sums, value: Callable[[float], float], total: float, b: float, low: float, high: float
 ) -> float:
     """Take Newton (or, where F bends down, gradient) steps that lower F, halved as needed."""
-
-    def value(at: float) -> float:
-        return float(w @ loss.value(z + at, y))
 
     def lowers(at: float, best: float, slope: float) -> bool:
         """Whether F is lower there, or the same to rounding and flatter."""
@@ -100,7 +109,6 @@ def _descend(
             return new < best
         return abs(sums(at)[0]) < abs(slope)
 
-    total = w.sum()
     for _ in range(MAX_STEPS):
         slope, bend = sums(b)
         length = abs(slope) / bend if bend > 0.0 else 0.25 * (high - low)

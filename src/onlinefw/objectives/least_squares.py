@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.linalg import aslinearoperator
 
+from .._arrays import received, received_here
+from .._devices import check_device, namespace, to_host
 from .._typing import Array, State
 from .._validation import check_rows, check_targets, check_weights
-from ..atoms import Atom, SignedCoordinate, SparseAtom
+from ..atoms import Atom
 from ..iterates import DenseIterate
-from ..linalg import top_singular_pair
 from ..losses import Square
 from .base import Objective, spectral_norm_squared
+from .places import at_home, back_there, device_here, new_gram
 
 __all__ = ["RunningLeastSquares"]
 
@@ -32,18 +32,21 @@ class Moments:
     old and the new mean differ by delta, and the sums gain weight * delta delta'.
     """
 
-    def __init__(self, n_features: int, centred: bool = False) -> None:
-        self.centred = centred
-        self.H = np.zeros((n_features, n_features))
+    def __init__(self, n_features: int, centred: bool = False, device: str = "cpu") -> None:
+        self.centred, self.device = centred, check_device(device)
+        self.gram = new_gram(self.device, n_features)
         self.mean = np.zeros(n_features)
         self.total_weight = 0.0
         self.lanes: list[RunningLeastSquares] = []
 
     def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[float]:
         """Add rows, with a target for each lane; return each lane's mean loss of them."""
-        X = check_rows(X, self.mean.shape).astype(float, copy=False)
+        X = check_rows(received("X", X, self.device), self.mean.shape)
+        targets = [received_here("y", y, self.device) for y in targets]
+        sample_weight = received_here("sample_weight", sample_weight, self.device)
         ys = [check_targets(y, X.shape[0]) for y in targets]
         w = check_weights(sample_weight, X.shape[0])
+        X = self.gram.bring(X)
         losses = [lane._receive(X, y, w) for lane, y in zip(self.lanes, ys, strict=True)]
         size = max(1, MOST_CENTRED // self.mean.size) if self.centred else X.shape[0]
         for start in range(0, X.shape[0], size):
@@ -55,29 +58,24 @@ class Moments:
     def _add(self, X: Any, ys: list[Array], w: Array) -> None:
         rows, total, seen = X, float(w.sum()), self.total_weight
         if self.centred:
-            batch_mean = (w @ X) / total
+            batch_mean = self.gram.mean(X, w, total)
             delta, share = batch_mean - self.mean, seen * total / (seen + total)
-            rows = np.vstack(((X.toarray() if sparse.issparse(X) else X) - batch_mean, delta))
+            rows = self.gram.centred(X, batch_mean, delta)
             w = np.append(w, share)
             self.mean = self.mean + total / (seen + total) * delta
-        weighted = rows if (w == 1.0).all() else _scale_rows(rows, w)
-        self._add_gram(rows, weighted)
+        weighted = rows if (w == 1.0).all() else self.gram.scaled(rows, w)
+        self.gram.add(rows, weighted)
         self.total_weight += total
         for lane, y in zip(self.lanes, ys, strict=True):
             lane._add(y, rows, weighted, w, total)
 
-    def _add_gram(self, X: Any, weighted: Any) -> None:
-        if sparse.issparse(X):
-            gram = (weighted.T @ X).tocoo()
-            self.H[gram.coords] += gram.data  # canonical after a product: no duplicates
-            return
-        # Block by block, so that the products stay in cache: a whole n x n temporary costs 12 times
-        # as much at n = 4096.
-        n = self.mean.size
-        block = max(1, 2**17 // n)
-        for start in range(0, n, block):
-            rows = slice(start, start + block)
-            self.H[rows] += weighted[:, rows].T @ X
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "gram": at_home(self.gram)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.device = device_here(self.device)
+        self.gram = back_there(self.device, self.gram)
 
 
 class RunningLeastSquares(Objective):
@@ -95,7 +93,11 @@ class RunningLeastSquares(Objective):
         Add an intercept b, outside the set: F is minimised over it at any theta, by centring the
         sums.
     moments : Moments, optional
-        Sums shared with other objectives, which then learn side by side.
+        Sums shared with other objectives, which then learn side by side (on their device).
+    device : "cpu", "cuda" or "auto"
+        Where X'X lives: in this process's memory or on a GPU (which needs ``onlinefw[gpu]``);
+        "auto" takes a GPU if there is one. Rows may come as numpy, scipy, CuPy or torch arrays.
+        All vectors as long as theta are in this process's memory either way.
 
     Examples
     --------
@@ -110,14 +112,19 @@ class RunningLeastSquares(Objective):
     loss = Square()
 
     def __init__(
-        self, n_features: int, *, fit_intercept: bool = False, moments: Moments | None = None
+        self,
+        n_features: int,
+        *,
+        fit_intercept: bool = False,
+        moments: Moments | None = None,
+        device: str = "cpu",
     ) -> None:
         if int(n_features) != n_features or n_features < 1:
             raise ValueError(f"n_features must be a whole number of at least 1, got {n_features}")
         n = int(n_features)
         super().__init__((n,))
         self.fit_intercept = bool(fit_intercept)
-        self._moments = Moments(n, self.fit_intercept) if moments is None else moments
+        self._moments = Moments(n, self.fit_intercept, device) if moments is None else moments
         self._moments.lanes.append(self)
         self._b = np.zeros(n)
         self._yy = self._mean_y = 0.0
@@ -126,14 +133,23 @@ class RunningLeastSquares(Objective):
         self._column: tuple[Atom, Array] | None = None
         self._batch: tuple[Any, Array, Array] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        batch = self._batch if self._batch is None else (_here(self._batch[0]), *self._batch[1:])
+        return {**self.__dict__, "_batch": batch}
+
+    @property
+    def device(self) -> str:
+        """Where X'X lives: "cpu" or "cuda"."""
+        return self._moments.device
+
     @property
     def total_weight(self) -> float:
         """The total weight of the rows seen."""
         return self._moments.total_weight
 
     @property
-    def _H(self) -> Array:
-        return self._moments.H
+    def _gram(self) -> Any:
+        return self._moments.gram
 
     @property
     def _vector(self) -> Array:
@@ -156,7 +172,10 @@ class RunningLeastSquares(Objective):
         """Take over checked rows; return the weighted mean of their losses."""
         self._batch = (X, y, w)
         self.n_observations += y.size
-        return float(w @ self.loss.value(X @ self._vector + self.intercept, y) / w.sum())
+        return float(w @ self.loss.value(self._predicted(X), y) / w.sum())
+
+    def _predicted(self, X: Any) -> Array:
+        return self._gram.products(X, self._vector) + self.intercept
 
     def _add(self, y: Array, rows: Any, weighted: Any, w: Array, total: float) -> None:
         """Add to the sums, which are made of ``rows``, ``weighted`` and ``w``."""
@@ -165,8 +184,9 @@ class RunningLeastSquares(Objective):
             batch_mean = float(w[: y.size] @ y) / total
             targets = np.append(y - batch_mean, batch_mean - self._mean_y)
             self._mean_y += total / self.total_weight * (batch_mean - self._mean_y)
-        self._b += weighted.T @ targets
-        self._H_theta += weighted.T @ (rows @ self._vector)
+        self._b += self._gram.sums(weighted, targets)
+        predicted = self._gram.products(rows, self._vector)
+        self._H_theta += self._gram.sums(weighted, predicted)
         self._yy += float(w @ targets**2)
         self._column = None
 
@@ -202,20 +222,14 @@ class RunningLeastSquares(Objective):
             self._refresh()
 
     def _column_of(self, atom: Atom) -> Array:
-        """H a: a row of the symmetric H for a coordinate, a few rows for a sparse atom."""
+        """H a, looked up once for a line search and the move that follows it."""
         if self._column is None or self._column[0] is not atom:
-            if isinstance(atom, SignedCoordinate):
-                image = atom.value * self._H[atom.index]
-            elif isinstance(atom, SparseAtom):
-                image = atom.values @ self._H[atom.indices]
-            else:
-                image = self._H @ np.asarray(atom)
-            self._column = (atom, image)
+            self._column = (atom, self._gram.image(atom))
         return self._column[1]
 
     def _refresh(self) -> None:
         self._column = None
-        self._H_theta = self._H @ self._vector
+        self._H_theta = self._gram.times(self._vector)
 
     def line(self, atom: Atom) -> _QuadraticLine:
         """Return F along theta + c (atom - theta), a parabola."""
@@ -233,20 +247,21 @@ class RunningLeastSquares(Objective):
     def smoothness(self) -> float:
         """Return the largest eigenvalue of H / sum(w)."""
         self._needs_data()
-        return top_singular_pair(aslinearoperator(self._H), tol=1e-6)[1] / self.total_weight
+        return self._gram.largest_eigenvalue() / self.total_weight
 
     def batch_gradient(self) -> Array:
         """Return the gradient of the last batch's mean loss at the current iterate."""
         self._needs_batch(self._batch)
         assert self._batch is not None
         X, y, w = self._batch
-        return X.T @ (w * (X @ self._vector + self.intercept - y) / w.sum())
+        X = self._gram.bring(X)  # a pickle has brought it here
+        return self._gram.sums(X, w * (self._predicted(X) - y) / w.sum())
 
     def batch_smoothness(self) -> float:
         """Return the smoothness of the last batch's mean loss."""
         self._needs_batch(self._batch)
         assert self._batch is not None
-        return spectral_norm_squared(self._batch[0], self._batch[2])
+        return spectral_norm_squared(_here(self._batch[0]), self._batch[2])
 
     def state_dict(self) -> State:
         """Return the sums and the iterate."""
@@ -255,7 +270,7 @@ class RunningLeastSquares(Objective):
         return {
             **self._base_state(),
             "fit_intercept": self.fit_intercept,
-            "H": self._H.copy(),
+            "H": self._gram.values(),
             "mean": self._moments.mean.copy(),
             "total_weight": self.total_weight,
             "b": self._b.copy(),
@@ -266,12 +281,14 @@ class RunningLeastSquares(Objective):
         }
 
     @classmethod
-    def from_state(cls, state: State) -> RunningLeastSquares:
-        """Make the objective that ``state_dict`` described."""
-        objective = cls(state["shape"][0], fit_intercept=state["fit_intercept"])
+    def from_state(cls, state: State, *, device: str = "cpu") -> RunningLeastSquares:
+        """Make the objective that ``state_dict`` described, on any device."""
+        settings = {"fit_intercept": state["fit_intercept"], "device": device}
+        objective = cls(state["shape"][0], **settings)
         objective._load_base(state)
         moments = objective._moments
-        moments.H, moments.mean = np.array(state["H"], float), np.array(state["mean"], float)
+        moments.gram.load(state["H"])
+        moments.mean = np.array(state["mean"], float)
         moments.total_weight = float(state["total_weight"])
         objective._b = np.array(state["b"], float)
         objective._H_theta = np.array(state["H_theta"], float)
@@ -289,12 +306,12 @@ class _ChosenSquares:
     def __init__(self, objective: RunningLeastSquares, chosen: Array) -> None:
         self._objective, self._chosen = objective, chosen
         self.gradient = objective.gradient()[chosen]
-        self.hessian = objective._H[np.ix_(chosen, chosen)] / objective.total_weight
+        self.hessian = objective._gram.block(chosen) / objective.total_weight
 
     def move(self, change: Array) -> float:
         objective, iterate = self._objective, self._objective.iterate
         assert isinstance(iterate, DenseIterate)
-        objective._H_theta += change @ objective._H[self._chosen]
+        objective._H_theta += objective._gram.combine(self._chosen, change)
         iterate.shift(self._chosen, change)
         objective._moved()
         return 1.0
@@ -311,5 +328,6 @@ class _QuadraticLine:
         return self._slope + c * self.curvature
 
 
-def _scale_rows(X: Any, weights: Array) -> Any:
-    return sparse.diags_array(weights) @ X if sparse.issparse(X) else weights[:, None] * X
+def _here(X: Any) -> Any:
+    """Return rows in this process's memory."""
+    return X if namespace(X) is np else to_host(X)

@@ -9,22 +9,20 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from .._growing import GrowingArray
+from .._devices import namespace, to_host
 from .._state import describe, rebuild
-from .._threads import one_blas_thread, threads_for
+from .._threads import one_blas_thread
 from .._typing import Array, Shape, State
 from .._validation import check_part
 from ..atoms import Atom, SignedCoordinate
-from ..kernels import rows as kernels
-from ..kernels.bytes import fused_bytes, suits
 from ..linalg import top_singular_pair
 from ..losses import Loss
-from .base import Objective, spectral_norm_squared
+from .base import Line, Objective, spectral_norm_squared
 from .coordinate_model import CoordinateModel
-from .intercept import best_intercept
-from .row_loss import RowLoss
+from .places import at_home, back_there, device_here, new_predictions
+from .predictions import Predictions
 from .row_store import RowStore
-from .rows import DenseRows, Rows
+from .rows import Rows
 
 __all__ = ["LinearObjective"]
 
@@ -60,7 +58,11 @@ class LinearObjective(Objective):
     random_state : int or Generator, optional
         Of the reservoir.
     store : RowStore, optional
-        Rows shared with other objectives, which then learn side by side.
+        Rows shared with other objectives, which then learn side by side (on the store's device).
+    device : "cpu", "cuda" or "auto"
+        Where rows and predictions live: in this process's memory or on a GPU (which needs
+        ``onlinefw[gpu]``); "auto" takes a GPU if there is one. Rows may come as numpy, scipy, CuPy
+        or torch arrays. Theta and its gradient are in this process's memory either way.
 
     Examples
     --------
@@ -83,6 +85,7 @@ class LinearObjective(Objective):
         max_past: int | None = None,
         random_state: Any = None,
         store: RowStore | None = None,
+        device: str = "cpu",
     ) -> None:
         check_part("loss", loss, Loss, "Square()")
         if n_features is not None and shape is not None:
@@ -94,25 +97,37 @@ class LinearObjective(Objective):
         super().__init__(shape if n_features is None else (int(n_features),))
         self.loss = loss
         self.fit_intercept = bool(fit_intercept)
-        self._store = RowStore(past, max_past, random_state) if store is None else store
+        self._store = RowStore(past, max_past, random_state, device) if store is None else store
         self._store.lanes.append(self)
-        self._row_loss = RowLoss(loss)
-        self._z, self._y = GrowingArray(), GrowingArray()
+        self._device = self._store.device
+        self._carried: Predictions = new_predictions(self.device, self._store, loss)
         self._b: float | None = None
         self._b_due = True  # whether b may no longer be the best
         self._moves = 0
         self._warned = False
         self._gradient: Array | None = None
-        self._image: tuple[Atom, Array] | None = None
-        # A move that the predictions of the first rows have yet to follow: (a, step, rows).
-        self._pending: tuple[Array, float, int] | None = None
+        self._image: tuple[Atom, Any] | None = None
         self._batch: tuple[Any, Array, Array] | None = None
 
     def working(self) -> AbstractContextManager[Any]:
         """Leave the cores to the compiled loops."""
         return one_blas_thread()
 
+    def __getstate__(self) -> dict[str, Any]:
+        batch = self._batch if self._batch is None else (_here(self._batch[0]), *self._batch[1:])
+        here = {"_carried": at_home(self._carried), "_image": None, "_batch": batch}
+        return {**self.__dict__, **here}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._carried = back_there(device_here(self._device), self._carried)
+
     # Data --------------------------------------------------------------------------------------
+
+    @property
+    def device(self) -> str:
+        """Where rows and predictions live: "cpu" or "cuda"."""
+        return self._store.device
 
     @property
     def total_weight(self) -> float:
@@ -143,6 +158,8 @@ class LinearObjective(Objective):
         """Return <theta, x> of new rows."""
         if self.shape is None:  # theta is 0, of whatever length
             return np.zeros(X.shape[0])
+        if namespace(X) is not np:
+            return to_host(X.astype(float) @ namespace(X).asarray(self._flat_theta))
         return np.asarray(X @ self._flat_theta, dtype=float)
 
     def _loss_of(self, z: Array, y: Array, w: Array) -> float:
@@ -153,17 +170,14 @@ class LinearObjective(Objective):
         """Take over checked rows that the store is about to add."""
         if self.shape is None:
             self._set_shape(X.shape[1:])
-        self._z.append(z)
-        self._y.append(y)
+        self._carried.append(z, y)
         self.n_observations += X.shape[0]
         self._batch = (X, y, w)
         self._forget_derived()
 
     def _keep(self, mask: Array) -> None:
         """Forget the rows where ``mask`` is False; the store still holds them."""
-        self._settle_predictions()
-        self._z.keep(mask)
-        self._y.keep(mask)
+        self._carried.keep(mask)
         self._image = None
 
     def _forget_derived(self) -> None:
@@ -179,26 +193,8 @@ class LinearObjective(Objective):
     def intercept(self) -> float:
         """The best intercept for the current theta; 0 without one."""
         if self.fit_intercept and self._b_due and self.n_observations:
-            z, y, w = self._predictions(), self._y.data, self._w
-            best = best_intercept(
-                self.loss, z, y, w, self._b, lambda b: self._row_loss.sums(z, y, w, b)
-            )
-            self._b, self._b_due = best, False
+            self._b, self._b_due = self._carried.best_intercept(self._b), False
         return 0.0 if self._b is None else self._b
-
-    def _predictions(self) -> Array:
-        """The carried predictions (without intercept), brought up to date."""
-        self._settle_predictions()
-        return self._z.data
-
-    def _settle_predictions(self) -> None:
-        if self._pending is not None:
-            (a, step, moved), self._pending = self._pending, None
-            assert isinstance(self._rows, DenseRows)
-            data, blocks = self._rows.data, np.minimum(self._rows.blocks, moved)
-            a = a.astype(self._rows.working_dtype, copy=False)
-            with threads_for(self._rows.work):
-                kernels.move_rows(data, blocks, 1.0 - step, step, a, self._z.data)
 
     def gradient(self) -> Array:
         """Return X' (w phi'(z + b, y)) / sum(w): one pass over the past."""
@@ -215,45 +211,18 @@ class LinearObjective(Objective):
         self._gradient = np.ascontiguousarray(gradient).reshape(self.shape)
         self._gradient.flags.writeable = False
 
-    def _slopes(self) -> Array:
-        b = self.intercept
-        return self._row_loss.slopes(self._predictions(), self._y.data, self._w, b)
+    def _slopes(self) -> Any:
+        return self._carried.slopes(self.intercept)
 
     def _own_gradient(self) -> Array:
-        rows = self._rows
-        if not (isinstance(rows, DenseRows) and self._row_loss.is_compiled):
-            gradient = rows.rmatvec(self._slopes())
-            gradient /= self.total_weight
-            return gradient
-        b = self.intercept  # which, if there is one, needs all predictions before the first slope
-        a, step, moved = self._pending or (np.zeros(rows.data.shape[1]), 0.0, 0)
-        self._pending = None
-        a = a.astype(rows.working_dtype, copy=False)
-        out = np.zeros(rows.data.shape[1])
-        fused = fused_bytes if suits(rows.data) else kernels.fused_gradient
-        with threads_for(rows.work):
-            fused(
-                rows.data,
-                rows.blocks,
-                moved,
-                1.0 - step,
-                step,
-                a,
-                self._z.data,
-                self._y.data,
-                self._w,
-                b,
-                self._row_loss.kind,
-                self._row_loss.parameter,
-                out,
-            )
-        out /= self.total_weight
-        return out
+        gradient = self._carried.gradient(self.intercept)
+        gradient /= self.total_weight
+        return gradient
 
     def _warn_if_saturated(self) -> None:
         gradient = self._gradient
         assert gradient is not None
-        if np.abs(gradient).max() > 1e-9 or np.abs(self._slopes()).max() >= 1e-9:
+        if np.abs(gradient).max() > 1e-9 or self._carried.steepest(self.intercept) >= 1e-9:
             return
         if self.value() > 1e-3:
             self._warned = True
@@ -268,37 +237,29 @@ class LinearObjective(Objective):
     def value(self) -> float:
         """Return F_t at the current iterate, from the carried predictions."""
         self._needs_data()
-        return self._value_at(self._predictions(), self.intercept)
-
-    def _value_at(self, z: Array, b: float) -> float:
-        return self._row_loss.total(z, self._y.data, self._w, b) / self.total_weight
+        return self._carried.total(self.intercept) / self.total_weight
 
     def predictions(self) -> Array:
         """Return the carried predictions of all rows kept, in order, without intercept (a copy)."""
-        return self._predictions()[self._store.kept]
+        return self._carried.values()[self._store.kept]
 
     # Moving ------------------------------------------------------------------------------------
 
     def move(self, atom: Atom, step: float) -> None:
         """Move theta, and every past prediction with it."""
         if self.n_observations:
-            self._settle_predictions()
             if self._may_wait(atom):
-                self._pending = (atom.dense().reshape(-1).astype(float), step, len(self._rows))
+                self._carried.wait(atom.dense().reshape(-1).astype(float), step)
             else:
-                image = self._image_of(atom)
-                z = self._z.data
-                z *= 1.0 - step
-                z += step * image
+                self._carried.follow(self._image_of(atom), step)
         self.iterate.move(atom, step)
         self._moved()
 
     def _may_wait(self, atom: Atom) -> bool:
-        """Whether the next gradient reads all rows anyway, and can move predictions as it does."""
+        """Whether the move is best left to the next gradient, which reads all rows anyway."""
         known = self._image is not None and self._image[0] is atom
         return (
-            isinstance(self._store.rows, DenseRows)
-            and self._row_loss.is_compiled
+            self._carried.may_wait
             and not isinstance(atom, SignedCoordinate)
             and not known
             and not self.fit_intercept
@@ -311,22 +272,20 @@ class LinearObjective(Objective):
         if self._moves % REFRESH_EVERY == 0:
             self._refresh()
 
-    def _image_of(self, atom: Atom) -> Array:
+    def _image_of(self, atom: Atom) -> Any:
         """X a, computed once for a line search and the move that follows it."""
         if self._image is None or self._image[0] is not atom:
             self._image = (atom, atom.image(self._rows))
         return self._image[1]
 
     def _refresh(self) -> None:
-        self._pending = None
         self._forget_derived()
-        if self._store.rows is not None:
-            self._z.data[:] = self._rows.matvec(self._flat_theta)
+        self._carried.refresh(self._flat_theta)
 
-    def line(self, atom: Atom) -> _LinearLine:
+    def line(self, atom: Atom) -> Line:
         """Return F along theta + c (atom - theta), with the intercept as it is."""
         self._needs_data()
-        return _LinearLine(self, self._image_of(atom) - self._predictions())
+        return self._carried.line(self._image_of(atom), self.intercept)
 
     def coordinate_model(self, chosen: Array) -> CoordinateModel:
         """Return a second-order model of F in the chosen (increasing) coordinates."""
@@ -340,7 +299,7 @@ class LinearObjective(Objective):
         rows, scale = self._rows, np.sqrt(self._w / self.total_weight)
         operator = LinearOperator(
             (len(rows), int(np.prod(rows.shape))),
-            matvec=lambda v: scale * rows.matvec(v.reshape(-1)),
+            matvec=lambda v: scale * to_host(rows.matvec(v.reshape(-1))),
             rmatvec=lambda r: rows.rmatvec(scale * r.reshape(-1)),
             dtype=float,
         )
@@ -351,6 +310,7 @@ class LinearObjective(Objective):
         self._needs_batch(self._batch)
         assert self._batch is not None and self.shape is not None
         X, y, w = self._batch
+        X = _here(X)
         z = X @ self._flat_theta + self.intercept
         return (X.T @ (w * self.loss.derivative(z, y) / w.sum())).reshape(self.shape)
 
@@ -358,7 +318,7 @@ class LinearObjective(Objective):
         """Return the smoothness of the last batch's mean loss."""
         self._needs_batch(self._batch)
         assert self._batch is not None
-        return self.loss.smoothness * spectral_norm_squared(self._batch[0], self._batch[2])
+        return self.loss.smoothness * spectral_norm_squared(_here(self._batch[0]), self._batch[2])
 
     # State -------------------------------------------------------------------------------------
 
@@ -366,7 +326,6 @@ class LinearObjective(Objective):
         """Return data, predictions and iterate as plain arrays and JSON-able values."""
         if len(self._store.lanes) > 1:
             raise ValueError("these rows are shared with other objectives: pickle them together")
-        a, step, moved = self._pending or (None, 0.0, 0)
         return {
             **self._base_state(),
             "loss": describe(self.loss),
@@ -374,28 +333,27 @@ class LinearObjective(Objective):
             "intercept": self._b,
             "intercept_due": self._b_due,
             "store": self._store.state_dict(),
-            "z": self._z.data.copy(),
-            "y": self._y.data.copy(),
             "moves": self._moves,
-            "pending": None if a is None else {"a": a.copy(), "step": step, "rows": moved},
+            **self._carried.state_dict(),
         }
 
     @classmethod
-    def from_state(cls, state: State, *, loss: Loss | None = None) -> LinearObjective:
-        """Make the objective that ``state_dict`` described; a loss of your own is passed in."""
+    def from_state(
+        cls, state: State, *, loss: Loss | None = None, device: str = "cpu"
+    ) -> LinearObjective:
+        """Make the objective that ``state_dict`` described, on any device.
+
+        A loss of your own is passed in.
+        """
         shape = None if state["shape"] is None else tuple(state["shape"])
-        store = RowStore.from_state(state["store"], shape)
+        store = RowStore.from_state(state["store"], shape, device)
         loss = rebuild(state["loss"], "loss", loss)
         assert loss is not None
         objective = cls(loss, fit_intercept=state["fit_intercept"], store=store)
         objective._load_base(state)
-        objective._z.append(state["z"])
-        objective._y.append(state["y"])
+        objective._carried.load(state)
         objective._moves = int(state["moves"])
         objective._b, objective._b_due = state["intercept"], bool(state["intercept_due"])
-        if state["pending"] is not None:
-            pending = state["pending"]
-            objective._pending = (np.array(pending["a"]), pending["step"], pending["rows"])
         return objective
 
     def __repr__(self) -> str:
@@ -407,22 +365,6 @@ class LinearObjective(Objective):
         )
 
 
-class _LinearLine:
-    """F along z + c * direction, from predictions only."""
-
-    def __init__(self, objective: LinearObjective, direction: Array) -> None:
-        self._objective, self._direction = objective, direction
-        self._z, self._y = objective._predictions(), objective._y.data
-        self._w, self._b = objective._w / objective.total_weight, objective.intercept
-        self.curvature: float | None = None
-        if objective.loss.quadratic:
-            bend = objective.loss.second_derivative(self._z, self._y)
-            self.curvature = float((self._w * bend) @ direction**2)
-
-    def value(self, c: float) -> float:
-        return self._objective._value_at(self._z + c * self._direction, self._b)
-
-    def slope(self, c: float) -> float:
-        at = self._z + c * self._direction
-        row_loss = self._objective._row_loss
-        return float(row_loss.slopes(at, self._y, self._w, self._b) @ self._direction)
+def _here(X: Any) -> Any:
+    """Return rows in this process's memory."""
+    return X if namespace(X) is np else to_host(X)

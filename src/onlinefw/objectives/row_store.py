@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
+from .._arrays import received, received_here
+from .._devices import check_device, namespace
 from .._growing import GrowingArray
 from .._typing import Array, Shape, State
 from .._validation import check_rows, check_targets, check_weights, check_whole
-from .rows import DenseRows, Rows, SparseRows, rows_from_state
+from .places import at_home, back_there, device_here, new_rows, new_weights
+from .rows import Rows, rows_from_state
 
 if TYPE_CHECKING:
     from .linear import LinearObjective
@@ -38,10 +40,16 @@ class RowStore:
         How many, unless all.
     random_state : int or Generator, optional
         Of the reservoir.
+    device : "cpu", "cuda" or "auto"
+        Where rows and predictions live: in this process's memory or on a GPU.
     """
 
     def __init__(
-        self, past: str = "all", max_past: int | None = None, random_state: Any = None
+        self,
+        past: str = "all",
+        max_past: int | None = None,
+        random_state: Any = None,
+        device: str = "cpu",
     ) -> None:
         if past not in PASTS:
             raise ValueError(f"past must be one of {', '.join(PASTS)}, got {past!r}")
@@ -55,11 +63,13 @@ class RowStore:
                 raise ValueError(f'past="{past}" needs max_past, the number of rows to keep')
             max_past = check_whole("max_past", max_past)
         self.past, self.max_past = past, max_past
+        self.device = check_device(device)
         self.rows: Rows | None = None
         self.lanes: list[LinearObjective] = []
         self.n_seen = 0
         self.total_weight = 0.0
         self._w = GrowingArray()
+        self._w_there = new_weights(self.device)  # the same numbers on the device
         self._rng = np.random.default_rng(random_state)
 
     @property
@@ -68,13 +78,20 @@ class RowStore:
         return self._w.data
 
     @property
+    def weights_there(self) -> Any:
+        """The weights where the rows are, with room behind them."""
+        return self._w_there.buffer
+
+    @property
     def kept(self) -> Array:
         """Which of the rows held still count."""
         return self._w.data > 0.0
 
     def check(self, X: Any, targets: list[Any], sample_weight: Any, shape: Shape | None) -> Any:
         """Return rows, targets (one array per lane) and weights, or refuse them."""
-        X = check_rows(X, shape)
+        X = check_rows(received("X", X, self.device), shape)
+        targets = [received_here("y", y, self.device) for y in targets]
+        sample_weight = received_here("sample_weight", sample_weight, self.device)
         lanes = zip(targets, self.lanes, strict=True)
         ys = [check_targets(y, X.shape[0], lane.loss) for y, lane in lanes]
         w = check_weights(sample_weight, X.shape[0])
@@ -95,12 +112,13 @@ class RowStore:
         for lane, z, y in zip(self.lanes, zs, ys, strict=True):
             lane._receive(X, z, y, w)
         if self.rows is None:
-            kind = SparseRows if sparse.issparse(X) else DenseRows
             shape = self.lanes[0].shape
             assert shape is not None
-            self.rows = kind(shape, X.dtype)
+            self.rows = new_rows(self.device, X, shape)
         self.rows.append(X)
         self._w.append(w)
+        if self._w_there is not None:
+            self._w_there.append(w)
         n_new = int(np.count_nonzero(w))
         self.n_seen += n_new
         if self.past == "all":
@@ -118,6 +136,8 @@ class RowStore:
         if excess > 0:
             gone = alive[:excess] if self.past == "recent" else self._drawn(alive, n_new)
             w[gone] = 0.0
+            if self._w_there is not None:
+                self._w_there.zero(gone)
         if 2 * np.count_nonzero(w) < w.size:
             self._give_back()
         self.total_weight = float(self._w.data.sum())
@@ -130,6 +150,8 @@ class RowStore:
             lane._keep(mask)
         self.rows.keep(mask)
         self._w.keep(mask)
+        if self._w_there is not None:
+            self._w_there.keep(mask)
 
     def _drawn(self, alive: Array, n_new: int) -> Array:
         """Return what leaves the reservoir, so that each row seen is in it with equal chance.
@@ -158,9 +180,19 @@ class RowStore:
         if len(due) == 1:
             due[0]._set_gradient(due[0]._own_gradient())
             return
-        slopes = np.column_stack([lane._slopes() for lane in due])
+        each = [lane._slopes() for lane in due]
+        slopes = namespace(each[0]).column_stack(each)
         for lane, gradient in zip(due, self.rows.rmatvec(slopes).T, strict=True):
             lane._set_gradient(gradient / self.total_weight)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "rows": at_home(self.rows), "_w_there": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.device = device_here(self.device)
+        self.rows = back_there(self.device, self.rows)
+        self._w_there = _copy_there(self.device, self._w)
 
     def state_dict(self) -> State:
         """Return rows and weights, and how to go on choosing."""
@@ -175,17 +207,25 @@ class RowStore:
         }
 
     @classmethod
-    def from_state(cls, state: State, shape: Shape | None) -> RowStore:
-        """Make the store that ``state_dict`` described."""
-        store = cls(state["past"], state["max_past"])
+    def from_state(cls, state: State, shape: Shape | None, device: str = "cpu") -> RowStore:
+        """Make the store that ``state_dict`` described, wherever it lived."""
+        store = cls(state["past"], state["max_past"], device=device)
         if state["rows"] is not None:
             assert shape is not None
-            store.rows = rows_from_state(state["rows"], shape)
+            store.rows = back_there(store.device, rows_from_state(state["rows"], shape))
         store._w.append(state["w"])
+        store._w_there = _copy_there(store.device, store._w)
         store.n_seen = int(state["n_seen"])
         store.total_weight = float(state["total_weight"])
         store._rng = _generator_from_state(state["random"])
         return store
+
+
+def _copy_there(device: str, weights: GrowingArray) -> Any:
+    copy = new_weights(device)
+    if copy is not None:
+        copy.append(weights.data)
+    return copy
 
 
 def _generator_from_state(state: State) -> np.random.Generator:

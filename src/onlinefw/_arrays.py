@@ -1,0 +1,53 @@
+"""Arrays of other libraries, received at the door."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._devices import cupy, to_host
+
+__all__ = ["received", "received_here"]
+
+#: DLPack's numbers for the memory of a CUDA device, plain and managed.
+ON_A_GPU = (2, 13)
+
+
+def _is_on_a_gpu(values: Any) -> bool:
+    if values is None or isinstance(values, np.ndarray):
+        return False
+    if type(values).__module__.startswith("cupyx."):  # sparse matrices
+        return True
+    where = getattr(values, "__dlpack_device__", None)
+    return where is not None and int(where()[0]) in ON_A_GPU
+
+
+def received(name: str, values: Any, device: str) -> Any:
+    """Return an array that is on a GPU as CuPy's (a sparse one as scipy's); others as they are.
+
+    Examples
+    --------
+    >>> from onlinefw._arrays import received
+    >>> received("X", [[1.0, 2.0]], "cpu")
+    [[1.0, 2.0]]
+    """
+    if not _is_on_a_gpu(values):
+        return values
+    if device == "cpu":
+        raise ValueError(
+            f'{name} is on a GPU, but device="cpu": use device="cuda", or bring {name} to this '
+            f"process's memory first ({name}.get() with CuPy, {name}.cpu() with torch)"
+        )
+    if type(values).__module__.startswith("cupyx."):
+        return values.get()
+    xp = cupy()
+    return values if isinstance(values, xp.ndarray) else xp.from_dlpack(values)
+
+
+def received_here(name: str, values: Any, device: str) -> Any:
+    """Return an array that is on a GPU as numpy's; others as they are."""
+    if not _is_on_a_gpu(values):
+        return values
+    values = received(name, values, device)
+    return to_host(values) if _is_on_a_gpu(values) else values

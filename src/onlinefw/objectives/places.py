@@ -1,0 +1,95 @@
+"""Where the past of a linear model lives: in this process's memory, or on a CUDA device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scipy import sparse
+
+from .._devices import check_device
+from .._typing import Shape
+from ..losses import Loss
+from .host_gram import HostGram
+from .host_predictions import HostPredictions
+from .predictions import Predictions
+from .rows import DenseRows, Rows, SparseRows
+
+if TYPE_CHECKING:
+    from .row_store import RowStore
+
+__all__ = [
+    "at_home",
+    "back_there",
+    "device_here",
+    "new_gram",
+    "new_predictions",
+    "new_rows",
+    "new_weights",
+]
+
+
+def new_rows(device: str, first: Any, shape: Shape) -> Rows:
+    """Return rows like the first batch, none so far."""
+    if device == "cpu":
+        kind = SparseRows if sparse.issparse(first) else DenseRows
+        return kind(shape, first.dtype)
+    from ..cuda.dense_rows import CudaDenseRows
+    from ..cuda.sparse_rows import CudaSparseRows
+
+    there = CudaSparseRows if sparse.issparse(first) else CudaDenseRows
+    return there(shape, first.dtype)
+
+
+def new_predictions(device: str, store: RowStore, loss: Loss) -> Predictions:
+    """Return what is carried along with the rows of a store, for one model."""
+    if device == "cpu":
+        return HostPredictions(store, loss)
+    from ..cuda.predictions import CudaPredictions
+
+    return CudaPredictions(store, loss)
+
+
+def new_gram(device: str, n: int) -> Any:
+    """Return X'X of no rows so far."""
+    if device == "cpu":
+        return HostGram(n)
+    from ..cuda.gram import CudaGram
+
+    return CudaGram(n)
+
+
+def new_weights(device: str) -> Any:
+    """Return the weights of no rows so far; None where those in this process's memory will do."""
+    if device == "cpu":
+        return None
+    from ..cuda.growing import CudaGrowing
+
+    return CudaGrowing()
+
+
+def at_home(part: Any) -> Any:
+    """Return a part (rows, predictions, sums) in this process's memory, for files and pickles."""
+    return part.on_host() if hasattr(part, "on_host") else part
+
+
+def back_there(device: str, part: Any) -> Any:
+    """Return such a part on its device."""
+    if part is None or device == "cpu":
+        return part
+    from ..cuda.dense_rows import CudaDenseRows
+    from ..cuda.gram import CudaGram
+    from ..cuda.predictions import CudaPredictions
+    from ..cuda.sparse_rows import CudaSparseRows
+
+    kinds: dict[type, Any] = {
+        DenseRows: CudaDenseRows,
+        SparseRows: CudaSparseRows,
+        HostGram: CudaGram,
+        HostPredictions: CudaPredictions,
+    }
+    return kinds[type(part)].from_host(part)
+
+
+def device_here(device: str) -> str:
+    """Return the device of a file or pickle as one of this machine: a GPU if there is one."""
+    return "cpu" if device == "cpu" else check_device("auto")

@@ -1,0 +1,62 @@
+"""The estimators on a device: one argument, the same model."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+import onlinefw as ofw
+
+MODELS = {
+    "square": lambda: ofw.FrankWolfeRegressor(radius=2.0),
+    "robust": lambda: ofw.FrankWolfeRegressor(radius=2.0, loss="correntropy"),
+    "away": lambda: ofw.FrankWolfeRegressor(
+        radius=2.0, away_steps=True, past="recent", max_past=90
+    ),
+    "classes": lambda: ofw.FrankWolfeClassifier(radius=2.0, loss="logistic"),
+    "matrices": lambda: ofw.FrankWolfeClassifier("trace", 2.0, coef_shape=(4, 3), inner_steps=1),
+}
+
+
+def data(seed, *, sparse=False, labels=None):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((200, 12))
+    if sparse:
+        X[rng.random(X.shape) < 0.6] = 0.0
+    z = 1.0 + X @ np.array([1.0, -1.0] + 10 * [0.0]) + 0.1 * rng.standard_normal(200)
+    y = z if labels is None else np.array(labels)[np.digitize(z, [0.2, 1.4][: len(labels) - 1])]
+    return (sp.csr_array(X) if sparse else X), y
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", list(MODELS))
+@pytest.mark.usefixtures("cuda")
+def test_the_same_model(name, sparse):
+    labels = {"classes": ["a", "b", "c"], "matrices": ["no", "yes"]}.get(name)
+    X, y = data(0, sparse=sparse, labels=labels)
+    here, there = (
+        MODELS[name]().set_params(device=device, batch_size=40) for device in ("cpu", "cuda")
+    )
+    here.fit(X, y), there.fit(X, y)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(there.intercept_, here.intercept_, rtol=1e-4, atol=1e-6)
+    assert there.gap_ == pytest.approx(here.gap_, rel=1e-3, abs=1e-7)
+    assert clone(there).device == "cuda"
+
+
+def test_data_on_the_device(cuda):
+    X, y = data(1)
+    here = ofw.FrankWolfeRegressor(radius=2.0).fit(X, y)
+    there = ofw.FrankWolfeRegressor(radius=2.0, device="cuda").fit(cuda.asarray(X), cuda.asarray(y))
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-6)
+    np.testing.assert_allclose(there.predict(cuda.asarray(X)), here.predict(X), rtol=1e-6)
+
+
+@pytest.mark.usefixtures("cuda")
+def test_radii_side_by_side():
+    X, y = data(2, labels=[-1, 1])
+    models = []
+    for device in ("cpu", "cuda"):
+        model = ofw.FrankWolfeClassifier(loss="logistic", batch_size=50, device=device)
+        models.append(ofw.RadiusSearch(model, [0.5, 1.0, 2.0]).fit(X, y))
+    np.testing.assert_allclose(models[1].scores_, models[0].scores_, rtol=1e-4)
