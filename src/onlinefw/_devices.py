@@ -13,11 +13,9 @@ import numpy as np
 
 from ._typing import Array
 
-__all__ = ["admitted", "check_device", "cupy", "namespace", "to_host"]
+__all__ = ["check_device", "cupy", "namespace", "to_host"]
 
 DEVICES = ("cpu", "cuda", "auto")
-#: DLPack's number of CUDA devices.
-ON_GPU = 2
 INSTALL = "install it with: pip install 'onlinefw[gpu]'"
 
 
@@ -71,23 +69,6 @@ def namespace(array: Any) -> Any:
     """
     loaded = sys.modules.get("cupy")
     return loaded if loaded is not None and isinstance(array, loaded.ndarray) else np
-
-
-def admitted(array: Any, device: str) -> Any:
-    """Return what a user passed in; an array on a GPU (CuPy, torch) comes to the host.
-
-    There it is checked before anything changes, and new rows are few.
-    """
-    if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack_device__"):
-        return array
-    if array.__dlpack_device__()[0] != ON_GPU:
-        return array
-    if device == "cpu":
-        raise ValueError(
-            f"an array of type {type(array).__name__} on a GPU was passed to something that lives "
-            'on the CPU: use device="cuda", or bring it to the host first (.get(), .cpu())'
-        )
-    return to_host(cupy().from_dlpack(array))
 
 
 def to_host(array: Any) -> Array:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._devices import admitted, check_device, namespace, to_host
+from .._arrays import received_here
+from .._devices import check_device, namespace, to_host
 from .._state import describe, rebuild
 from .._threads import one_blas_thread, threads_for
 from .._typing import Array, Direction, Shape, State
@@ -201,7 +202,8 @@ class ObservedEntries(Objective):
 
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
         """Add observations: X is (n, 2) with row and column, y their values."""
-        X, y, sample_weight = (admitted(x, self.device) for x in (X, y, sample_weight))
+        given = {"X": X, "y": y, "sample_weight": sample_weight}
+        X, y, sample_weight = (received_here(*item, self.device) for item in given.items())
         rows, cols = check_indices(X, self._matrix_shape, self.growing)
         y = check_targets(y, rows.size, self.loss)
         w = check_weights(sample_weight, rows.size)
