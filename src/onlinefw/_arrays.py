@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ._devices import cupy, to_host
+from ._devices import cupy, namespace, to_host
 
-__all__ = ["received", "received_here"]
+__all__ = ["here", "received", "received_here"]
 
 #: DLPack's numbers for the memory of a CUDA device, plain and managed.
 ON_A_GPU = (2, 13)
@@ -21,6 +21,11 @@ def _is_on_a_gpu(values: Any) -> bool:
         return True
     where = getattr(values, "__dlpack_device__", None)
     return where is not None and int(where()[0]) in ON_A_GPU
+
+
+def here(rows: Any) -> Any:
+    """Return checked rows (numpy's, scipy's or CuPy's) in this process's memory."""
+    return rows if namespace(rows) is np else to_host(rows)
 
 
 def received(name: str, values: Any, device: str) -> Any:

@@ -248,6 +248,8 @@ def test_a_pickle_goes_back_to_the_device_if_there_is_one(rng, kind, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(ofw._devices, "_why_not", lambda: "is not here")
         elsewhere = pickle.loads(stored)
+        elsewhere = pickle.loads(pickle.dumps(elsewhere))
+    elsewhere = pickle.loads(pickle.dumps(elsewhere))  # once there, it stays there
     assert (again.objective.device, elsewhere.objective.device) == ("cuda", "cpu")
     for X, y, w in stream[9:]:
         gaps = [one.observe(X, y, w).gap for one in (learner, again, elsewhere)]

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import received, received_here
-from .._devices import check_device, namespace, to_host
+from .._arrays import here, received, received_here
+from .._devices import check_device
 from .._typing import Array, State
 from .._validation import check_rows, check_targets, check_weights
 from ..atoms import Atom
@@ -134,7 +134,7 @@ class RunningLeastSquares(Objective):
         self._batch: tuple[Any, Array, Array] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        batch = self._batch if self._batch is None else (_here(self._batch[0]), *self._batch[1:])
+        batch = self._batch if self._batch is None else (here(self._batch[0]), *self._batch[1:])
         return {**self.__dict__, "_batch": batch}
 
     @property
@@ -261,7 +261,7 @@ class RunningLeastSquares(Objective):
         """Return the smoothness of the last batch's mean loss."""
         self._needs_batch(self._batch)
         assert self._batch is not None
-        return spectral_norm_squared(_here(self._batch[0]), self._batch[2])
+        return spectral_norm_squared(here(self._batch[0]), self._batch[2])
 
     def state_dict(self) -> State:
         """Return the sums and the iterate."""
@@ -326,8 +326,3 @@ class _QuadraticLine:
 
     def slope(self, c: float) -> float:
         return self._slope + c * self.curvature
-
-
-def _here(X: Any) -> Any:
-    """Return rows in this process's memory."""
-    return X if namespace(X) is np else to_host(X)

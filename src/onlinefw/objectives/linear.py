@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from .._arrays import here
 from .._devices import namespace, to_host
 from .._state import describe, rebuild
 from .._threads import one_blas_thread
@@ -114,13 +115,14 @@ class LinearObjective(Objective):
         return one_blas_thread()
 
     def __getstate__(self) -> dict[str, Any]:
-        batch = self._batch if self._batch is None else (_here(self._batch[0]), *self._batch[1:])
-        here = {"_carried": at_home(self._carried), "_image": None, "_batch": batch}
-        return {**self.__dict__, **here}
+        batch = self._batch if self._batch is None else (here(self._batch[0]), *self._batch[1:])
+        brought = {"_carried": at_home(self._carried), "_image": None, "_batch": batch}
+        return {**self.__dict__, **brought}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._carried = back_there(device_here(self._device), self._carried)
+        self._device = device_here(self._device)  # the store may not be there yet to say so
+        self._carried = back_there(self._device, self._carried)
 
     # Data --------------------------------------------------------------------------------------
 
@@ -310,7 +312,7 @@ class LinearObjective(Objective):
         self._needs_batch(self._batch)
         assert self._batch is not None and self.shape is not None
         X, y, w = self._batch
-        X = _here(X)
+        X = here(X)
         z = X @ self._flat_theta + self.intercept
         return (X.T @ (w * self.loss.derivative(z, y) / w.sum())).reshape(self.shape)
 
@@ -318,7 +320,7 @@ class LinearObjective(Objective):
         """Return the smoothness of the last batch's mean loss."""
         self._needs_batch(self._batch)
         assert self._batch is not None
-        return self.loss.smoothness * spectral_norm_squared(_here(self._batch[0]), self._batch[2])
+        return self.loss.smoothness * spectral_norm_squared(here(self._batch[0]), self._batch[2])
 
     # State -------------------------------------------------------------------------------------
 
@@ -363,8 +365,3 @@ class LinearObjective(Objective):
             f"LinearObjective({self.loss}, shape={self.shape}{past}, "
             f"n_observations={self.n_observations}{kept})"
         )
-
-
-def _here(X: Any) -> Any:
-    """Return rows in this process's memory."""
-    return X if namespace(X) is np else to_host(X)
