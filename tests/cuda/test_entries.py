@@ -249,7 +249,7 @@ def test_the_estimator_learns_predicts_and_saves_the_same(rng, tmp_path, options
     data = list(batches(rng))
     X, y = np.concatenate([X for X, _ in data]), np.concatenate([y for _, y in data])
     there, here = (
-        ofw.FrankWolfeMatrixCompletion(dtype=float, device=device, batch_size=60, **options)
+        ofw.FrankWolfeMatrixCompletion(dtype="float64", device=device, batch_size=60, **options)
         for device in ("cuda", "cpu")
     )
     found, expected = there.fit(X, y).predict(X), here.fit(X, y).predict(X)
