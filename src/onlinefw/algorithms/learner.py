@@ -187,7 +187,8 @@ class Learner(ABC):
             What ``state_dict()`` returned.
         **parts
             Parts of your own, which a state cannot hold: ``loss``, ``constraint``, ``step``,
-            ``fn`` and ``value`` (of a ``GradientOracle``), or a whole ``objective``.
+            ``fn`` and ``value`` (of a ``GradientOracle``), or a whole ``objective``; and
+            ``workers`` (with ``log_dir``), to go on with the data on a Ray cluster.
         """
         check_state(state, "learner", "t", "n_steps", "inner_steps", "certify_every")
         check_state(state, "largest", "step", "constraint", "objective")
@@ -222,11 +223,11 @@ def _rebuild_objective(state: State, objective: Objective | None = None, **parts
     if objective is not None:
         return objective
     check_state(state, "objective", "shape", "iterate")
-    unknown = set(parts) - {"loss", "fn", "value"}
+    unknown = set(parts) - {"loss", "fn", "value", "workers", "log_dir"}
     if unknown:
         raise ValueError(
             f"from_state does not know the part {sorted(unknown)[0]!r}; the parts are constraint, "
-            "step, loss, fn, value and objective"
+            "step, loss, fn, value, workers, log_dir and objective"
         )
     if state["objective"] not in _OBJECTIVES:
         raise ValueError(

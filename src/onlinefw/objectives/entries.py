@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -30,7 +31,6 @@ from .biases import RunningBiases
 from .entries_gradient import EntriesGradient
 from .factors import as_factors
 from .host_entries import HostEntries
-from .host_regressions import HostRegressions
 
 __all__ = ["ObservedEntries"]
 
@@ -70,6 +70,12 @@ class ObservedEntries(Objective):
     lmo_tol : float
         Stop earlier when the last read has added less than this fraction of the duality gap to
         the step's value.
+    workers : int, optional
+        Spread the entries over so many workers of a Ray cluster (:mod:`onlinefw.distributed`),
+        whole rows each; by default they are in the memory of this process.
+    log_dir : path, optional
+        Where to log what workers have received, for those that are restarted; by default where
+        temporary files are.
 
     Examples
     --------
@@ -96,6 +102,8 @@ class ObservedEntries(Objective):
         max_atoms: int | None = None,
         lmo_steps: int = 5,
         lmo_tol: float = 0.1,
+        workers: int | None = None,
+        log_dir: Any = None,
     ) -> None:
         check_part("loss", loss, Loss, "Square()")
         if np.shape(shape) != (2,) or min(shape) < 1:
@@ -103,6 +111,10 @@ class ObservedEntries(Objective):
         self.dtype: Any = check_precision(dtype)
         if max_atoms is not None:
             max_atoms = check_whole("max_atoms", max_atoms, 2, " or None")
+        if workers is not None:
+            from ..distributed.cluster import check_workers
+
+            workers = check_workers(workers)
         self.loss, self.growing, self.max_atoms = loss, bool(growing), max_atoms
         self.lmo_steps, self.lmo_tol = check_whole("lmo_steps", lmo_steps), float(lmo_tol)
         if offsets is not None:
@@ -117,7 +129,39 @@ class ObservedEntries(Objective):
         self._yy = 0.0  # the weighted sum of y^2, for the value of the square loss
         self._block: Array | None = None  # where the next linear minimisation starts
         super().__init__(tuple(shape))
-        self._entries = HostEntries(self._matrix_shape, self.dtype, loss)
+        self._entries = self._new_entries(workers, log_dir)
+
+    def _new_entries(self, workers: int | None, log_dir: Any) -> Any:
+        """Return empty entries, with somebody who answers questions about them."""
+        if workers is None:
+            return HostEntries(self._matrix_shape, self.dtype, self.loss)
+        from ..distributed.entries import ShardedEntries
+
+        me = weakref.ref(self)
+
+        def theta() -> LowRank:
+            objective = me()
+            assert objective is not None
+            return objective._low_rank
+
+        return ShardedEntries(
+            self._matrix_shape,
+            self.dtype,
+            self.loss,
+            workers=workers,
+            theta=theta,
+            log_dir=log_dir,
+        )
+
+    @property
+    def workers(self) -> int | None:
+        """How many workers hold the entries; None: they are in this process."""
+        return getattr(self._entries, "workers", None)
+
+    def close(self) -> None:
+        """Give the workers back, if there are any; without this, they go with the objective."""
+        if self.workers is not None:
+            self._entries.close()
 
     @property
     def _matrix_shape(self) -> tuple[int, int]:
@@ -362,7 +406,7 @@ class ObservedEntries(Objective):
         """Return the mean loss of another theta on the newest entries."""
         return self._entries.newest_loss(theta)
 
-    def regressions(self, everything: bool) -> HostRegressions:
+    def regressions(self, everything: bool) -> Any:
         """Return the regressions of what the offsets leave over (square loss).
 
         Parameters
@@ -409,12 +453,25 @@ class ObservedEntries(Objective):
         }
 
     @classmethod
-    def from_state(cls, state: State, *, loss: Loss | None = None) -> ObservedEntries:
-        """Make the objective that ``state_dict`` described; a loss of your own is passed in."""
+    def from_state(
+        cls,
+        state: State,
+        *,
+        loss: Loss | None = None,
+        workers: int | None = None,
+        log_dir: Any = None,
+    ) -> ObservedEntries:
+        """Make the objective that ``state_dict`` described; a loss of your own is passed in.
+
+        Its entries may have been in one process or with any number of workers, and go to as many
+        as you say.
+        """
         objective = cls(
             tuple(state["shape"]),
             rebuild(state["loss"], "loss", loss),
             dtype=state["dtype"],
+            workers=workers,
+            log_dir=log_dir,
             **state["options"],
         )
         objective._load_base(state)
