@@ -149,6 +149,7 @@ class ShardedEntries:
 
     def append(self, rows: Array, cols: Array, z: Array, w: Array, y: Array) -> None:
         """Add entries with their predictions, weights and values."""
+        self.shards.check_alive()  # before anything changes
         c, s = w.astype(self.dtype), (w * y if self.combine else y).astype(self.dtype)
         owner, numbers = rows % self.workers, np.arange(self._arrived, self._arrived + rows.size)
         local, cols = (rows // self.workers).astype(np.uint32), cols.astype(np.uint32)

@@ -9,7 +9,8 @@ class ClusterLost(RuntimeError):
     """The workers are gone and do not come back.
 
     ``state_dict()`` of the learner still holds the whole past (its data come from the log then),
-    and so does the last checkpoint; both go on in one process or with any number of workers.
+    and so does the last checkpoint; both go on in one process or with any number of workers. The
+    batch of the round that was broken off is part of that past if ``n_observations`` counts it.
     """
 
 

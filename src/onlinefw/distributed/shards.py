@@ -55,6 +55,7 @@ class Shards:
         # Not a cycle: an objective, with its workers, goes as soon as nobody needs it.
         self._rebuild = weakref.WeakMethod(rebuild)
         self.restarts = 0
+        self._gone: str | None = None  # why the cluster is lost
         self._name = uuid.uuid4().hex
         cluster = Cluster.lease(workers, device)
         self._workers, self._cluster = cluster.workers(workers, device), cluster
@@ -85,7 +86,7 @@ class Shards:
 
         What goes wrong shows at the next question.
         """
-        self._check_alive()
+        self.check_alive()
         parcel = Parcel()
         for k, arguments in enumerate(args):
             if arguments is not None:
@@ -96,7 +97,7 @@ class Shards:
 
     def ask(self, method: str, args: Sequence[tuple[Any, ...] | None]) -> list[Any]:
         """Ask the shards and return their answers (None where nothing was asked)."""
-        self._check_alive()
+        self.check_alive()
         parcel = Parcel()
         refs = [None if a is None else self._send(k, method, a, parcel) for k, a in enumerate(args)]
         self._waiting = 0
@@ -156,15 +157,16 @@ class Shards:
         assert rebuild is not None
         return rebuild(k)
 
-    def _check_alive(self) -> None:
+    def check_alive(self) -> None:
+        """Refuse to go on without a cluster, before anything changes."""
         if self.closed:
             raise ClusterLost(f"the workers of this objective have been closed: {REMEDY}")
-        if not self._cluster.alive:
-            raise self._lost("Ray was shut down")
+        if self._gone is not None or not self._cluster.alive:
+            raise self._lost(self._gone or "Ray was shut down")
 
     def _lost(self, why: Any) -> ClusterLost:
-        reason = (str(why).splitlines() or [""])[0]
-        return ClusterLost(f"the Ray cluster is lost ({reason}); {REMEDY}")
+        self._gone = (str(why).splitlines() or [""])[0]
+        return ClusterLost(f"the Ray cluster is lost ({self._gone}); {REMEDY}")
 
 
 def _close(cluster: Cluster, workers: list[Any], name: str) -> None:
