@@ -54,15 +54,16 @@ class BatchLog:
 
     def append(self, k: int, arrays: Sequence[Array]) -> None:
         """Write the arrays of one batch for shard k."""
-        record = io.BytesIO()
-        record.write(bytes(8))
-        for array in arrays:
-            np.lib.format.write_array(record, np.asarray(array), allow_pickle=False)
-        size = record.tell()
-        record.seek(0)
-        record.write(size.to_bytes(8, "little"))
-        self._files[k].write(record.getbuffer())
+        self._files[k].write(_record(arrays))
         self._files[k].flush()
+
+    def replace(self, k: int, arrays: Sequence[Array]) -> None:
+        """Put one record in the place of all that shard k has."""
+        new = self._path(k).with_suffix(".new")
+        new.write_bytes(_record(arrays))
+        self._files[k].close()
+        new.replace(self._path(k))
+        self._files[k] = open(self._path(k), "ab")  # noqa: SIM115
 
     def records(self, k: int) -> Iterator[list[Array]]:
         """Yield the arrays of all batches of shard k, in order."""
@@ -78,6 +79,17 @@ class BatchLog:
                     arrays.append(np.lib.format.read_array(file, allow_pickle=False))
                 yield arrays
                 start = file.tell()
+
+
+def _record(arrays: Sequence[Array]) -> memoryview:
+    record = io.BytesIO()
+    record.write(bytes(8))
+    for array in arrays:
+        np.lib.format.write_array(record, np.asarray(array), allow_pickle=False)
+    size = record.tell()
+    record.seek(0)
+    record.write(size.to_bytes(8, "little"))
+    return record.getbuffer()
 
 
 def _remove(files: list[Any], folder: Path) -> None:

@@ -16,6 +16,7 @@ from ..objectives.entry_store import NEWEST, due_for_merge
 from ..objectives.host_entries import SUMMABLE, HostEntries
 from ..objectives.row_loss import compiled
 from .batch_log import BatchLog
+from .elsewhere import Elsewhere
 from .entries_line import SplitLine, parabola
 from .entries_regressions import SplitRegressions
 from .entries_shard import EntriesShard, rows_of
@@ -26,7 +27,7 @@ from .shards import Message, Shards
 __all__ = ["ShardedEntries"]
 
 
-class ShardedEntries:
+class ShardedEntries(Elsewhere):
     """Answers the questions of :class:`~onlinefw.objectives.host_entries.HostEntries`.
 
     Whole rows live with one worker, so a product G'(scale G V) needs one exchange: V goes out, each
@@ -52,6 +53,8 @@ class ShardedEntries:
     reads : int
         How often all entries have been read.
     """
+
+    home_class = HostEntries
 
     def __init__(
         self,
@@ -449,12 +452,9 @@ class ShardedEntries:
         host.load_state(self.state_dict())
         return host
 
-    def __reduce__(self) -> Any:
-        return _itself, (self.in_one_process(),)
-
-
-def _itself(entries: HostEntries) -> HostEntries:
-    return entries
+    def home_state(self) -> dict[str, Any]:
+        """Return the attributes of the same entries in one process."""
+        return self.in_one_process().__getstate__()
 
 
 def _total(parts: Any) -> Array:

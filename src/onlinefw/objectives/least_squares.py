@@ -32,12 +32,18 @@ class Moments:
     old and the new mean differ by delta, and the sums gain weight * delta delta'.
     """
 
+    #: How many workers add up X'X; None: this process does.
+    workers: int | None = None
+
     def __init__(self, n_features: int, centred: bool = False) -> None:
         self.centred = centred
-        self.H = np.zeros((n_features, n_features))
+        self.H: Any = np.zeros((n_features, n_features))
         self.mean = np.zeros(n_features)
         self.total_weight = 0.0
         self.lanes: list[RunningLeastSquares] = []
+
+    def close(self) -> None:
+        """Give workers back, if there are any."""
 
     def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[float]:
         """Add rows, with a target for each lane; return each lane's mean loss of them."""
@@ -60,24 +66,40 @@ class Moments:
             rows = np.vstack(((X.toarray() if sparse.issparse(X) else X) - batch_mean, delta))
             w = np.append(w, share)
             self.mean = self.mean + total / (seen + total) * delta
-        weighted = rows if (w == 1.0).all() else _scale_rows(rows, w)
-        self._add_gram(rows, weighted)
+        weighted = rows if (w == 1.0).all() else scale_rows(rows, w)
+        self._add_gram(rows, weighted, w)
         self.total_weight += total
         for lane, y in zip(self.lanes, ys, strict=True):
             lane._add(y, rows, weighted, w, total)
 
-    def _add_gram(self, X: Any, weighted: Any) -> None:
-        if sparse.issparse(X):
-            gram = (weighted.T @ X).tocoo()
-            self.H[gram.coords] += gram.data  # canonical after a product: no duplicates
-            return
-        # Block by block, so that the products stay in cache: a whole n x n temporary costs 12 times
-        # as much at n = 4096.
-        n = self.mean.size
-        block = max(1, 2**17 // n)
-        for start in range(0, n, block):
-            rows = slice(start, start + block)
-            self.H[rows] += weighted[:, rows].T @ X
+    def _add_gram(self, X: Any, weighted: Any, w: Array) -> None:
+        add_gram(self.H, X, weighted)
+
+
+def add_gram(H: Array, X: Any, weighted: Any) -> None:
+    """H += weighted' X."""
+    if sparse.issparse(X):
+        gram = (weighted.T @ X).tocoo()
+        H[gram.coords] += gram.data  # canonical after a product: no duplicates
+        return
+    # Block by block, so that the products stay in cache: a whole n x n temporary costs 12 times as
+    # much at n = 4096.
+    n = len(H)
+    block = max(1, 2**17 // n)
+    for start in range(0, n, block):
+        rows = slice(start, start + block)
+        H[rows] += weighted[:, rows].T @ X
+
+
+def sums_of_rows(
+    n_features: int, centred: bool, workers: int | None = None, log_dir: Any = None
+) -> Moments:
+    """Return empty sums, in this process or, with ``workers``, on a Ray cluster."""
+    if workers is None:
+        return Moments(n_features, centred)
+    from ..distributed.moments import ShardedMoments
+
+    return ShardedMoments(n_features, centred, workers=workers, log_dir=log_dir)
 
 
 class RunningLeastSquares(Objective):
@@ -96,6 +118,13 @@ class RunningLeastSquares(Objective):
         sums.
     moments : Moments, optional
         Sums shared with other objectives, which then learn side by side.
+    workers : int, optional
+        Let so many workers of a Ray cluster (:mod:`onlinefw.distributed`) add up X'X, whole
+        batches in turn; a step along a coordinate asks each for one row of it. By default all is
+        in the memory of this process.
+    log_dir : path, optional
+        Where to log what workers have received, for those that are restarted; by default where
+        temporary files are.
 
     Examples
     --------
@@ -110,14 +139,22 @@ class RunningLeastSquares(Objective):
     loss = Square()
 
     def __init__(
-        self, n_features: int, *, fit_intercept: bool = False, moments: Moments | None = None
+        self,
+        n_features: int,
+        *,
+        fit_intercept: bool = False,
+        moments: Moments | None = None,
+        workers: int | None = None,
+        log_dir: Any = None,
     ) -> None:
         if int(n_features) != n_features or n_features < 1:
             raise ValueError(f"n_features must be a whole number of at least 1, got {n_features}")
         n = int(n_features)
         super().__init__((n,))
         self.fit_intercept = bool(fit_intercept)
-        self._moments = Moments(n, self.fit_intercept) if moments is None else moments
+        if moments is None:
+            moments = sums_of_rows(n, self.fit_intercept, workers, log_dir)
+        self._moments = moments
         self._moments.lanes.append(self)
         self._b = np.zeros(n)
         self._yy = self._mean_y = 0.0
@@ -132,7 +169,16 @@ class RunningLeastSquares(Objective):
         return self._moments.total_weight
 
     @property
-    def _H(self) -> Array:
+    def workers(self) -> int | None:
+        """How many workers add up X'X; None: this process does."""
+        return self._moments.workers
+
+    def close(self) -> None:
+        """Give the workers back, if there are any; without this, they go with the objective."""
+        self._moments.close()
+
+    @property
+    def _H(self) -> Any:
         return self._moments.H
 
     @property
@@ -266,9 +312,16 @@ class RunningLeastSquares(Objective):
         }
 
     @classmethod
-    def from_state(cls, state: State) -> RunningLeastSquares:
-        """Make the objective that ``state_dict`` described."""
-        objective = cls(state["shape"][0], fit_intercept=state["fit_intercept"])
+    def from_state(
+        cls, state: State, *, workers: int | None = None, log_dir: Any = None
+    ) -> RunningLeastSquares:
+        """Make the objective that ``state_dict`` described, with as many workers as you say."""
+        objective = cls(
+            state["shape"][0],
+            fit_intercept=state["fit_intercept"],
+            workers=workers,
+            log_dir=log_dir,
+        )
         objective._load_base(state)
         moments = objective._moments
         moments.H, moments.mean = np.array(state["H"], float), np.array(state["mean"], float)
@@ -311,5 +364,6 @@ class _QuadraticLine:
         return self._slope + c * self.curvature
 
 
-def _scale_rows(X: Any, weights: Array) -> Any:
+def scale_rows(X: Any, weights: Array) -> Any:
+    """Return diag(weights) X."""
     return sparse.diags_array(weights) @ X if sparse.issparse(X) else weights[:, None] * X

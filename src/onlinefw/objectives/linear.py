@@ -19,11 +19,11 @@ from ..kernels import rows as kernels
 from ..kernels.bytes import fused_bytes, suits
 from ..linalg import top_singular_pair
 from ..losses import Loss
-from .base import Objective, spectral_norm_squared
+from .base import Line, Objective, spectral_norm_squared
 from .coordinate_model import CoordinateModel
-from .intercept import best_intercept
+from .intercept import InterceptRows, RowSums, best_intercept
 from .row_loss import RowLoss
-from .row_store import RowStore
+from .row_store import RowStore, row_store
 from .rows import DenseRows, Rows
 
 __all__ = ["LinearObjective"]
@@ -61,6 +61,12 @@ class LinearObjective(Objective):
         Of the reservoir.
     store : RowStore, optional
         Rows shared with other objectives, which then learn side by side.
+    workers : int, optional
+        Spread the rows over so many workers of a Ray cluster (:mod:`onlinefw.distributed`), whole
+        batches in turn; by default they are in the memory of this process.
+    log_dir : path, optional
+        Where to log what workers have received, for those that are restarted; by default where
+        temporary files are.
 
     Examples
     --------
@@ -71,6 +77,15 @@ class LinearObjective(Objective):
     >>> objective.gradient()
     array([-0.5,  1.5])
     """
+
+    def __new__(cls, *args: Any, **options: Any) -> LinearObjective:
+        """Make the kind that asks workers, if the rows are with them."""
+        store = options.get("store")
+        if options.get("workers") is not None or getattr(store, "workers", None) is not None:
+            from ..distributed.linear import ShardedLinearObjective
+
+            return object.__new__(ShardedLinearObjective)
+        return object.__new__(cls)
 
     def __init__(
         self,
@@ -83,6 +98,8 @@ class LinearObjective(Objective):
         max_past: int | None = None,
         random_state: Any = None,
         store: RowStore | None = None,
+        workers: int | None = None,
+        log_dir: Any = None,
     ) -> None:
         check_part("loss", loss, Loss, "Square()")
         if n_features is not None and shape is not None:
@@ -94,7 +111,9 @@ class LinearObjective(Objective):
         super().__init__(shape if n_features is None else (int(n_features),))
         self.loss = loss
         self.fit_intercept = bool(fit_intercept)
-        self._store = RowStore(past, max_past, random_state) if store is None else store
+        if store is None:
+            store = row_store(past, max_past, random_state, workers, log_dir)
+        self._store = store
         self._store.lanes.append(self)
         self._row_loss = RowLoss(loss)
         self._z, self._y = GrowingArray(), GrowingArray()
@@ -111,6 +130,15 @@ class LinearObjective(Objective):
     def working(self) -> AbstractContextManager[Any]:
         """Leave the cores to the compiled loops."""
         return one_blas_thread()
+
+    @property
+    def workers(self) -> int | None:
+        """How many workers hold the rows; None: they are in this process."""
+        return self._store.workers
+
+    def close(self) -> None:
+        """Give the workers back, if there are any; without this, they go with the objective."""
+        self._store.close()
 
     # Data --------------------------------------------------------------------------------------
 
@@ -179,12 +207,12 @@ class LinearObjective(Objective):
     def intercept(self) -> float:
         """The best intercept for the current theta; 0 without one."""
         if self.fit_intercept and self._b_due and self.n_observations:
-            z, y, w = self._predictions(), self._y.data, self._w
-            best = best_intercept(
-                self.loss, z, y, w, self._b, lambda b: self._row_loss.sums(z, y, w, b)
-            )
-            self._b, self._b_due = best, False
+            self._b = best_intercept(self.loss, self._row_sums(), self._b)
+            self._b_due = False
         return 0.0 if self._b is None else self._b
+
+    def _row_sums(self) -> InterceptRows:
+        return RowSums(self._row_loss, self._predictions(), self._y.data, self._w)
 
     def _predictions(self) -> Array:
         """The carried predictions (without intercept), brought up to date."""
@@ -253,7 +281,7 @@ class LinearObjective(Objective):
     def _warn_if_saturated(self) -> None:
         gradient = self._gradient
         assert gradient is not None
-        if np.abs(gradient).max() > 1e-9 or np.abs(self._slopes()).max() >= 1e-9:
+        if np.abs(gradient).max() > 1e-9 or self._steepest() >= 1e-9:
             return
         if self.value() > 1e-3:
             self._warned = True
@@ -264,6 +292,9 @@ class LinearObjective(Objective):
                 RuntimeWarning,
                 stacklevel=4,
             )
+
+    def _steepest(self) -> float:
+        return float(np.abs(self._slopes()).max(initial=0.0))
 
     def value(self) -> float:
         """Return F_t at the current iterate, from the carried predictions."""
@@ -323,7 +354,7 @@ class LinearObjective(Objective):
         if self._store.rows is not None:
             self._z.data[:] = self._rows.matvec(self._flat_theta)
 
-    def line(self, atom: Atom) -> _LinearLine:
+    def line(self, atom: Atom) -> Line:
         """Return F along theta + c (atom - theta), with the intercept as it is."""
         self._needs_data()
         return _LinearLine(self, self._image_of(atom) - self._predictions())
@@ -331,6 +362,16 @@ class LinearObjective(Objective):
     def coordinate_model(self, chosen: Array) -> CoordinateModel:
         """Return a second-order model of F in the chosen (increasing) coordinates."""
         return CoordinateModel(self, chosen)
+
+    def _second_order(self, chosen: Array) -> tuple[Array, Array, float]:
+        """Return X_S' D X_S, X_S' d and sum(d), for the rows' curvatures d (as a mean)."""
+        bend = self._row_loss.curvatures(self._predictions(), self._y.data, self._w, self.intercept)
+        bend /= self.total_weight
+        hessian, cross = self._rows.gram(chosen, bend)
+        return hessian, cross, float(bend.sum())
+
+    def _trial(self, chosen: Array, change: Array) -> _Trial:
+        return _Trial(self, self._rows.columns(chosen, change))
 
     # Facts -------------------------------------------------------------------------------------
 
@@ -381,8 +422,19 @@ class LinearObjective(Objective):
         }
 
     @classmethod
-    def from_state(cls, state: State, *, loss: Loss | None = None) -> LinearObjective:
-        """Make the objective that ``state_dict`` described; a loss of your own is passed in."""
+    def from_state(
+        cls,
+        state: State,
+        *,
+        loss: Loss | None = None,
+        workers: int | None = None,
+        log_dir: Any = None,
+    ) -> LinearObjective:
+        """Make the objective that ``state_dict`` described; a loss of your own is passed in.
+
+        Its rows may have been in one process or with any number of workers, and go to as many as
+        you say.
+        """
         shape = None if state["shape"] is None else tuple(state["shape"])
         store = RowStore.from_state(state["store"], shape)
         loss = rebuild(state["loss"], "loss", loss)
@@ -396,6 +448,10 @@ class LinearObjective(Objective):
         if state["pending"] is not None:
             pending = state["pending"]
             objective._pending = (np.array(pending["a"]), pending["step"], pending["rows"])
+        if workers is not None:
+            from ..distributed.linear import spread_rows
+
+            spread_rows(store, workers, log_dir)
         return objective
 
     def __repr__(self) -> str:
@@ -405,6 +461,22 @@ class LinearObjective(Objective):
             f"LinearObjective({self.loss}, shape={self.shape}{past}, "
             f"n_observations={self.n_observations}{kept})"
         )
+
+
+class _Trial:
+    """A change of theta whose image is known."""
+
+    def __init__(self, objective: LinearObjective, image: Array) -> None:
+        self._objective, self._image = objective, image
+
+    def value(self, part: float, b: float) -> float:
+        """Return F after a part of the change."""
+        return self._objective._value_at(self._objective._predictions() + part * self._image, b)
+
+    def move(self, part: float) -> None:
+        """Let predictions follow; theta is up to the caller."""
+        z = self._objective._predictions()
+        z += part * self._image
 
 
 class _LinearLine:

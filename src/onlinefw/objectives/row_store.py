@@ -15,7 +15,7 @@ from .rows import DenseRows, Rows, SparseRows, rows_from_state
 if TYPE_CHECKING:
     from .linear import LinearObjective
 
-__all__ = ["RowStore"]
+__all__ = ["RowStore", "row_store"]
 
 PASTS = ("all", "recent", "reservoir")
 BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
@@ -39,6 +39,9 @@ class RowStore:
     random_state : int or Generator, optional
         Of the reservoir.
     """
+
+    #: How many workers hold the rows; None: they are in this process.
+    workers: int | None = None
 
     def __init__(
         self, past: str = "all", max_past: int | None = None, random_state: Any = None
@@ -72,6 +75,9 @@ class RowStore:
         """Which of the rows held still count."""
         return self._w.data > 0.0
 
+    def close(self) -> None:
+        """Give workers back, if there are any."""
+
     def check(self, X: Any, targets: list[Any], sample_weight: Any, shape: Shape | None) -> Any:
         """Return rows, targets (one array per lane) and weights, or refuse them."""
         X = check_rows(X, shape)
@@ -94,13 +100,7 @@ class RowStore:
             )
         for lane, z, y in zip(self.lanes, zs, ys, strict=True):
             lane._receive(X, z, y, w)
-        if self.rows is None:
-            kind = SparseRows if sparse.issparse(X) else DenseRows
-            shape = self.lanes[0].shape
-            assert shape is not None
-            self.rows = kind(shape, X.dtype)
-        self.rows.append(X)
-        self._w.append(w)
+        self._add(X, zs, ys, w)
         n_new = int(np.count_nonzero(w))
         self.n_seen += n_new
         if self.past == "all":
@@ -108,6 +108,16 @@ class RowStore:
         else:
             self._forget(n_new)
         return losses
+
+    def _add(self, X: Any, zs: list[Array], ys: list[Array], w: Array) -> None:
+        """Put the rows where they stay; the lanes have taken their predictions and targets over."""
+        if self.rows is None:
+            kind = SparseRows if sparse.issparse(X) else DenseRows
+            shape = self.lanes[0].shape
+            assert shape is not None
+            self.rows = kind(shape, X.dtype)
+        self.rows.append(X)
+        self._w.append(w)
 
     def _forget(self, n_new: int) -> None:
         """Choose which rows stay, now that the last ``n_new`` (that count) have come."""
@@ -117,10 +127,13 @@ class RowStore:
         excess = alive.size - self.max_past
         if excess > 0:
             gone = alive[:excess] if self.past == "recent" else self._drawn(alive, n_new)
-            w[gone] = 0.0
+            self._set_weights(gone, 0.0)
         if 2 * np.count_nonzero(w) < w.size:
             self._give_back()
         self.total_weight = float(self._w.data.sum())
+
+    def _set_weights(self, rows: Array, weight: float) -> None:
+        self._w.data[rows] = weight
 
     def _give_back(self) -> None:
         """Give the memory of forgotten rows back."""
@@ -186,6 +199,21 @@ class RowStore:
         store.total_weight = float(state["total_weight"])
         store._rng = _generator_from_state(state["random"])
         return store
+
+
+def row_store(
+    past: str = "all",
+    max_past: int | None = None,
+    random_state: Any = None,
+    workers: int | None = None,
+    log_dir: Any = None,
+) -> RowStore:
+    """Return a store in this process or, with ``workers``, on a Ray cluster."""
+    if workers is None:
+        return RowStore(past, max_past, random_state)
+    from ..distributed.row_store import ShardedRowStore
+
+    return ShardedRowStore(past, max_past, random_state, workers=workers, log_dir=log_dir)
 
 
 def _generator_from_state(state: State) -> np.random.Generator:
