@@ -24,7 +24,7 @@ from .row_store import ShardedRowStore
 __all__ = ["ShardedLinearObjective", "spread_rows"]
 
 
-class ShardedLinearObjective(Elsewhere, LinearObjective):
+class ShardedLinearObjective(LinearObjective, Elsewhere):
     """A :class:`~onlinefw.objectives.LinearObjective` that asks workers about its rows.
 
     Each worker holds an objective of its own rows, and returns sums. ``LinearObjective(...,

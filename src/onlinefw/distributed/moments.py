@@ -81,7 +81,7 @@ class SplitGram(LinearOperator):
         return self._moments.whole()
 
 
-class ShardedMoments(Elsewhere, Moments):
+class ShardedMoments(Moments, Elsewhere):
     """:class:`~onlinefw.objectives.least_squares.Moments` whose X'X is added up by workers.
 
     Means, and what concerns targets, cost little and stay here.

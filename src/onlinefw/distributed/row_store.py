@@ -23,7 +23,7 @@ from .shards import Message, Shards
 __all__ = ["ShardedRowStore"]
 
 
-class ShardedRowStore(Elsewhere, RowStore):
+class ShardedRowStore(RowStore, Elsewhere):
     """A :class:`~onlinefw.objectives.row_store.RowStore` whose rows are with workers.
 
     Parameters
