@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
 from .._growing import GrowingArray
@@ -15,13 +14,11 @@ from ..atoms import Atom
 from ..linalg import top_singular_pair
 from ..objectives.base import Line
 from ..objectives.linear import LinearObjective
-from ..objectives.row_store import RowStore
-from ..objectives.rows import DenseRows, SparseRows
 from .elsewhere import Elsewhere
 from .entries_line import Parabola
 from .row_store import ShardedRowStore
 
-__all__ = ["ShardedLinearObjective", "spread_rows"]
+__all__ = ["ShardedLinearObjective"]
 
 
 class ShardedLinearObjective(LinearObjective, Elsewhere):
@@ -211,35 +208,3 @@ class SplitTrial:
         """Let predictions follow; theta is up to the caller."""
         one = self._objective
         one._tell("trial_move", part, *one._store.trials.pop(one._number))
-
-
-def spread_rows(store: RowStore, workers: int, log_dir: Any = None) -> ShardedRowStore:
-    """Move the rows of a store to workers; its objectives ask them from now on."""
-    spread = ShardedRowStore(store.past, store.max_past, workers=workers, log_dir=log_dir)
-    spread.n_seen, spread.total_weight = store.n_seen, store.total_weight
-    spread._rng = store._rng
-    lanes: list[Any] = store.lanes
-    Z = np.column_stack([lane._predictions() for lane in lanes])
-    Y = np.column_stack([lane._y.data for lane in lanes])
-    for lane in lanes:
-        lane.__class__ = ShardedLinearObjective
-        lane._store, lane._z, lane._y, lane._image = spread, GrowingArray(), GrowingArray(), None
-    spread.lanes = store.lanes
-    if store.rows is None:
-        return spread
-    X = _all_rows(store.rows)
-    spread._prepare(X)
-    cuts = np.linspace(0, len(store.rows), workers + 1).astype(int)
-    for k in range(workers):
-        part = slice(cuts[k], cuts[k + 1])
-        spread._give(k, X[part], Z[part], Y[part], store.w[part])
-    return spread
-
-
-def _all_rows(rows: Any) -> Any:
-    if isinstance(rows, DenseRows):
-        return rows.data
-    assert isinstance(rows, SparseRows)
-    rows._merge()
-    bulk = (rows._data, rows._indices, rows._indptr)
-    return sparse.csc_array(bulk, shape=(len(rows), rows.n_features)).tocsr()

@@ -77,6 +77,9 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
         Snapshots of the coefficients kept in ``path_``; 0 for none.
     verbose : int
         1 shows a progress bar in terminals and notebooks (with ``rich`` installed).
+    workers : int, optional
+        Spread the data over so many workers of a Ray cluster (:mod:`onlinefw.distributed`): a
+        running one, or a local one that is started; by default they are in this process.
 
     Attributes
     ----------
@@ -141,6 +144,7 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
         history_size: int = 10_000,
         path_size: int = 100,
         verbose: int = 0,
+        workers: int | None = None,
     ) -> None:
         super().__init__(
             constraint,
@@ -161,6 +165,7 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
             history_size=history_size,
             path_size=path_size,
             verbose=verbose,
+            workers=workers,
         )
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

@@ -111,6 +111,9 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         Rounds kept in ``history_``, thinned evenly in log t.
     verbose : int
         1 shows a progress bar in terminals and notebooks (with ``rich`` installed).
+    workers : int, optional
+        Spread the data over so many workers of a Ray cluster (:mod:`onlinefw.distributed`): a
+        running one, or a local one that is started; by default they are in this process.
 
     Attributes
     ----------
@@ -165,6 +168,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         random_state: Any = None,
         history_size: int = 10_000,
         verbose: int = 0,
+        workers: int | None = None,
     ) -> None:
         self.radius = radius
         self.shape = shape
@@ -185,6 +189,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         self.random_state = random_state
         self.history_size = history_size
         self.verbose = verbose
+        self.workers = workers
 
     # Learning -------------------------------------------------------------------------------------
 
@@ -319,6 +324,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
             growing=True,
             offsets=self._new_biases(),
             max_atoms=self.max_atoms,
+            workers=self.workers,
         )
         return OnlineFrankWolfe(
             objective,
@@ -350,6 +356,9 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
 
     def _learn(self, X: Array, y: Array, w: Array | None) -> None:
         self._history.start()
+        for learner in self._learners:  # a file holds the data, not where they were
+            if learner.objective.workers != self.workers:  # type: ignore[attr-defined]
+                learner.objective.use_workers(self.workers)  # type: ignore[attr-defined]
         if self._weights is not None:
             self._weights.make_room(self._learners, X)
         player = self._learner if self._race is None else self._race

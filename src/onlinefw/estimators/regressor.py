@@ -73,6 +73,9 @@ class FrankWolfeRegressor(RegressorMixin, StreamingLinearModel):
         Snapshots of the coefficients kept in ``path_``; 0 for none.
     verbose : int
         1 shows a progress bar in terminals and notebooks (with ``rich`` installed).
+    workers : int, optional
+        Spread the data over so many workers of a Ray cluster (:mod:`onlinefw.distributed`): a
+        running one, or a local one that is started; by default they are in this process.
 
     Attributes
     ----------

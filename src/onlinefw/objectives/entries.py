@@ -158,6 +158,17 @@ class ObservedEntries(Objective):
         """How many workers hold the entries; None: they are in this process."""
         return getattr(self._entries, "workers", None)
 
+    def use_workers(self, workers: int | None, log_dir: Any = None) -> None:
+        """Move the entries to so many workers; None: into this process."""
+        if workers == self.workers:
+            return
+        state, before = self._entries.state_dict(), self._entries
+        self._entries = self._new_entries(workers, log_dir)
+        self._entries.load_state(state)
+        if isinstance(before, HostEntries):
+            return
+        before.close()
+
     def close(self) -> None:
         """Give the workers back, if there are any; without this, they go with the objective."""
         if self.workers is not None:

@@ -449,7 +449,7 @@ class LinearObjective(Objective):
             pending = state["pending"]
             objective._pending = (np.array(pending["a"]), pending["step"], pending["rows"])
         if workers is not None:
-            from ..distributed.linear import spread_rows
+            from ..distributed.moving import spread_rows
 
             spread_rows(store, workers, log_dir)
         return objective
