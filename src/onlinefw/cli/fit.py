@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from ..distributed import ClusterLost
 from ..files import ModelFileError, save
 from ..fitting.expected import expected_rows
 from ..fitting.loop import Checkpoint, learn, resume
@@ -21,6 +22,7 @@ from ..readers import DataError, Reader, read_ratings, read_rows
 from ..readers.sources import find_sources
 from .fit_display import Display
 from .json_text import as_json_text
+from .on_ray import say_lost, use_ray
 from .places import check_place
 from .refuse import one_line_errors
 
@@ -64,6 +66,8 @@ def run_fit(
     checkpoint_at: Path | None = None,
     every: int = 1000,
     resume_from: Path | None = None,
+    workers: int | None = None,
+    ray_address: str | None = None,
     quiet: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -72,7 +76,12 @@ def run_fit(
         check_place(out, "-o")
         if checkpoint_at is not None:
             check_place(checkpoint_at, "--checkpoint")
-        _fit(options, out, test, checkpoint_at, every, resume_from, quiet, as_json)
+        use_ray(workers, ray_address)
+        try:
+            _fit(options, out, test, checkpoint_at, every, resume_from, workers, quiet, as_json)
+        except ClusterLost as error:
+            say_lost(error, checkpoint_at or resume_from)
+            raise typer.Exit(1) from None
 
 
 def _fit(
@@ -82,6 +91,7 @@ def _fit(
     checkpoint_at: Path | None,
     every: int,
     resume_from: Path | None,
+    workers: int | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -99,6 +109,7 @@ def _fit(
             )
         options = FitOptions(**{**kept, "data": options.data or kept["data"]})
         checkpoint_at = checkpoint_at or resume_from
+    session.use_workers(workers)
     checkpoint = None
     if checkpoint_at is not None:
         checkpoint = Checkpoint(checkpoint_at, every, asdict(options))

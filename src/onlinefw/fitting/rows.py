@@ -155,7 +155,8 @@ class RowsSession(Session):
             self.model.set_params(past=self._bounded(X.shape[1]), max_past=self._kept(X.shape[1]))
         if self.radius == "auto":
             size = max(self.batch_length, ceil(X.shape[0] / SEARCH_ROUNDS))
-            search = RadiusSearch(clone(self.model).set_params(batch_size=size))
+            # A few rows, in this process wherever the rest will be.
+            search = RadiusSearch(clone(self.model).set_params(batch_size=size, workers=None))
             self.model.set_params(radius=search.fit(scaling.apply(X), y).best_radius_)
         else:
             self.model.set_params(radius=float(self.radius))
