@@ -5,5 +5,6 @@ Objectives and estimators take ``workers=N``. A Ray that is running is used (``r
 """
 
 from .errors import ClusterLost
+from .parquet import ParquetRatings
 
-__all__ = ["ClusterLost"]
+__all__ = ["ClusterLost", "ParquetRatings"]

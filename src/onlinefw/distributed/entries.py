@@ -22,6 +22,8 @@ from .entries_regressions import SplitRegressions
 from .entries_shard import EntriesShard, rows_of
 from .entries_state import split_state, whole_state
 from .errors import ClusterLost
+from .parquet import ParquetBatch
+from .pieces import checked_pieces
 from .shards import Message, Shards
 
 __all__ = ["ShardedEntries"]
@@ -81,6 +83,10 @@ class ShardedEntries(Elsewhere):
         self._row_scale: Array | None = None
         self._line: tuple[Array, Array] | None = None
         self._regressing = False
+        # Batches that are in files, each with the number of its first entry.
+        self._files: list[tuple[tuple[Any, ...], int]] = []
+        self._ahead: tuple[Any, list[Any]] | None = None  # a batch that is being read already
+        self._followed: int | None = None  # how many atoms of theta the shards know, if any
         self._log = BatchLog(workers, log_dir)
         args = [self._shard_args(k) for k in range(workers)]
         self.shards = Shards(workers, device, EntriesShard, args, self._rebuild)
@@ -137,9 +143,16 @@ class ShardedEntries(Elsewhere):
     def _rebuild(self, k: int) -> Iterator[Message]:
         yield "grow", (rows_of(k, self.workers, self.shape[0]), self.shape[1])
         for record in self._log.records(k):
-            yield "load", (*record, self._cut)
+            if len(record) == 1:  # a batch that is in a file
+                (number,) = record[0].tolist()
+                place, first = self._files[number]
+                yield "load_file", (place, k, self.workers, first, self._cut)
+            else:
+                yield "load", (*record, self._cut)
         offsets = self.row_offset[k :: self.workers], self.col_offset
         yield "restore", (self._cut, self._thetas(self._theta())[k], offsets)
+        if self._followed is not None:
+            yield "follow", (self._thetas(self._theta())[k],)
         if self._row_scale is not None:
             yield "set_row_scale", (self._row_scale[k :: self.workers],)
         if self._regressing:
@@ -173,6 +186,61 @@ class ShardedEntries(Elsewhere):
         self.shards.tell("append", messages)
         if not self._moving:
             self._merge_if_due()
+
+    # Batches that are in files --------------------------------------------------------------------
+
+    def read_file(self, batch: ParquetBatch, growing: bool) -> tuple[int, int, int, list[Any]]:
+        """Let a worker read and check a batch.
+
+        Return its length, its largest row and column, and references to the pieces of each worker.
+        """
+
+        def read(one: ParquetBatch) -> list[Any]:
+            shape = None if growing else self.shape
+            args = one.place, self.workers, shape, self.dtype, self.loss
+            reader = one.partition % self.workers
+            return self.shards.start(reader, checked_pieces, *args, returns=self.workers + 1)
+
+        ahead, self._ahead = self._ahead, None
+        refs = ahead[1] if ahead is not None and ahead[0] == (batch, growing) else read(batch)
+        known, *pieces = self.shards.first_of(refs, lambda: read(batch))
+        if isinstance(known, str):
+            raise ValueError(known)
+        if batch.following is not None:
+            self._ahead = (batch.following, growing), read(batch.following)
+        return *known, pieces
+
+    def append_file(
+        self, batch: ParquetBatch, length: int, pieces: list[Any]
+    ) -> tuple[float, float, float]:
+        """Add the entries of a batch that was read; return loss, weight and squares of values."""
+        self.shards.check_alive()
+        self._lead()
+        first = self._arrived
+        number = len(self._files)
+        self._files.append((batch.place, first))
+        for k in range(self.workers):
+            self._log.append(k, [np.array([number])])
+        self._arrived += length
+        self._last_batch = length
+        self._line, self._due = None, True
+        self.shards.tell("append_piece", [(piece, first) for piece in pieces])
+        sums = zip(*self._ask("batch_sums", first), strict=True)
+        loss, weight, squares = (float(sum(parts)) for parts in sums)
+        if not self._moving:
+            self._merge_if_due()
+        return loss, weight, squares
+
+    def _lead(self) -> None:
+        """Let the shards know theta, if it has changed other than by moves they have seen."""
+        theta = self._theta()
+        if self._followed != theta.n_atoms:
+            self.shards.tell("follow", [(part,) for part in self._thetas(theta)])
+            self._followed = theta.n_atoms
+
+    def _count_atoms(self, keep: float, new: int) -> None:
+        if self._followed is not None:
+            self._followed = new + (self._followed if keep != 0.0 else 0)
 
     def grow(self, m1: int, m2: int) -> None:
         """Make room for m1 rows and m2 columns."""
@@ -232,6 +300,7 @@ class ShardedEntries(Elsewhere):
         self._make_way()
         u, v = u.astype(self.dtype), v.astype(self.dtype)
         self.shards.tell("move", [(keep, part, v) for part in self._split(u)])
+        self._count_atoms(keep, 1)
         self._moving = True
 
     def shrink(self, factor: float) -> None:
@@ -246,6 +315,7 @@ class ShardedEntries(Elsewhere):
         self._make_way()
         left, right = left.astype(self.dtype), right.astype(self.dtype)
         self.shards.tell("move_block", [(keep, part, right) for part in self._split(left)])
+        self._count_atoms(keep, left.shape[1])
         self.reads += 1
         self._due = True
 
@@ -253,6 +323,8 @@ class ShardedEntries(Elsewhere):
         """Z <- theta at every entry."""
         self._line, self._regressing = None, False
         self.shards.tell("place", [(part,) for part in self._thetas(theta)])
+        if self._followed is not None:
+            self._followed = theta.n_atoms
         self.reads += 1
         self._moving, self._due = False, True
 

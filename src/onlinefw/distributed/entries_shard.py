@@ -15,6 +15,7 @@ from ..iterates import LowRank
 from ..losses import Loss
 from ..objectives.entry_store import LONGEST_TAIL
 from ..objectives.host_entries import HostEntries
+from .pieces import Piece, piece_of
 
 __all__ = ["EntriesShard", "rows_of"]
 
@@ -47,6 +48,7 @@ class EntriesShard:
         self._row_scale: Array | None = None
         self._line: Any = None
         self._regressions: Any = None
+        self._theta: LowRank | None = None  # these rows of theta, where new entries come from files
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -67,6 +69,42 @@ class EntriesShard:
         self.entries._due = True
         self._numbers.append(numbers)
 
+    def append_piece(self, piece: Piece, first: int) -> None:
+        """Add entries that another worker has read; theta is known here."""
+        assert self._theta is not None
+        rows, cols, c, s, places = piece
+        self.append(rows, cols, self._theta.entries(rows, cols), c, s, first + places)
+
+    def batch_sums(self, first: int) -> tuple[float, float, float]:
+        """Return loss, weight and weighted squares of the values, from a number on."""
+        entries, tail = self.entries, self.entries.store.tail
+        some = slice(int(np.searchsorted(self._numbers.data, first)), None)
+        at = entries.predictions(tail)[some].astype(float)
+        c, s = tail.c[some].astype(float), tail.s[some].astype(float)
+        y = s / c if entries.combine else s
+        return float(c @ entries.loss.value(at, y)), float(c.sum()), float(c @ y**2)
+
+    def load_file(self, place: tuple[Any, ...], k: int, n: int, first: int, cut: int) -> None:
+        """Read a batch again, for a worker that was restarted."""
+        piece = piece_of(place, k, n, self.entries.dtype, self.entries.loss)
+        rows, cols, c, s, places = piece
+        self.load(rows, cols, c, s, first + places, cut)
+
+    def follow(self, theta: LowRank) -> None:
+        """Know theta from now on: it is told here, and moves as predictions do."""
+        self._theta = theta
+        theta.max_atoms = 2**31
+
+    def _follow(self, keep: float, left: Array, right: Array) -> None:
+        theta = self._theta
+        if theta is None:
+            return
+        theta.shrink(keep)
+        if keep == 0.0:
+            theta._k = 0
+        for u, v in zip(left.T, right.T, strict=True):
+            theta._append(u, 1.0, v)
+
     def load(self, rows: Array, cols: Array, c: Array, s: Array, numbers: Array, cut: int) -> None:
         """Add entries of the log; predictions follow when all are there."""
         self.append(rows, cols, np.zeros_like(c), c, s, numbers)
@@ -83,6 +121,8 @@ class EntriesShard:
     def grow(self, m1: int, m2: int) -> None:
         """Make room for rows and columns."""
         self.entries.grow(m1, m2)
+        if self._theta is not None:
+            self._theta.grow((m1, m2), self._theta.max_atoms, None)
 
     def set_offsets(self, rows: Array, columns: Array) -> None:
         """Predict with these from now on."""
@@ -110,19 +150,25 @@ class EntriesShard:
     def move(self, keep: float, u: Array, v: Array) -> None:
         """Z <- keep z + u_i v_j."""
         self.entries.move(keep, u, v)
+        self._follow(keep, u[:, None], v[:, None])
 
     def move_block(self, keep: float, left: Array, right: Array) -> None:
         """Z <- keep z + left_i . right_j."""
         self.entries.move_block(keep, left, right)
+        self._follow(keep, left, right)
 
     def shrink(self, factor: float) -> None:
         """Z <- factor z."""
         self.entries.shrink(factor)
+        if self._theta is not None:
+            self._theta.shrink(factor)
 
     def place(self, theta: LowRank) -> None:
         """Z <- theta."""
         self._regressions = None
         self.entries.place(theta)
+        if self._theta is not None:
+            self.follow(theta)
 
     def settle(self) -> None:
         """Carry out what is pending."""

@@ -131,6 +131,27 @@ class Shards:
             self._recover(k)
             ref = self._send(k, method, args, Parcel())
 
+    def start(self, k: int, function: Callable[..., Any], *args: Any, returns: int) -> list[Any]:
+        """Let a worker call a function; return references to its results."""
+        self.check_alive()
+        return self._workers[k].call.options(num_returns=returns).remote(function, *args)
+
+    def first_of(self, refs: list[Any], again: Callable[[], list[Any]]) -> list[Any]:
+        """Wait for the first of some results; the others stay where they are.
+
+        If the worker has died, it is asked again.
+        """
+        ray = import_ray()
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return [ray.get(refs[0]), *refs[1:]]
+            except ray.exceptions.RayActorError as error:
+                if time.monotonic() > deadline:
+                    raise self._lost(error) from error
+                time.sleep(0.05)
+                refs = again()
+
     # Recovery -------------------------------------------------------------------------------------
 
     def _recover(self, k: int) -> None:

@@ -32,6 +32,10 @@ class Worker:
         self._shards[name] = _Held(make(*args), threads)
         return os.getpid()
 
+    def call(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Return what a function returns that needs no shard."""
+        return function(*args)
+
     def drop(self, name: str) -> None:
         """Forget a shard."""
         self._shards.pop(name, None)

@@ -231,7 +231,14 @@ class ObservedEntries(Objective):
         return one_blas_thread()
 
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
-        """Add observations: X is (n, 2) with row and column, y their values."""
+        """Add observations: X is (n, 2) with row and column, y their values.
+
+        Or X is a batch of :class:`~onlinefw.distributed.ParquetRatings`, without y.
+        """
+        if hasattr(X, "read"):
+            if self.workers is not None and self.offsets is None:
+                return self._add_file(X)
+            X, y = X.read()
         rows, cols = check_indices(X, self._matrix_shape, self.growing)
         y = check_targets(y, rows.size, self.loss)
         w = check_weights(sample_weight, rows.size)
@@ -255,6 +262,19 @@ class ObservedEntries(Objective):
             self.offsets.refresh_if_due(self)
             self.set_offsets(*self.offsets.offsets(self._matrix_shape))
         return float(w @ self.loss.value(at, y) / w.sum())
+
+    def _add_file(self, batch: Any) -> float:
+        """Let workers read a batch; here are only sums."""
+        length, row, column, pieces = self._entries.read_file(batch, self.growing)
+        if self.growing and self._constraint is not None:
+            m1, m2 = self._matrix_shape
+            self._constraint.check_shape((max(m1, row + 1), max(m2, column + 1)))
+        self.grow(row + 1, column + 1)
+        loss, weight, squares = self._entries.append_file(batch, length, pieces)
+        self._yy += squares
+        self.n_observations += length
+        self.total_weight += weight
+        return loss / weight
 
     def _offsets_at(self, rows: Array, cols: Array) -> Array:
         return self._entries.row_offset[rows] + self._entries.col_offset[cols]
