@@ -18,6 +18,9 @@ __all__ = ["INSTALL", "Cluster", "check_workers"]
 INSTALL = "workers need Ray; install it with: pip install 'onlinefw[ray]', or use workers=None"
 #: Shared memory of a local Ray: batches, vectors and sums pass through it, shards are elsewhere.
 STORE_BYTES = 512 * 2**20
+#: Arguments and results up to this size travel in the messages of a local Ray itself; by default,
+#: and on clusters of others, those above 100 KB go through the object store, which takes longer.
+MESSAGE_BYTES = 2**22
 #: How long workers may take to start or to come back, in seconds.
 PATIENCE = 120.0
 
@@ -174,6 +177,11 @@ def _connect(ray: Any, workers: int, local: bool) -> None:
             "num_cpus": max(workers, os.cpu_count() or 1),
             "include_dashboard": False,
             "object_store_memory": STORE_BYTES,
+            "_system_config": {
+                "max_direct_call_object_size": MESSAGE_BYTES,
+                "task_rpc_inlined_bytes_limit": 8 * MESSAGE_BYTES,
+                "worker_niceness": 0,  # workers do the work, the driver waits for them
+            },
         }
     try:
         ray.init(**quiet)

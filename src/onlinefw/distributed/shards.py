@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .cluster import PATIENCE, Cluster, import_ray
+from .cluster import MESSAGE_BYTES, PATIENCE, Cluster, import_ray
 from .errors import ClusterLost, OutOfStep
 from .wire import Parcel
 
@@ -59,6 +59,7 @@ class Shards:
         self._name = uuid.uuid4().hex
         cluster = Cluster.lease(workers, device)
         self._workers, self._cluster = cluster.workers(workers, device), cluster
+        self._in_message = MESSAGE_BYTES if cluster.local else 0
         self._threads = cluster.threads(workers)
         self._closer = weakref.finalize(self, _close, cluster, self._workers, self._name)
         self._numbers = [0] * workers
@@ -87,7 +88,7 @@ class Shards:
         What goes wrong shows at the next question.
         """
         self.check_alive()
-        parcel = Parcel()
+        parcel = Parcel(self._in_message)
         for k, arguments in enumerate(args):
             if arguments is not None:
                 self._send(k, method, arguments, parcel)
@@ -98,7 +99,7 @@ class Shards:
     def ask(self, method: str, args: Sequence[tuple[Any, ...] | None]) -> list[Any]:
         """Ask the shards and return their answers (None where nothing was asked)."""
         self.check_alive()
-        parcel = Parcel()
+        parcel = Parcel(self._in_message)
         refs = [None if a is None else self._send(k, method, a, parcel) for k, a in enumerate(args)]
         self._waiting = 0
         answers: list[Any] = [None] * self.n
@@ -129,7 +130,7 @@ class Shards:
             if time.monotonic() > start + PATIENCE:
                 raise self._lost(f"worker {k} keeps dying")
             self._recover(k)
-            ref = self._send(k, method, args, Parcel())
+            ref = self._send(k, method, args, Parcel(self._in_message))
 
     def start(self, k: int, function: Callable[..., Any], *args: Any, returns: int) -> list[Any]:
         """Let a worker call a function; return references to its results."""
@@ -163,7 +164,7 @@ class Shards:
                 left = max(1.0, deadline - time.monotonic())
                 self.pids[k] = ray.get(self._open(k), timeout=left)
                 for method, args in self._messages(k):
-                    ray.get(self._send(k, method, args, Parcel()))
+                    ray.get(self._send(k, method, args, Parcel(self._in_message)))
                 self.restarts += 1
                 return
             except ray.exceptions.GetTimeoutError as error:

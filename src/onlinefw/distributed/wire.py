@@ -1,8 +1,8 @@
 """How arguments travel to workers: small ones in the message, large ones through Ray's store.
 
-Ray puts every argument above 100 KB into its object store, which costs a worker a few more messages
-than reading it from the call itself. So arrays of medium size travel in pieces that are below. What
-is larger still is stored once, however many workers it goes to.
+By default Ray puts every argument above 100 KB into its object store, which costs a worker a few
+more messages than reading it from the call itself. So arrays of medium size travel in pieces that
+are below. What is larger still is stored once, however many workers it goes to.
 """
 
 from __future__ import annotations
@@ -15,14 +15,23 @@ __all__ = ["Parcel", "unpacked"]
 
 #: Ray keeps arguments up to 100 KB in the message, headers included.
 PIECE_BYTES = 90_000
+#: What else there is in a message.
+SPARE = 10_000
 #: Arrays up to so many pieces travel in the message.
 MOST_PIECES = 12
 
 
 class Parcel:
-    """Packs the arguments of calls that go out together."""
+    """Packs the arguments of calls that go out together.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    in_message : int
+        Arrays up to so many bytes travel in messages whole, where Ray was told so.
+    """
+
+    def __init__(self, in_message: int = 0) -> None:
+        self._whole = max(PIECE_BYTES, in_message - SPARE)
         self._stored: dict[int, tuple[Any, Any]] = {}  # the array is kept: its id must stay its own
 
     def pack(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
@@ -30,7 +39,7 @@ class Parcel:
         plan: list[Any] = []
         pieces: list[Any] = []
         for value in args:
-            if not isinstance(value, np.ndarray) or value.nbytes <= PIECE_BYTES:
+            if not isinstance(value, np.ndarray) or value.nbytes <= self._whole:
                 plan.append(None)
                 pieces.append(value)
             elif value.nbytes <= MOST_PIECES * PIECE_BYTES:
