@@ -17,11 +17,11 @@ import onlinefw as ofw
 from onlinefw.distributed import entries as sharded
 from onlinefw.distributed.cluster import Cluster
 
-#: Assumed of a cluster: bytes per second of the driver's link, and of one worker with its threads.
+#: Assumed of a cluster: bytes per second of a link; how much faster than one thread a worker is.
 LINK = 10e9 / 8
-THREADS = 16
+THREADS, SPEEDUP = 16, 12
 #: Ratings, users, items.
-FUTURES = {"1 billion": (1e9, 10e6, 1e6), "100 billion": (1e11, 500e6, 10e6)}
+FUTURES = {"1 billion": (1e9, 5e6, 200e3), "100 billion": (1e11, 500e6, 2e6)}
 WORKERS = (10, 100, 1000)
 BATCH = 10_000
 LANES = 8
@@ -50,6 +50,15 @@ def predicted(nonzeros, m1, m2, workers, reads, constants, parallel, link):
     memory = nonzeros * (read + (reads - 1) * normal) / parallel
     driver, _ = bytes_of_round(m1, m2, workers, reads)
     return memory, (reads + 1) * (call + workers * dispatch) + driver / link
+
+
+def in_a_tree(m1, m2, workers, reads):
+    """Seconds for messages if workers added their sums up in a tree and kept their rows of G V.
+
+    The driver gets one sum, and the rows of the atom; every level of the tree passes one on.
+    """
+    columns = (LANES + reads - 1) * 4 * m2
+    return (2 * columns * (1 + np.ceil(np.log2(workers))) + 8 * m1) / LINK
 
 
 def filled(size, workers):
@@ -125,7 +134,9 @@ def main():
     print("# The cost model of docs/scaling.md: constants, a check, predictions\n")
     print("`python benchmarks/scaling.py > benchmarks/scaling.md`\n")
     print(f"{cores} cores, load {load:.1f} at the start; {options.repeat} turns, medians; one")
-    print(f"thread a worker; {stored / 1e6:.1f} million entries, {ROWS:,} x {sharded_columns():,}.\n")
+    print(
+        f"thread a worker; {stored / 1e6:.1f} million entries, {ROWS:,} x {sharded_columns():,}.\n"
+    )
     print("| constant | measured |\n|---|---|")
     print(f"| block read of an entry, one thread | {1e9 * read:.2f} ns |")
     print(f"| product of an entry, one thread | {1e9 * normal:.2f} ns |")
@@ -143,17 +154,18 @@ def main():
         print(f"| {workers} | {1e3 * sum(parts):.0f} | {1e3 * rounds[workers]:.0f} |")
     print(f"| none: one process, one thread | | {1e3 * rounds[None]:.0f} |")
     print("\n## Predictions\n")
-    print(f"Workers with {THREADS} threads, 12 times as fast as one; a link of 10 Gbit/s.\n")
-    print("| ratings | workers | entries a worker | memory, s | messages, s | a round, s |")
+    print(f"Workers with {THREADS} threads, {SPEEDUP} times as fast as one; links of 10 Gbit/s.\n")
+    print("| ratings | users x items | workers | memory, s | messages, s | in a tree, s |")
     print("|---|---|---|---|---|---|")
     for name, (nonzeros, m1, m2) in FUTURES.items():
         for workers in WORKERS:
             memory, messages = predicted(
-                nonzeros, m1, m2, workers, reads, constants, 12 * workers, LINK
+                nonzeros, m1, m2, workers, reads, constants, SPEEDUP * workers, LINK
             )
-            share = f"{nonzeros / workers / 1e6:,.0f} million"
-            row = f"| {name} | {workers} | {share} | {memory:.2f} | {messages:.2f} | "
-            print(row + f"{memory + messages:.2f} |")
+            tree = in_a_tree(m1, m2, workers, reads)
+            shape = f"{m1 / 1e6:.0f} x {m2 / 1e6:g} million"
+            row = f"| {name} | {shape} | {workers} | {memory:.2f} | {messages:.1f} |"
+            print(f"{row} {tree:.1f} |")
     held.give_back()
 
 

@@ -103,7 +103,9 @@ def main():
     print("`python benchmarks/workers.py > benchmarks/workers.md`\n")
     cores, load = os.cpu_count(), os.getloadavg()[0]
     print(f"{cores} cores, load {load:.1f} at the start; {options.repeat} turns, medians.")
-    print(f"A matrix of {ROWS:,} x {COLUMNS:,} in single precision; workers have one thread each.\n")
+    print(
+        f"A matrix of {ROWS:,} x {COLUMNS:,} in single precision; workers have one thread each.\n"
+    )
     print("| entries | system | a product, ms | beyond the workers' kernels, ms |")
     print("|---|---|---|---|")
     notes = []

@@ -7,7 +7,15 @@ import pytest
 
 import onlinefw as ofw
 
-from .problems import MATRIX_PROBLEMS, assert_same, batches_of, follow, make_learner, tolerance
+from .problems import (
+    MATRIX_PROBLEMS,
+    assert_same,
+    batches_of,
+    follow,
+    make_learner,
+    pairs,
+    tolerance,
+)
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -29,8 +37,9 @@ def alone():
     return run
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
-@pytest.mark.parametrize("name", MATRIX_PROBLEMS)
+@pytest.mark.parametrize(
+    ("name", "workers"), pairs(MATRIX_PROBLEMS, "square", "ridge sweeps", "biases, growing")
+)
 def test_workers_make_the_same_trajectory(name, workers, alone):
     history, expected = alone(name)
     learner = make_learner(name, workers)
@@ -52,8 +61,15 @@ def test_more_workers_than_rows_is_allowed():
     np.testing.assert_allclose(one, other, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["biases, growing", "ridge sweeps", "poisson, line search"])
-@pytest.mark.parametrize(("before", "after"), [(2, None), (None, 2), (2, 3)])
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("biases, growing", 2, None),
+        ("biases, growing", 2, 3),
+        ("ridge sweeps", None, 2),
+        ("poisson, line search", 2, 3),
+    ],
+)
 def test_a_state_goes_on_with_any_number_of_workers(name, before, after, alone):
     history, expected = alone(name)
     batches = batches_of(name)

@@ -53,9 +53,16 @@ def test_every_rating_is_in_one_round(folder):
 
 
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize(
-    "options", [{}, {"growing": True}, {"max_atoms": 6}, {"offsets": "biases"}]
+    ("workers", "options"),
+    [
+        (1, {}),
+        (2, {}),
+        (3, {}),
+        (2, {"growing": True}),
+        (3, {"max_atoms": 6}),
+        (2, {"offsets": "biases"}),
+    ],
 )
 def test_the_trajectory_is_that_of_one_process(folder, workers, options):
     def learner(count):

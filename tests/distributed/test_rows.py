@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from .killing import kill_before
-from .problems import follow
+from .problems import follow, pairs
 from .rows import ROW_PROBLEMS, assert_same_rows, make_row_learner, row_batches
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
-@pytest.mark.parametrize("name", ROW_PROBLEMS)
+@pytest.mark.parametrize(
+    ("name", "workers"),
+    pairs(ROW_PROBLEMS, "square", "sparse logistic, line search", "sigmoid, intercept", "away"),
+)
 def test_workers_make_the_same_trajectory(name, workers):
     expected, learner = make_row_learner(name), make_row_learner(name, workers)
     history = follow(expected, row_batches(name))
@@ -21,8 +23,16 @@ def test_workers_make_the_same_trajectory(name, workers):
     assert_same_rows(expected, learner)
 
 
-@pytest.mark.parametrize("name", ["sparse", "reservoir", "square, intercept", "sums, away"])
-@pytest.mark.parametrize(("before", "after"), [(2, None), (None, 2), (2, 3)])
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("sparse", 2, 3),
+        ("reservoir", 2, 3),
+        ("square, intercept", 2, None),
+        ("trace norm", None, 2),
+        ("sums, away", 2, 3),
+    ],
+)
 def test_a_state_goes_on_with_any_number_of_workers(name, before, after):
     batches = list(row_batches(name))
     expected, learner = make_row_learner(name), make_row_learner(name, before)

@@ -65,7 +65,14 @@ class Shards:
         self._numbers = [0] * workers
         self._waiting = 0
         ray = import_ray()
-        self.pids: list[int] = ray.get([self._open(k) for k in range(workers)])
+        try:
+            self.pids: list[int] = ray.get([self._open(k) for k in range(workers)])
+        except ray.exceptions.RayTaskError as error:
+            self.close()
+            raise RuntimeError(
+                f"a worker could not begin: {str(error).strip().splitlines()[-1]}; are onlinefw and "
+                "classes of your own installed there, in the same versions?"
+            ) from error
 
     def close(self) -> None:
         """Give shards and workers back."""
