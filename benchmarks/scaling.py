@@ -31,6 +31,7 @@ class Shard(TimedShard):
     """Notes how long its own reads take, too."""
 
     def read(self, v):
+        """Do that."""
         start = time.perf_counter()
         result = super().read(v)
         self.seconds = time.perf_counter() - start
@@ -104,7 +105,7 @@ def measure(size, repeat):
         y = rng.standard_normal(BATCH)
         for workers, learner in learners.items():
             before = learner.objective.reads
-            rounds[workers].append(timed(lambda learner=learner: learner.observe(X, y)))
+            rounds[workers].append(timed(lambda one=learner, batch=(X, y): one.observe(*batch)))
             reads.append(learner.objective.reads - before)
     stored = len(host)
     times = {workers: np.median(c) for workers, c in calls.items()}

@@ -29,12 +29,14 @@ class TimedShard(EntriesShard):
     seconds = 0.0
 
     def normal(self, v):
+        """Do that."""
         start = time.perf_counter()
         result = super().normal(v)
         self.seconds = time.perf_counter() - start
         return result
 
     def last_seconds(self):
+        """Return what was noted."""
         return self.seconds
 
 

@@ -70,8 +70,8 @@ class Shards:
         except ray.exceptions.RayTaskError as error:
             self.close()
             raise RuntimeError(
-                f"a worker could not begin: {str(error).strip().splitlines()[-1]}; are onlinefw and "
-                "classes of your own installed there, in the same versions?"
+                f"a worker could not begin: {str(error).strip().splitlines()[-1]}; are onlinefw "
+                "and classes of your own installed there, in the same versions?"
             ) from error
 
     def close(self) -> None:
