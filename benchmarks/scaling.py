@@ -30,10 +30,10 @@ LANES = 8
 class Shard(TimedShard):
     """Notes how long its own reads take, too."""
 
-    def read(self, v):
+    def read(self, v, keep):
         """Do that."""
         start = time.perf_counter()
-        result = super().read(v)
+        result = super().read(v, keep)
         self.seconds = time.perf_counter() - start
         return result
 
@@ -41,25 +41,27 @@ class Shard(TimedShard):
 def bytes_of_round(m1, m2, workers, reads):
     """(bytes through the driver's link, bytes through that of a worker) of one round."""
     columns = (LANES + reads - 1) * 4  # of the block and of the Krylov vectors, each way
-    per_worker = 2 * columns * m2 + columns * m1 / workers + 4 * (m1 / workers + m2)
+    rows = (reads + 1) * 4  # of a pair, of the Krylov vectors, and of the atom
+    per_worker = (2 * columns + 4) * m2 + rows * m1 / workers
     return workers * per_worker + 24 * BATCH, per_worker + 24 * BATCH / workers
 
 
 def predicted(nonzeros, m1, m2, workers, reads, constants, parallel, link):
-    """Seconds of a round: in the workers' memory, and for messages."""
-    read, normal, call, dispatch = constants
+    """Seconds of a round: in the workers' memory, for messages, and the driver's own."""
+    read, normal, call, dispatch, own = constants
     memory = nonzeros * (read + (reads - 1) * normal) / parallel
     driver, _ = bytes_of_round(m1, m2, workers, reads)
-    return memory, (reads + 1) * (call + workers * dispatch) + driver / link
+    messages = (reads + 1) * (call + workers * dispatch) + driver / link
+    return memory, messages, own * (m1 + m2)
 
 
 def in_a_tree(m1, m2, workers, reads):
-    """Seconds for messages if workers added their sums up in a tree and kept their rows of G V.
+    """Seconds for messages if workers added their sums up in a tree.
 
-    The driver gets one sum, and the rows of the atom; every level of the tree passes one on.
+    The driver gets one sum, and every level of the tree passes one on.
     """
     columns = (LANES + reads - 1) * 4 * m2
-    return (2 * columns * (1 + np.ceil(np.log2(workers))) + 8 * m1) / LINK
+    return (2 * columns * (1 + np.ceil(np.log2(workers))) + (reads + 1) * 4 * m1) / LINK
 
 
 def filled(size, workers):
@@ -100,7 +102,7 @@ def measure(size, repeat):
             calls[workers].append(empty)
             taken = timed(lambda entries=entries: entries.read(V, ones))
             beyond = taken - max(entries._ask("last_seconds")) - empty
-            carried.append((4 * LANES * (2 * workers * m2 + ROWS), beyond))
+            carried.append((4 * LANES * 2 * workers * m2, beyond))
         X = np.column_stack((rng.integers(ROWS, size=BATCH), rng.integers(m2, size=BATCH)))
         y = rng.standard_normal(BATCH)
         for workers, learner in learners.items():
@@ -112,13 +114,11 @@ def measure(size, repeat):
     dispatch = max((times[3] - times[1]) / 2, 0.0)
     size_, seconds = np.array(carried).T
     link = np.median(size_ / np.maximum(seconds, 1e-6))
-    constants = (
-        np.median(kernels["read"]) / stored,
-        np.median(kernels["normal"]) / stored,
-        max(times[1] - dispatch, 0.0),
-        dispatch,
-    )
-    return stored, constants, link, np.mean(reads), {k: np.median(r) for k, r in rounds.items()}
+    often, rounds = np.mean(reads), {k: np.median(r) for k, r in rounds.items()}
+    read, normal = (np.median(kernels[name]) / stored for name in ("read", "normal"))
+    own = max(rounds[None] - stored * (read + (often - 1) * normal), 0.0) / (ROWS + m2)
+    constants = read, normal, max(times[1] - dispatch, 0.0), dispatch, own
+    return stored, constants, link, often, rounds
 
 
 def main():
@@ -131,7 +131,7 @@ def main():
     held = Cluster.lease(3)
     cores, load = os.cpu_count(), os.getloadavg()[0]
     stored, constants, link, reads, rounds = measure(int(options.size), options.repeat)
-    read, normal, call, dispatch = constants
+    read, normal, call, dispatch, own = constants
     print("# The cost model of docs/scaling.md: constants, a check, predictions\n")
     print("`python benchmarks/scaling.py > benchmarks/scaling.md`\n")
     print(f"{cores} cores, load {load:.1f} at the start; {options.repeat} turns, medians; one")
@@ -144,9 +144,12 @@ def main():
     print(f"| an exchange of messages | {1e3 * call:.2f} ms |")
     print(f"| ... and for every worker | {1e3 * dispatch:.2f} ms |")
     print(f"| messages on one machine | {link / 1e9:.2f} GB/s |")
+    print(f"| the driver's own work, for every row and column | {1e9 * own:.0f} ns |")
     print(f"| reads of the store a round | {reads:.1f} |")
     print("\n## Rounds on this machine\n")
-    print(f"Rounds with {BATCH:,} new entries; `memory / cores in use + messages` is predicted.\n")
+    print(
+        f"Rounds with {BATCH:,} new entries; the work of the driver is that of one process.\n"
+    )
     print("| workers | predicted, ms | measured, ms |\n|---|---|---|")
     for workers in (1, 2, 3):
         parts = predicted(
@@ -156,16 +159,18 @@ def main():
     print(f"| none: one process, one thread | | {1e3 * rounds[None]:.0f} |")
     print("\n## Predictions\n")
     print(f"Workers with {THREADS} threads, {SPEEDUP} times as fast as one; links of 10 Gbit/s.\n")
-    print("| ratings | users x items | workers | memory, s | messages, s | in a tree, s |")
-    print("|---|---|---|---|---|---|")
+    print(
+        "| ratings | users x items | workers | memory, s | messages, s | driver, s | tree, s |"
+    )
+    print("|---|---|---|---|---|---|---|")
     for name, (nonzeros, m1, m2) in FUTURES.items():
         for workers in WORKERS:
-            memory, messages = predicted(
+            memory, messages, driver = predicted(
                 nonzeros, m1, m2, workers, reads, constants, SPEEDUP * workers, LINK
             )
             tree = in_a_tree(m1, m2, workers, reads)
             shape = f"{m1 / 1e6:.0f} x {m2 / 1e6:g} million"
-            row = f"| {name} | {shape} | {workers} | {memory:.2f} | {messages:.1f} |"
+            row = f"| {name} | {shape} | {workers} | {memory:.2f} | {messages:.1f} | {driver:.1f} |"
             print(f"{row} {tree:.1f} |")
     held.give_back()
 

@@ -11,7 +11,8 @@ from .problems import assert_same, batches_of, follow, make_learner
 
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("name", ["ridge sweeps", "poisson, line search"])
-def test_killed_workers_do_not_change_a_matrix(name):
+def test_killed_workers_do_not_change_a_matrix(name, monkeypatch):
+    monkeypatch.setattr("onlinefw.distributed.entries.LARGE_BLOCK", 0)
     batches = batches_of(name)
     undisturbed, learner = make_learner(name), make_learner(name, 2)
     shards = learner.objective._entries.shards

@@ -48,6 +48,15 @@ def test_workers_make_the_same_trajectory(name, workers, alone):
     assert_same(expected, learner)
 
 
+def test_large_products_stay_with_the_workers(alone, monkeypatch):
+    monkeypatch.setattr("onlinefw.distributed.entries.LARGE_BLOCK", 0)
+    for name in ("several atoms", "weighted trace norm"):
+        history, expected = alone(name)
+        learner = make_learner(name, 2)
+        np.testing.assert_allclose(follow(learner, batches_of(name)), history, rtol=1e-6)
+        assert_same(expected, learner)
+
+
 def test_more_workers_than_rows_is_allowed():
     learners = [
         ofw.OnlineFrankWolfe(

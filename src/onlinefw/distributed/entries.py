@@ -26,7 +26,11 @@ from .parquet import ParquetBatch
 from .pieces import checked_pieces
 from .shards import Message, Shards
 
-__all__ = ["ShardedEntries"]
+__all__ = ["RemoteBlock", "ShardedEntries"]
+
+#: A product G V of more bytes stays with the workers: of its eight columns one is wanted, mostly,
+#: and asking for it costs less than sending all.
+LARGE_BLOCK = 2**20
 
 
 class ShardedEntries(Elsewhere):
@@ -81,6 +85,7 @@ class ShardedEntries(Elsewhere):
         self._arrived = self._cut = self._last_batch = 0
         self._bulk: int | None = 0  # None: to be asked for
         self._row_scale: Array | None = None
+        self._read: Array | None = None  # the block whose product the workers keep
         self._line: tuple[Array, Array] | None = None
         self._regressing = False
         # Batches that are in files, each with the number of its first entry.
@@ -155,6 +160,8 @@ class ShardedEntries(Elsewhere):
             yield "follow", (self._thetas(self._theta())[k],)
         if self._row_scale is not None:
             yield "set_row_scale", (self._row_scale[k :: self.workers],)
+        if self._read is not None:
+            yield "read", (self._read, True)
         if self._regressing:
             yield "regressions", (self._cut,)
         if self._line is not None:
@@ -359,14 +366,21 @@ class ShardedEntries(Elsewhere):
         parts = [None] * self.workers if new is None else self._split(new)
         self.shards.tell("set_row_scale", [(part,) for part in parts])
 
-    def read(self, v: Array, row_scale: Array) -> tuple[Array, Array, float]:
-        """Carry out what is pending; return G V, G' (row_scale G V) and <z, g>."""
+    def read(self, v: Array, row_scale: Array) -> tuple[Any, Array, float]:
+        """Carry out what is pending; return G V, G' (row_scale G V) and <z, g>.
+
+        A large G V stays with the workers: what is returned can be multiplied from the right.
+        """
         self._set_row_scale(row_scale)
         self._regressing = False
-        y, w, z_dot_g = zip(*self._ask("read", v.astype(self.dtype)), strict=True)
+        v = v.astype(self.dtype)
+        stay = self.shape[0] * v.shape[1] * v.itemsize > LARGE_BLOCK
+        y, w, z_dot_g = zip(*self._ask("read", v, stay), strict=True)
         self.reads += 1
         self._moving = self._due = False
-        return self._joined(list(y)), _total(w), float(sum(z_dot_g))
+        self._read = v if stay else None
+        rows = RemoteBlock(self) if stay else self._joined(list(y))
+        return rows, _total(w), float(sum(z_dot_g))
 
     def normal(self, v: Array, row_scale: Array) -> tuple[Array, Array]:
         """Return G v and G' (row_scale G v) with one read."""
@@ -527,6 +541,16 @@ class ShardedEntries(Elsewhere):
     def home_state(self) -> dict[str, Any]:
         """Return the attributes of the same entries in one process."""
         return self.in_one_process().__getstate__()
+
+
+class RemoteBlock:
+    """G V of the last read, with the workers."""
+
+    def __init__(self, entries: ShardedEntries) -> None:
+        self._entries = entries
+
+    def __matmul__(self, coefficients: Array) -> Array:
+        return self._entries._joined(self._entries._ask("combined", coefficients))
 
 
 def _total(parts: Any) -> Array:

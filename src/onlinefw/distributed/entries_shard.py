@@ -46,6 +46,7 @@ class EntriesShard:
         self.entries = make_entries(shape, dtype, loss, device)
         self._numbers = GrowingArray(dtype=np.int64)
         self._row_scale: Array | None = None
+        self._y: Array | None = None  # G V of the last read
         self._line: Any = None
         self._regressions: Any = None
         self._theta: LowRank | None = None  # these rows of theta, where new entries come from files
@@ -190,10 +191,20 @@ class EntriesShard:
         m1 = self.entries.shape[0]
         return np.ones(m1, self.entries.dtype) if self._row_scale is None else self._row_scale
 
-    def read(self, v: Array) -> tuple[Array, Array, float]:
-        """Return the rows of G V, this part of G'(scale G V), and of <z, g>."""
+    def read(self, v: Array, keep: bool) -> tuple[Array | None, Array, float]:
+        """Return the rows of G V, this part of G'(scale G V), and of <z, g>.
+
+        With ``keep``, the rows of G V stay here, for :meth:`combined`.
+        """
         self._regressions = None
-        return self.entries.read(v, self._scale())
+        y, w, z_dot_g = self.entries.read(v, self._scale())
+        self._y = y.copy() if keep else None
+        return None if keep else y, w, z_dot_g
+
+    def combined(self, coefficients: Array) -> Array:
+        """Return combinations of the columns of G V."""
+        assert self._y is not None
+        return self._y @ coefficients
 
     def normal(self, v: Array) -> tuple[Array, Array]:
         """Return the rows of G v and this part of G'(scale G v)."""
