@@ -147,9 +147,7 @@ def main():
     print(f"| the driver's own work, for every row and column | {1e9 * own:.0f} ns |")
     print(f"| reads of the store a round | {reads:.1f} |")
     print("\n## Rounds on this machine\n")
-    print(
-        f"Rounds with {BATCH:,} new entries; the work of the driver is that of one process.\n"
-    )
+    print(f"Rounds with {BATCH:,} new entries; the work of the driver is that of one process.\n")
     print("| workers | predicted, ms | measured, ms |\n|---|---|---|")
     for workers in (1, 2, 3):
         parts = predicted(
@@ -159,9 +157,7 @@ def main():
     print(f"| none: one process, one thread | | {1e3 * rounds[None]:.0f} |")
     print("\n## Predictions\n")
     print(f"Workers with {THREADS} threads, {SPEEDUP} times as fast as one; links of 10 Gbit/s.\n")
-    print(
-        "| ratings | users x items | workers | memory, s | messages, s | driver, s | tree, s |"
-    )
+    print("| ratings | users x items | workers | memory, s | messages, s | driver, s | tree, s |")
     print("|---|---|---|---|---|---|---|")
     for name, (nonzeros, m1, m2) in FUTURES.items():
         for workers in WORKERS:

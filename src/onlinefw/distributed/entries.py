@@ -31,6 +31,8 @@ __all__ = ["RemoteBlock", "ShardedEntries"]
 #: A product G V of more bytes stays with the workers: of its eight columns one is wanted, mostly,
 #: and asking for it costs less than sending all.
 LARGE_BLOCK = 2**20
+#: So many entries of a state travel in one message.
+AT_ONCE = 2**22
 
 
 class ShardedEntries(Elsewhere):
@@ -153,7 +155,8 @@ class ShardedEntries(Elsewhere):
                 place, first = self._files[number]
                 yield "load_file", (place, k, self.workers, first, self._cut)
             else:
-                yield "load", (*record, self._cut)
+                row, col, c, s, numbers = record
+                yield "load", (row, col, np.zeros_like(c), c, s, numbers, self._cut)
         offsets = self.row_offset[k :: self.workers], self.col_offset
         yield "restore", (self._cut, self._thetas(self._theta())[k], offsets)
         if self._followed is not None:
@@ -527,10 +530,19 @@ class ShardedEntries(Elsewhere):
         self._bulk, self._cut, self._arrived = host.store.bulk.size, 1, 1 + len(host.store.tail)
         for k, (bulk, tail, numbers) in enumerate(parts):
             merged = np.zeros(bulk[0].size, np.int64)
-            self._log.append(k, [*bulk[:2], *bulk[3:5], merged])
-            self._log.append(k, [*tail[:2], *tail[3:5], numbers])
-        self.shards.tell("load_part", parts)
+            for start in range(0, merged.size, AT_ONCE):
+                some = slice(start, start + AT_ONCE)
+                self._load(k, [x[some] for x in bulk], merged[some])
+            self._load(k, tail, numbers)
+        self._tell("merge", self._cut)
         self._send_offsets()
+
+    def _load(self, k: int, entries: list[Array], numbers: Array) -> None:
+        """Give a shard entries with their predictions."""
+        row, col, z, c, s = entries
+        self._log.append(k, [row, col, c, s, numbers])
+        message = (row, col, z, c, s, numbers, self._cut)
+        self.shards.tell("load", [message if j == k else None for j in range(self.workers)])
 
     def in_one_process(self) -> HostEntries:
         """Return the same entries in the memory of this process."""

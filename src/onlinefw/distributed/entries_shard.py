@@ -89,7 +89,7 @@ class EntriesShard:
         """Read a batch again, for a worker that was restarted."""
         piece = piece_of(place, k, n, self.entries.dtype, self.entries.loss)
         rows, cols, c, s, places = piece
-        self.load(rows, cols, c, s, first + places, cut)
+        self.load(rows, cols, np.zeros_like(c), c, s, first + places, cut)
 
     def follow(self, theta: LowRank) -> None:
         """Know theta from now on: it is told here, and moves as predictions do."""
@@ -106,9 +106,11 @@ class EntriesShard:
         for u, v in zip(left.T, right.T, strict=True):
             theta._append(u, 1.0, v)
 
-    def load(self, rows: Array, cols: Array, c: Array, s: Array, numbers: Array, cut: int) -> None:
-        """Add entries of the log; predictions follow when all are there."""
-        self.append(rows, cols, np.zeros_like(c), c, s, numbers)
+    def load(
+        self, rows: Array, cols: Array, z: Array, c: Array, s: Array, numbers: Array, cut: int
+    ) -> None:
+        """Add entries of a state or of the log, many; those below ``cut`` may be sorted in."""
+        self.append(rows, cols, z, c, s, numbers)
         if len(self._numbers) > LONGEST_TAIL:
             self._merge(cut)
 
@@ -303,11 +305,3 @@ class EntriesShard:
             bulk = parts[0]
             bulk[2] = self.entries.dtype.type(keep) * bulk[2] + u[bulk[0]] * right[store.bulk.col]
         return parts[0], parts[1], self._numbers.data.copy()
-
-    def load_part(self, bulk: list[Array], tail: list[Array], numbers: Array) -> None:
-        """Take over entries with their predictions; the first ones are sorted in."""
-        row, col, z, c, s, *_ = bulk
-        self.append(row, col, z, c, s, np.zeros(row.size, np.int64))
-        self._merge(1)
-        row, col, z, c, s, *_ = tail
-        self.append(row, col, z, c, s, numbers)
