@@ -9,8 +9,8 @@
     X_new @ learner.theta             # predictions; there is no intercept
 
 Modules: ``losses``, ``sets``, ``steps``, ``objectives``, ``baselines``, ``theory``,
-``datasets``, ``iterates``, ``atoms``, ``plots``, ``files``. They are loaded when first used, so
-that importing the package (and starting the command line) is quick.
+``datasets``, ``iterates``, ``atoms``, ``plots``, ``files``, ``distributed``. They are loaded when
+first used, so that importing the package (and starting the command line) is quick.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         atoms,
         baselines,
         datasets,
+        distributed,
         estimators,
         files,
         iterates,
@@ -60,6 +61,7 @@ __all__ = [
     "atoms",
     "baselines",
     "datasets",
+    "distributed",
     "estimators",
     "files",
     "iterates",

@@ -187,8 +187,9 @@ class Learner(ABC):
             What ``state_dict()`` returned.
         **parts
             Parts of your own, which a state cannot hold: ``loss``, ``constraint``, ``step``,
-            ``fn`` and ``value`` (of a ``GradientOracle``), or a whole ``objective``. A state has no
-            device: ``device`` is "cpu" unless given.
+            ``fn`` and ``value`` (of a ``GradientOracle``), or a whole ``objective``. A state is
+            nowhere: ``device`` is "cpu" unless given, and ``workers`` (with ``log_dir``) let the
+            data go to a Ray cluster.
         """
         check_state(state, "learner", "t", "n_steps", "inner_steps", "certify_every")
         check_state(state, "largest", "step", "constraint", "objective")
@@ -223,11 +224,11 @@ def _rebuild_objective(state: State, objective: Objective | None = None, **parts
     if objective is not None:
         return objective
     check_state(state, "objective", "shape", "iterate")
-    unknown = set(parts) - {"loss", "fn", "value", "device"}
+    unknown = set(parts) - {"loss", "fn", "value", "device", "workers", "log_dir"}
     if unknown:
         raise ValueError(
             f"from_state does not know the part {sorted(unknown)[0]!r}; the parts are constraint, "
-            "step, loss, fn, value, device and objective"
+            "step, loss, fn, value, device, workers, log_dir and objective"
         )
     if state["objective"] not in _OBJECTIVES:
         raise ValueError(

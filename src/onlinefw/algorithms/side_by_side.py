@@ -29,6 +29,13 @@ class SideBySide:
     def __init__(self, past: RowStore | Moments, learners: list[Learner]) -> None:
         self.past, self.learners = past, learners
 
+    def use_workers(self, workers: int | None) -> None:
+        """Move the past to so many workers; None: into this process."""
+        if self.past.workers != workers:
+            from ..distributed.moving import moved
+
+            self.past = moved(self.past, workers)
+
     def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[Round]:
         """Play a round with new rows and a target for each learner."""
         with self.learners[0].objective.working():

@@ -172,6 +172,12 @@ def fit(
     zero_based: Annotated[
         bool, typer.Option("--zero-based", help="LIBSVM features are numbered from 0.")
     ] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Spread the data over so many workers, on Ray.")
+    ] = None,
+    ray_address: Annotated[
+        str | None, typer.Option(help="A running Ray to use, such as auto or host:6379.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
 ) -> None:
@@ -228,6 +234,8 @@ def fit(
         every=every,
         resume_from=resume,
         given=given,
+        workers=workers,
+        ray_address=ray_address,
         quiet=quiet,
         as_json=as_json,
     )

@@ -13,6 +13,7 @@ import numpy as np
 import typer
 
 from .._words import counted, gap_in_words
+from ..distributed import ClusterLost
 from ..files import ModelFileError, save
 from ..fitting.expected import expected_rows
 from ..fitting.loop import Checkpoint, learn, resume
@@ -25,6 +26,7 @@ from .fit_display import Display
 from .fit_options import check_resumed
 from .json_text import as_json_text
 from .model_file import check_checkpoint
+from .on_ray import say_lost, use_ray
 from .places import check_place
 from .refuse import one_line_errors
 
@@ -71,6 +73,8 @@ def run_fit(
     every: int = 1000,
     resume_from: Path | None = None,
     given: Collection[str] = (),
+    workers: int | None = None,
+    ray_address: str | None = None,
     quiet: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -79,7 +83,23 @@ def run_fit(
         check_place(out, "-o")
         if checkpoint_at is not None:
             check_place(checkpoint_at, "--checkpoint")
-        _fit(options, out, test, checkpoint_at, every, resume_from, given, quiet, as_json)
+        use_ray(workers, ray_address)
+        try:
+            _fit(
+                options,
+                out,
+                test,
+                checkpoint_at,
+                every,
+                resume_from,
+                given,
+                workers,
+                quiet,
+                as_json,
+            )
+        except ClusterLost as error:
+            say_lost(error, checkpoint_at or resume_from)
+            raise typer.Exit(1) from None
 
 
 def _fit(
@@ -90,6 +110,7 @@ def _fit(
     every: int,
     resume_from: Path | None,
     given: Collection[str],
+    workers: int | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -112,6 +133,7 @@ def _fit(
             kept["reading"]["on_bad_row"] = options.reading["on_bad_row"]
         options = FitOptions(**{**kept, "data": options.data or kept["data"]})
         checkpoint_at = checkpoint_at or resume_from
+    session.use_workers(workers)
     checkpoint = None
     if checkpoint_at is not None:
         checkpoint = Checkpoint(checkpoint_at, every, asdict(options))

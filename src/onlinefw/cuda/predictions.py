@@ -8,7 +8,7 @@ import numpy as np
 
 from .._devices import cupy, to_host
 from .._typing import Array, State
-from ..losses import Gaussian, Loss
+from ..losses import Gaussian, Loss, SignedLabels
 from ..objectives.host_predictions import HostPredictions
 from ..objectives.intercept import best_intercept
 from ..objectives.row_loss import RowLoss, compiled
@@ -166,16 +166,7 @@ class CudaPredictions:
         if not self._is_compiled:
             return self.on_host().best_intercept(start)
         self._settle()
-        n = len(self._z)
-        return best_intercept(
-            self.loss,
-            self._z.data,
-            self._y.data,
-            self._store.weights_there[:n],
-            start,
-            sums=lambda b: tuple(self._sums(b)[1:3].tolist()),
-            value=self.total,
-        )
+        return best_intercept(self.loss, _RowSums(self), start)
 
     def steepest(self, b: float) -> float:
         """Return the largest w |phi'(z + b, y)|."""
@@ -256,3 +247,30 @@ class CudaLine:
     def slope(self, c: float) -> float:
         """Return its derivative at c."""
         return float(self._at(c)[3])
+
+
+class _RowSums:
+    """What an intercept needs to know, from the device."""
+
+    def __init__(self, predictions: CudaPredictions) -> None:
+        self._of = predictions
+
+    @property
+    def weight(self) -> float:
+        return float(self._of._weighed[2].sum())
+
+    def sums(self, b: float) -> tuple[float, float]:
+        slope, bend = self._of._sums(b)[1:3].tolist()
+        return slope, bend
+
+    def value(self, b: float) -> float:
+        return self._of.total(b)
+
+    def limits(self) -> tuple[float, float]:
+        z, y, w = self._of._weighed
+        at = (-z if isinstance(self._of.loss, SignedLabels) else y - z)[w > 0.0]
+        return float(at.min()), float(at.max())
+
+    def residuals(self) -> tuple[Array, Array]:
+        z, y, w = self._of._weighed
+        return to_host(y - z), to_host(w)

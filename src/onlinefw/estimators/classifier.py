@@ -80,6 +80,9 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
     device : "cpu", "cuda" or "auto"
         Where what is kept of the past lives: in this process's memory or on a GPU (which needs
         ``onlinefw[gpu]``); "auto" takes a GPU if there is one.
+    workers : int, optional
+        Spread the data over so many workers of a Ray cluster (:mod:`onlinefw.distributed`): a
+        running one, or a local one that is started; by default they are in this process.
 
     Attributes
     ----------
@@ -145,6 +148,7 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
         path_size: int = 100,
         verbose: int = 0,
         device: str = "cpu",
+        workers: int | None = None,
     ) -> None:
         super().__init__(
             constraint,
@@ -166,6 +170,7 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
             path_size=path_size,
             verbose=verbose,
             device=device,
+            workers=workers,
         )
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

@@ -20,8 +20,8 @@ from ..algorithms import Learner, NewtonSteps, OnlineAwayFrankWolfe, OnlineFrank
 from ..algorithms.side_by_side import SideBySide
 from ..losses import Loss, Square
 from ..objectives import LinearObjective, RunningLeastSquares
-from ..objectives.least_squares import Moments
-from ..objectives.row_store import RowStore
+from ..objectives.least_squares import Moments, sums_of_rows
+from ..objectives.row_store import RowStore, row_store
 from ..sets import ConvexSet, L1Ball, L2Ball, LinfBall, Simplex, TraceNormBall
 from ..steps import Harmonic, LineSearch
 from .callbacks import CallbackSupportMixin, RoundCallbacks, with_callbacks
@@ -72,6 +72,7 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         path_size: int = 100,
         verbose: int = 0,
         device: str = "cpu",
+        workers: int | None = None,
     ) -> None:
         self.constraint = constraint
         self.radius = radius
@@ -92,6 +93,7 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
         self.path_size = path_size
         self.verbose = verbose
         self.device = device
+        self.workers = workers
 
     # What the two kinds of model differ in --------------------------------------------------------
 
@@ -158,6 +160,7 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
     def _play(self, X: Any, y: Array, w: Array | None, part: Any) -> None:
         """Play a round with a part of the rows, or (None) with those already held."""
         self._history.start()
+        self._team.use_workers(self.workers)
         if part is None:
             rounds = self._team.refine()
         else:
@@ -219,11 +222,12 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     def _new_past(self, n_features: int) -> RowStore | Moments:
         """Make what is kept of the past: sums where they suffice, else rows."""
-        store = RowStore(self.past, self.max_past, self._seed(1), self.device)
+        RowStore(self.past, self.max_past)  # checks them, also where sums suffice
         plain = type(self._loss()) is Square and self.past == "all" and self.coef_shape is None
+        where = (self.device, self.workers)
         if plain and n_features <= MOST_SUMS:
-            return Moments(n_features, bool(self.fit_intercept), self.device)
-        return store
+            return sums_of_rows(n_features, bool(self.fit_intercept), *where)
+        return row_store(self.past, self.max_past, self._seed(1), *where)
 
     def _seed(self, *purpose: int) -> Any:
         """Return what to draw random numbers from: others for each purpose."""

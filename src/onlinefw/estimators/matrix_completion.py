@@ -115,6 +115,9 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
     device : "cpu", "cuda" or "auto"
         Where the data and the factors live: in memory, on a GPU (``pip install 'onlinefw[gpu]'``),
         or on a GPU if there is one. Predictions and factors are handed out as numpy arrays.
+    workers : int, optional
+        Spread the data over so many workers of a Ray cluster (:mod:`onlinefw.distributed`): a
+        running one, or a local one that is started; by default they are in this process.
 
     Attributes
     ----------
@@ -170,6 +173,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         history_size: int = 10_000,
         verbose: int = 0,
         device: str = "cpu",
+        workers: int | None = None,
     ) -> None:
         self.radius = radius
         self.shape = shape
@@ -191,6 +195,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         self.history_size = history_size
         self.verbose = verbose
         self.device = device
+        self.workers = workers
 
     # Learning -------------------------------------------------------------------------------------
 
@@ -328,6 +333,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
             offsets=self._new_biases(),
             max_atoms=self.max_atoms,
             device=self.device,
+            workers=self.workers,
         )
         return OnlineFrankWolfe(
             objective,
@@ -365,6 +371,9 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
 
     def _learn(self, X: Array, y: Array, w: Array | None) -> None:
         self._history.start()
+        for learner in self._learners:  # a file holds the data, not where they were
+            if learner.objective.workers != self.workers:  # type: ignore[attr-defined]
+                learner.objective.use_workers(self.workers)  # type: ignore[attr-defined]
         if self._weights is not None:
             self._weights.make_room(self._learners, X)
         player = self._learner if self._race is None else self._race

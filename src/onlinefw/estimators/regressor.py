@@ -76,6 +76,9 @@ class FrankWolfeRegressor(RegressorMixin, StreamingLinearModel):
     device : "cpu", "cuda" or "auto"
         Where what is kept of the past lives: in this process's memory or on a GPU (which needs
         ``onlinefw[gpu]``); "auto" takes a GPU if there is one.
+    workers : int, optional
+        Spread the data over so many workers of a Ray cluster (:mod:`onlinefw.distributed`): a
+        running one, or a local one that is started; by default they are in this process.
 
     Attributes
     ----------

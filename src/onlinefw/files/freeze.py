@@ -118,6 +118,9 @@ class _Freezer:
     def _object(self, value: Any, kind: type, place: str) -> State:
         if hasattr(value, "__dict__"):
             check_can_learn(value)
+        state = value.__getstate__
+        if hasattr(kind, "home_class"):  # data with workers: frozen as if they were here
+            kind, state = kind.home_class, value.home_state
         name = class_name(kind)
         if name is None:
             what = getattr(value, "__qualname__", kind.__qualname__)
@@ -125,7 +128,7 @@ class _Freezer:
                 f"a checkpoint holds onlinefw's own parts only, but {place or 'this'} is "
                 f"{what} (of {getattr(value, '__module__', kind.__module__)})"
             )
-        return {"class": name, "state": self.value(value.__getstate__(), kind.__name__)}
+        return {"class": name, "state": self.value(state(), kind.__name__)}
 
 
 def _at(place: str, key: Any) -> str:

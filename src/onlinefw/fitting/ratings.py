@@ -103,6 +103,11 @@ class RatingsSession(Session):
     def _refine(self) -> None:
         self.model._refine(self.refined, self.rounds - self.refined)
 
+    def use_workers(self, workers: int | None) -> None:
+        """Let the model keep its past with so many workers; None: in this process."""
+        super().use_workers(workers)
+        self._settings = {**self._settings, "workers": workers}  # of the model for many, too
+
     def finish(self) -> None:
         """Re-optimise the factors a last time, where that is done at all."""
         self.model.correct()

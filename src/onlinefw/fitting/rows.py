@@ -166,7 +166,9 @@ class RowsSession(Session):
             self.model.set_params(past=self._bounded(X.shape[1]), max_past=self._kept(X.shape[1]))
         if self.radius == "auto":
             size = max(self.batch_length, ceil(X.shape[0] / SEARCH_ROUNDS))
-            search = RadiusSearch(clone(self.model).set_params(batch_size=size, epochs=1))
+            # A few rows, in this process wherever the rest will be.
+            few = clone(self.model).set_params(batch_size=size, epochs=1, workers=None)
+            search = RadiusSearch(few)
             self.model.set_params(radius=search.fit(scaling.apply(X), y).best_radius_)
         else:
             self.model.set_params(radius=float(self.radius))

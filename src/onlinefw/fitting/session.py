@@ -101,6 +101,10 @@ class Session(ABC):
         self._waiting.put(*(column[~apart] for column in columns))
         self.rows_read += n
 
+    def use_workers(self, workers: int | None) -> None:
+        """Let the model keep its past with so many workers; None: in this process."""
+        self.model.set_params(workers=workers)
+
     def finish(self) -> None:
         """Do what is done once, when the data have ended."""
         return

@@ -120,6 +120,23 @@ def _gather(left, right, col, weight, target, other, rank, start, n):
 
 
 @njit(inline="always")
+def _add_row(normal, left, right, col, weight, target, other, rank, start, end):
+    """Add the upper triangle of [A | b] of some entries of a row."""
+    side, panel, width = np.uint64(WIDTH), np.uint64(PANEL), np.uint64(other.shape[1])
+    while start < end:
+        n = min(end - start, panel)
+        _gather(left, right, col, weight, target, other, rank, start, n)
+        a = np.uint64(0)
+        while a < rank:
+            b = a
+            while b < width:
+                _add_tile(normal, left, right, n, a, b)
+                b += side
+            a += side
+        start += n
+
+
+@njit(inline="always")
 def _eliminate(normal, scaled, rank, width):
     """Bring the first ``rank`` rows into upper triangular form; below the diagonal is scratch.
 
@@ -170,7 +187,6 @@ def _substitute(normal, rank, solution):
 @njit(cache=True, parallel=True, fastmath={"contract"})
 def _solve_rows(blocks, indptr, col, weight, target, other, ridge, out):
     """Write the solution of every row; ``other`` is padded to whole tiles."""
-    side, panel = np.uint64(WIDTH), np.uint64(PANEL)
     rank, width = np.uint64(out.shape[1]), np.uint64(other.shape[1])
     for thread in prange(len(blocks) - 1):
         left = np.empty((PANEL, other.shape[1]), other.dtype)
@@ -184,23 +200,31 @@ def _solve_rows(blocks, indptr, col, weight, target, other, ridge, out):
                 out[i] = 0
                 continue
             normal[:] = 0.0
-            while start < end:
-                n = min(end - start, panel)
-                _gather(left, right, col, weight, target, other, rank, start, n)
-                a = np.uint64(0)
-                while a < rank:
-                    b = a  # the upper triangle
-                    while b < width:
-                        _add_tile(normal, left, right, n, a, b)
-                        b += side
-                    a += side
-                start += n
+            _add_row(normal, left, right, col, weight, target, other, rank, start, end)
             for a in range(out.shape[1]):
                 normal[a, a] += ridge[i]
             _eliminate(normal, scaled, rank, width)
             _substitute(normal, rank, solution)
             for a in range(out.shape[1]):
                 out[i, a] = solution[a]
+
+
+@njit(cache=True, parallel=True, fastmath={"contract"})
+def _sum_rows(blocks, indptr, col, weight, target, other, rank, out):
+    """Write the upper triangle of [A | b] of every row; ``other`` is padded to whole tiles."""
+    for thread in prange(len(blocks) - 1):
+        left = np.empty((PANEL, other.shape[1]), other.dtype)
+        right = np.empty((PANEL, other.shape[1]), other.dtype)
+        normal = np.empty((other.shape[1], other.shape[1]))
+        for i in range(blocks[thread], blocks[thread + 1]):
+            start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+            normal[:] = 0.0
+            _add_row(normal, left, right, col, weight, target, other, np.uint64(rank), start, end)
+            at = 0
+            for a in range(rank):
+                for b in range(a, rank + 1):
+                    out[i, at] = normal[a, b]
+                    at += 1
 
 
 def _padded(other):
@@ -245,3 +269,23 @@ def ridge_rows(blocks, indptr, col, weight, target, other, ridge, out):
     array([[2.]])
     """
     _solve_rows(blocks, indptr, col, weight, target, _padded(other), ridge, out)
+
+
+def normal_rows(blocks, indptr, col, weight, target, other, out):
+    """Write the normal equations that :func:`ridge_rows` solves, for every row, without a ridge.
+
+    Parameters are as there. ``out`` has shape (n_rows, r (r + 3) / 2): the upper triangle of the
+    r x (r + 1) matrix [A | b], row by row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.kernels.ridge import normal_rows
+    >>> blocks, indptr, col = np.array([0, 1]), np.array([0, 2]), np.array([0, 1], np.uint32)
+    >>> ones, target = np.empty(0), np.array([8.0, 4.0])
+    >>> out = np.empty((1, 2))
+    >>> normal_rows(blocks, indptr, col, ones, target, np.array([[1.0], [2.0]]), out)
+    >>> out
+    array([[ 5., 16.]])
+    """
+    _sum_rows(blocks, indptr, col, weight, target, _padded(other), other.shape[1], out)

@@ -29,14 +29,11 @@ class CoordinateModel:
     def __init__(self, objective: LinearObjective, chosen: Array) -> None:
         self._objective, self._chosen = objective, chosen
         self.gradient = objective.gradient().reshape(-1)[chosen]
-        bend = objective._carried.bends(objective.intercept)
-        bend /= objective.total_weight
-        self.hessian, cross = objective._rows.gram(chosen, bend)
-        total = float(bend.sum())
+        self.hessian, cross, bend = objective._second_order(chosen)
         # How much the intercept falls when a coordinate rises.
         self._pull = np.zeros(chosen.size)
-        if objective.fit_intercept and total > 0.0:
-            self._pull = cross / total
+        if objective.fit_intercept and bend > 0.0:
+            self._pull = cross / bend
             self.hessian -= np.multiply.outer(cross, self._pull)
 
     def move(self, change: Array) -> float:
@@ -45,19 +42,19 @@ class CoordinateModel:
         Both ends of the change must be in the set, so all between are.
         """
         objective = self._objective
-        carried, weight, b = objective._carried, objective.total_weight, objective.intercept
-        image = objective._rows.columns(self._chosen, change)
+        b = objective.intercept
+        trial = objective._trial(self._chosen, change)
         follow = -float(self._pull @ change)
         slope = float(self.gradient @ change)
-        start, part = carried.total(b) / weight, 1.0
+        start, part = trial.value(0.0, b), 1.0
         for _ in range(HALVINGS):
             limit = start + 1e-4 * part * slope + ROUNDING * abs(start)
-            if carried.total_along(image, part, b + part * follow) / weight <= limit:
+            if trial.value(part, b + part * follow) <= limit:
                 break
             part *= 0.5
         else:
             return 0.0
-        carried.shift(image, part)
+        trial.move(part)
         if objective.fit_intercept:
             objective._b = b + part * follow
         iterate = objective.iterate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -32,7 +33,7 @@ from .biases import RunningBiases
 from .entries_gradient import EntriesGradient, complete_basis
 from .factors import as_factors
 from .host_entries import HostEntries
-from .host_regressions import HostRegressions
+from .places import check_not_both
 
 __all__ = ["ObservedEntries"]
 
@@ -77,6 +78,12 @@ class ObservedEntries(Objective):
         Where entries, predictions and factors live; "auto" is a GPU if there is one. On a GPU what
         crosses per round is the batch and a few numbers. There the newest entries are added up in
         any order, so runs agree to rounding.
+    workers : int, optional
+        Spread the entries over so many workers of a Ray cluster (:mod:`onlinefw.distributed`),
+        whole rows each; by default they are in the memory of this process.
+    log_dir : path, optional
+        Where to log what workers have received, for those that are restarted; by default where
+        temporary files are.
 
     Examples
     --------
@@ -104,6 +111,8 @@ class ObservedEntries(Objective):
         lmo_steps: int = 5,
         lmo_tol: float = 0.1,
         device: str = "cpu",
+        workers: int | None = None,
+        log_dir: Any = None,
     ) -> None:
         check_part("loss", loss, Loss, "Square()")
         if np.shape(shape) != (2,) or min(shape) < 1:
@@ -112,6 +121,10 @@ class ObservedEntries(Objective):
         self.device = check_device(device)
         if max_atoms is not None:
             max_atoms = check_whole("max_atoms", max_atoms, 2, " or None")
+        if workers is not None:
+            from ..distributed.cluster import check_workers
+
+            workers = check_workers(workers)
         self.loss, self.growing, self.max_atoms = loss, bool(growing), max_atoms
         self.lmo_steps, self.lmo_tol = check_whole("lmo_steps", lmo_steps), float(lmo_tol)
         if offsets is not None:
@@ -126,18 +139,63 @@ class ObservedEntries(Objective):
         self._yy = 0.0  # the weighted sum of y^2, for the value of the square loss
         self._block: Array | None = None  # where the next linear minimisation starts
         super().__init__(tuple(shape))
-        self._entries = self._new_entries()
+        self._entries = self._new_entries(workers, log_dir)
         self._has_offsets = False
 
-    def _new_entries(self) -> Any:
+    def _new_entries(self, workers: int | None, log_dir: Any) -> Any:
+        """Return empty entries, with somebody who answers questions about them."""
+        parts = self._matrix_shape, self.dtype, self.loss
+        if workers is not None:
+            return self._sharded_entries(workers, log_dir)
         if self.device == "cuda":
             from ..cuda.entries import CudaEntries
 
-            return CudaEntries(self._matrix_shape, self.dtype, self.loss)
-        return HostEntries(self._matrix_shape, self.dtype, self.loss)
+            return CudaEntries(*parts)
+        return HostEntries(*parts)
+
+    def _sharded_entries(self, workers: int, log_dir: Any) -> Any:
+        from ..distributed.entries import ShardedEntries
+
+        check_not_both(self.device)
+        me = weakref.ref(self)
+
+        def theta() -> LowRank:
+            objective = me()
+            assert objective is not None
+            return objective._low_rank
+
+        return ShardedEntries(
+            self._matrix_shape,
+            self.dtype,
+            self.loss,
+            workers=workers,
+            theta=theta,
+            log_dir=log_dir,
+        )
+
+    @property
+    def workers(self) -> int | None:
+        """How many workers hold the entries; None: they are in this process."""
+        return getattr(self._entries, "workers", None)
+
+    def use_workers(self, workers: int | None, log_dir: Any = None) -> None:
+        """Move the entries to so many workers; None: into this process."""
+        if workers == self.workers:
+            return
+        state, before = self._entries.state_dict(), self._entries
+        self._entries = self._new_entries(workers, log_dir)
+        self._entries.load_state(state)
+        if hasattr(before, "close"):
+            before.close()
+
+    def close(self) -> None:
+        """Give the workers back, if there are any; without this, they go with the objective."""
+        if self.workers is not None:
+            self._entries.close()
 
     @property
     def _iterate_class(self) -> type[LowRank]:
+        """What theta is, where the entries are."""
         if self.device == "cuda":
             from ..cuda.low_rank import CudaLowRank
 
@@ -201,7 +259,14 @@ class ObservedEntries(Objective):
         return one_blas_thread()
 
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
-        """Add observations: X is (n, 2) with row and column, y their values."""
+        """Add observations: X is (n, 2) with row and column, y their values.
+
+        Or X is a batch of :class:`~onlinefw.distributed.ParquetRatings`, without y.
+        """
+        if hasattr(X, "read"):
+            if self.workers is not None and self.offsets is None:
+                return self._add_file(X)
+            X, y = X.read()
         given = {"X": X, "y": y, "sample_weight": sample_weight}
         X, y, sample_weight = (received_here(*item, self.device) for item in given.items())
         rows, cols = check_indices(X, self._matrix_shape, self.growing)
@@ -228,6 +293,19 @@ class ObservedEntries(Objective):
             self.offsets.refresh_if_due(self)
             self.set_offsets(*self.offsets.offsets(self._matrix_shape))
         return float(w @ self.loss.value(at, y) / w.sum())
+
+    def _add_file(self, batch: Any) -> float:
+        """Let workers read a batch; here are only sums."""
+        length, row, column, pieces = self._entries.read_file(batch, self.growing)
+        if self.growing and self._constraint is not None:
+            m1, m2 = self._matrix_shape
+            self._constraint.check_shape((max(m1, row + 1), max(m2, column + 1)))
+        self.grow(row + 1, column + 1)
+        loss, weight, squares = self._entries.append_file(batch, length, pieces)
+        self._yy += squares
+        self.n_observations += length
+        self.total_weight += weight
+        return loss / weight
 
     def _offsets_at(self, rows: Array, cols: Array) -> Array:
         return self._entries.row_offset[rows] + self._entries.col_offset[cols]
@@ -399,7 +477,7 @@ class ObservedEntries(Objective):
         """Return the mean loss of another theta on the newest entries."""
         return self._entries.newest_loss(theta)
 
-    def regressions(self, everything: bool) -> HostRegressions:
+    def regressions(self, everything: bool) -> Any:
         """Return the regressions of what the offsets leave over (square loss).
 
         Parameters
@@ -447,17 +525,26 @@ class ObservedEntries(Objective):
 
     @classmethod
     def from_state(
-        cls, state: State, *, loss: Loss | None = None, device: str = "cpu"
+        cls,
+        state: State,
+        *,
+        loss: Loss | None = None,
+        device: str = "cpu",
+        workers: int | None = None,
+        log_dir: Any = None,
     ) -> ObservedEntries:
         """Make the objective that ``state_dict`` described; a loss of your own is passed in.
 
-        It may go on on another device than the one it came from.
+        Its entries may have been on any device, in one process or with any number of workers, and
+        go where you say.
         """
         objective = cls(
             tuple(state["shape"]),
             rebuild(state["loss"], "loss", loss),
             dtype=state["dtype"],
             device=device,
+            workers=workers,
+            log_dir=log_dir,
             **state["options"],
         )
         objective._load_base(state)

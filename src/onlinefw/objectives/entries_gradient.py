@@ -50,7 +50,7 @@ class EntriesGradient(PairOperator):
         self._scalings: dict[int, _Scaling] = {}
         scaling = self._scaling(scales)
         y, w, z_dot_g = self._entries.read(scaling.columns(self._v), scaling.squared_rows)
-        self._y, self._w = scaling.rows(y, narrow=True), scaling.columns(w)
+        self._y, self._w = y, scaling.columns(w.astype(float, copy=False))
         home = self._entries.brought_home(self._v, self._w, self._y, z_dot_g)
         self._overlap, self._gram, self._left_gram, z_dot_g = home
         self.theta_dot = z_dot_g * self._mean
@@ -126,7 +126,7 @@ class EntriesGradient(PairOperator):
             return xp.eye(1, self.shape[0])[0], 0.0, xp.eye(1, self.shape[1])[0]
         u, right = self._entries.mixed(self._y, to_left[:, 0], self._w, to_right)
         self._ritz = to_left, values, right
-        u, s = self._unit(u, to_left[:, 0], float(values[0]))
+        u, s = self._unit(self._scaling(self._scales).rows(u), to_left[:, 0], float(values[0]))
         v = self._xp.ascontiguousarray(right[:, 0])
         more = objective.lmo_steps - 1
         if more and not enough(s, s - before * self._mean):
@@ -138,7 +138,7 @@ class EntriesGradient(PairOperator):
 
     def _unit(self, u: Array, to_left: Array, value: float) -> tuple[Array, float]:
         """Return a left vector of length 1 (which it has to rounding), and its singular value."""
-        if self._left_gram is None:
+        if self._left_gram is None or self._scales is not None:
             length = float(self._xp.linalg.norm(u))
         else:
             length = float(np.sqrt(to_left @ self._left_gram @ to_left))
@@ -150,7 +150,7 @@ class EntriesGradient(PairOperator):
         scaling, pairs = self._scaling(self._scales), []
         for p in range(len(values))[:k]:
             u = self._entries.mixed(self._y, to_left[:, p], self._w[:0], to_left[:, :0])[0]
-            u, s = self._unit(u, to_left[:, p], float(values[p]))
+            u, s = self._unit(scaling.rows(u), to_left[:, p], float(values[p]))
             pairs.append((scaling.rows(u), s, scaling.columns(right[:, p])))
         return pairs
 
@@ -218,12 +218,8 @@ class _Scaling:
             None if self._factors is None else xp.square(self._factors[0]).astype(dtype)
         )
 
-    def rows(self, y: Array, narrow: bool = False) -> Array:
-        """Scale a vector or a block; in its own precision, if ``narrow``."""
-        if self._factors is None:
-            return y
-        a = self._factors[0].astype(y.dtype) if narrow else self._factors[0]
-        return (a if y.ndim == 1 else a[:, None]) * y
+    def rows(self, u: Array) -> Array:
+        return u if self._factors is None else self._factors[0] * u
 
     def columns(self, v: Array) -> Array:
         if self._factors is None:

@@ -14,7 +14,7 @@ from ..kernels import entries as kernels
 from .sorted_store import SortedStore
 from .tail import Tail
 
-__all__ = ["EntryStore"]
+__all__ = ["EntryStore", "due_for_merge"]
 
 #: The tail is sorted into the bulk when it has more entries than this, and than the square root of
 #: MERGE_COST * (entries in the bulk) * (entries of the last batch). A longer tail makes rounds
@@ -44,6 +44,9 @@ class EntryStore:
     combine : bool
         Whether repeated observations of an entry are summed up.
     """
+
+    #: Whether the tail is merged when that is due; otherwise somebody else decides.
+    merges_itself = True
 
     def __init__(self, shape: tuple[int, int], dtype: Any, combine: bool) -> None:
         m1, m2 = shape
@@ -89,11 +92,10 @@ class EntryStore:
 
     def merge_if_due(self) -> bool:
         """Sort a tail that has become long into the bulk, all but the newest; tell if it was."""
-        balanced = sqrt(MERGE_COST * self.bulk.size * self._last_batch)
-        longest = int(min(max(SHORTEST_TAIL, balanced), LONGEST_TAIL))
-        if len(self.tail) <= longest:
+        n = due_for_merge(self.bulk.size, len(self.tail), self._last_batch)
+        if n == 0 or not self.merges_itself:
             return False
-        self.merge(len(self.tail) - min(longest // 2, NEWEST))
+        self.merge(n)
         return True
 
     def merge(self, n: int) -> None:
@@ -173,12 +175,16 @@ class EntryStore:
         An entry may stand in the bulk and in the tail, so the squares must not be added up; and
         more than once in the bulk where repeats are kept apart.
         """
+        return sum(map(sqrt, self.squared_norms()))
+
+    def squared_norms(self) -> tuple[float, float]:
+        """Return the squared Frobenius norms of the slopes in the bulk and in the tail."""
         if not self.combine:
-            return np.inf
+            return np.inf, np.inf
         tail = self.tail
         keys = tail.row.astype(np.int64) * self.rank.size + tail.col
         newest = np.bincount(np.unique(keys, return_inverse=True)[1], tail.g)
-        return float(np.sqrt(kernels.sum_of_squares(self.bulk.g)) + np.linalg.norm(newest))
+        return float(kernels.sum_of_squares(self.bulk.g)), float(newest @ newest)
 
     def dense_slopes(self) -> Array:
         """Return the slopes as a matrix."""
@@ -205,3 +211,9 @@ class EntryStore:
         store.rank = np.array(state["rank"])
         store._ranked_at, store._last_batch = int(state["ranked_at"]), int(state["last_batch"])
         return store
+
+
+def due_for_merge(bulk: int, tail: int, last_batch: int) -> int:
+    """Return how many of the oldest entries of a tail are to be sorted in; 0 while it is short."""
+    longest = int(min(max(SHORTEST_TAIL, sqrt(MERGE_COST * bulk * last_batch)), LONGEST_TAIL))
+    return 0 if tail <= longest else tail - min(longest // 2, NEWEST)

@@ -199,7 +199,7 @@ class HostEntries:
         padded = np.zeros((v.shape[0], LANES), self.dtype)
         padded[self.store.rank, :k] = v
         y, w, z_dot_g = self._read_all(padded, row_scale)
-        return y[:, :k], w[self.store.rank, :k].astype(float), z_dot_g
+        return y[:, :k], w[self.store.rank, :k], z_dot_g
 
     def _read_all(self, v: Array, row_scale: Array) -> tuple[Array, Array, float]:
         """Do that for eight columns, by rank."""
@@ -301,14 +301,16 @@ class HostEntries:
         self.reads += 1
         return y[:, 0], w
 
+    @staticmethod
     def brought_home(
-        self, v: Array, w: Array, y: Array, z_dot_g: float
+        v: Array, w: Array, y: Any, z_dot_g: float
     ) -> tuple[Array, Array | None, Array | None, float]:
         """Return V' W on the host; W' W and Y' Y, if they come with it; and <z, g>."""
         with np.errstate(over="ignore", invalid="ignore"):  # whoever asks looks
             return v.T @ w, None, None, z_dot_g
 
-    def mixed(self, y: Array, to_left: Array, w: Array, to_right: Array) -> tuple[Array, Array]:
+    @staticmethod
+    def mixed(y: Any, to_left: Array, w: Array, to_right: Array) -> tuple[Array, Array]:
         """Return Y to_left and W to_right, in double precision."""
         return (y @ to_left.astype(y.dtype)).astype(float), w @ to_right
 
@@ -356,6 +358,10 @@ class HostEntries:
 
     def heaviest(self) -> float:
         """Bound the largest total weight of one entry, which may stand in the bulk and the tail."""
+        return sum(self.heaviest_parts())
+
+    def heaviest_parts(self) -> tuple[float, float]:
+        """Return the largest total weight of one entry in the bulk, and in the tail."""
         bulk, tail = self.store.parts
         if self.combine:  # an entry stands there once
             total = float(bulk.c.max(initial=0.0))
@@ -364,7 +370,7 @@ class HostEntries:
             total = float(block_kernels.heaviest(blocks, bulk.indptr, bulk.col, bulk.c))
         keys = tail.row.astype(np.int64) * self.shape[1] + tail.col
         weights = np.bincount(np.unique(keys, return_inverse=True)[1], tail.c)
-        return total + float(weights.max(initial=0.0))
+        return total, float(weights.max(initial=0.0))
 
     def weighted_sums(
         self, rows: Array, columns: Array, with_theta: bool = False
@@ -387,12 +393,17 @@ class HostEntries:
 
     def newest_loss(self, theta: LowRank) -> float:
         """Return the mean loss of another theta on the newest entries."""
+        loss, weight = self.newest_sums(theta)
+        return loss / max(weight, np.finfo(float).tiny)
+
+    def newest_sums(self, theta: LowRank) -> tuple[float, float]:
+        """Return the total loss of another theta on the newest entries, and their weight."""
         tail = self.store.tail
         cols = np.argsort(self.store.rank)[tail.col]
         at = theta.entries(tail.row, cols) + (self.row_offset[tail.row] + self.col_offset[cols])
         at, c, s = (x.astype(float) for x in (at, tail.c, tail.s))
         y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if self.combine else s
-        return float(c @ self.loss.value(at, y)) / max(float(c.sum()), np.finfo(float).tiny)
+        return float(c @ self.loss.value(at, y)), float(c.sum())
 
     def regressions(self, everything: bool) -> HostRegressions:
         """Return every row's and column's regression of what the offsets leave over.
@@ -405,6 +416,10 @@ class HostEntries:
             With the newest entries, those that stay in the tail otherwise.
         """
         self.merge(0 if everything else min(self.n_newest // 2, entry_store.NEWEST))
+        return self.regressions_of_sorted()
+
+    def regressions_of_sorted(self) -> HostRegressions:
+        """Return the regressions of what has been sorted in, just after a merge."""
         store, bulk = self.store, self.store.bulk
         all_ones = bulk.size == 0 or bulk.c.min() == 1.0 == bulk.c.max()
         target = bulk.g  # the slopes are due after a merge, so their memory is free

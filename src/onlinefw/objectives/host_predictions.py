@@ -12,7 +12,7 @@ from .._typing import Array, State
 from ..kernels import rows as kernels
 from ..kernels.bytes import fused_bytes, suits
 from ..losses import Loss
-from .intercept import best_intercept
+from .intercept import RowSums, best_intercept
 from .row_loss import RowLoss
 from .rows import DenseRows
 
@@ -146,17 +146,15 @@ class HostPredictions:
 
     def best_intercept(self, start: float | None) -> float:
         """Return the b that minimises the sum of w phi(z + b, y)."""
-        z, y, w = self._weighed
-        loss = self._loss.loss
-        return best_intercept(
-            loss,
-            z,
-            y,
-            w,
-            start,
-            sums=lambda b: self._loss.sums(z, y, w, b),
-            value=lambda b: float(w @ loss.value(z + b, y)),
-        )
+        return best_intercept(self._loss.loss, self.row_sums(), start)
+
+    def row_sums(self) -> RowSums:
+        """Return what an intercept needs to know."""
+        return RowSums(self._loss, *self._weighed)
+
+    def targets(self) -> Array:
+        """Return all y, not to be changed."""
+        return self._y.data
 
     def steepest(self, b: float) -> float:
         """Return the largest w |phi'(z + b, y)|."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._threads import balanced_blocks
 from .._typing import Array
-from ..kernels.ridge import ridge_rows
+from ..kernels.ridge import normal_rows, ridge_rows
 from .column_slices import ColumnSlices
 
 __all__ = ["HostRegressions"]
@@ -51,4 +51,13 @@ class HostRegressions:
         for columns, (indptr, row, weight, target) in self._by_column:
             blocks = balanced_blocks(indptr)
             ridge_rows(blocks, indptr, row, weight, target, left, penalty[columns], out[columns])
+        return out[self._position]
+
+    def column_equations(self, left: Array) -> Array:
+        """Return the columns' normal equations, as :func:`~onlinefw.kernels.ridge.normal_rows`."""
+        left, rank = np.ascontiguousarray(left), left.shape[1]
+        out = np.empty((self._position.size, rank * (rank + 3) // 2))
+        for columns, (indptr, row, weight, target) in self._by_column:
+            blocks = balanced_blocks(indptr)
+            normal_rows(blocks, indptr, row, weight, target, left, out[columns])
         return out[self._position]

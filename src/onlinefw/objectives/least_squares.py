@@ -14,9 +14,9 @@ from ..atoms import Atom
 from ..iterates import DenseIterate
 from ..losses import Square
 from .base import Objective, spectral_norm_squared
-from .places import at_home, back_there, device_here, new_gram
+from .places import at_home, back_there, check_not_both, device_here, new_gram
 
-__all__ = ["RunningLeastSquares"]
+__all__ = ["RunningLeastSquares", "sums_of_rows"]
 
 
 #: H theta is recomputed after this many moves (or n of them, if that is more).
@@ -32,12 +32,18 @@ class Moments:
     old and the new mean differ by delta, and the sums gain weight * delta delta'.
     """
 
+    #: How many workers add up X'X; None: this process does.
+    workers: int | None = None
+
     def __init__(self, n_features: int, centred: bool = False, device: str = "cpu") -> None:
         self.centred, self.device = centred, check_device(device)
         self.gram = new_gram(self.device, n_features)
         self.mean = np.zeros(n_features)
         self.total_weight = 0.0
         self.lanes: list[RunningLeastSquares] = []
+
+    def close(self) -> None:
+        """Give workers back, if there are any."""
 
     def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[float]:
         """Add rows, with a target for each lane; return each lane's mean loss of them."""
@@ -64,10 +70,13 @@ class Moments:
             w = np.append(w, share)
             self.mean = self.mean + total / (seen + total) * delta
         weighted = rows if (w == 1.0).all() else self.gram.scaled(rows, w)
-        self.gram.add(rows, weighted)
+        self._add_gram(rows, weighted, w)
         self.total_weight += total
         for lane, y in zip(self.lanes, ys, strict=True):
             lane._add(y, rows, weighted, w, total)
+
+    def _add_gram(self, X: Any, weighted: Any, w: Array) -> None:
+        self.gram.add(X, weighted)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "gram": at_home(self.gram)}
@@ -76,6 +85,22 @@ class Moments:
         self.__dict__.update(state)
         self.device = device_here(self.device)
         self.gram = back_there(self.device, self.gram)
+
+
+def sums_of_rows(
+    n_features: int,
+    centred: bool,
+    device: str = "cpu",
+    workers: int | None = None,
+    log_dir: Any = None,
+) -> Moments:
+    """Return empty sums, in this process or, with ``workers``, on a Ray cluster."""
+    if workers is None:
+        return Moments(n_features, centred, device)
+    from ..distributed.moments import ShardedMoments
+
+    check_not_both(device)
+    return ShardedMoments(n_features, centred, workers=workers, log_dir=log_dir)
 
 
 class RunningLeastSquares(Objective):
@@ -98,6 +123,13 @@ class RunningLeastSquares(Objective):
         Where X'X lives: in this process's memory or on a GPU (which needs ``onlinefw[gpu]``);
         "auto" takes a GPU if there is one. Rows may come as numpy, scipy, CuPy or torch arrays.
         All vectors as long as theta are in this process's memory either way.
+    workers : int, optional
+        Let so many workers of a Ray cluster (:mod:`onlinefw.distributed`) add up X'X, whole
+        batches in turn; a step along a coordinate asks each for one row of it. By default all is
+        in this process.
+    log_dir : path, optional
+        Where to log what workers have received, for those that are restarted; by default where
+        temporary files are.
 
     Examples
     --------
@@ -118,13 +150,17 @@ class RunningLeastSquares(Objective):
         fit_intercept: bool = False,
         moments: Moments | None = None,
         device: str = "cpu",
+        workers: int | None = None,
+        log_dir: Any = None,
     ) -> None:
         if int(n_features) != n_features or n_features < 1:
             raise ValueError(f"n_features must be a whole number of at least 1, got {n_features}")
         n = int(n_features)
         super().__init__((n,))
         self.fit_intercept = bool(fit_intercept)
-        self._moments = Moments(n, self.fit_intercept, device) if moments is None else moments
+        if moments is None:
+            moments = sums_of_rows(n, self.fit_intercept, device, workers, log_dir)
+        self._moments = moments
         self._moments.lanes.append(self)
         self._b = np.zeros(n)
         self._yy = self._mean_y = 0.0
@@ -141,6 +177,15 @@ class RunningLeastSquares(Objective):
     def device(self) -> str:
         """Where X'X lives: "cpu" or "cuda"."""
         return self._moments.device
+
+    @property
+    def workers(self) -> int | None:
+        """How many workers add up X'X; None: this process does."""
+        return self._moments.workers
+
+    def close(self) -> None:
+        """Give the workers back, if there are any; without this, they go with the objective."""
+        self._moments.close()
 
     @property
     def total_weight(self) -> float:
@@ -281,10 +326,22 @@ class RunningLeastSquares(Objective):
         }
 
     @classmethod
-    def from_state(cls, state: State, *, device: str = "cpu") -> RunningLeastSquares:
-        """Make the objective that ``state_dict`` described, on any device."""
-        settings = {"fit_intercept": state["fit_intercept"], "device": device}
-        objective = cls(state["shape"][0], **settings)
+    def from_state(
+        cls,
+        state: State,
+        *,
+        device: str = "cpu",
+        workers: int | None = None,
+        log_dir: Any = None,
+    ) -> RunningLeastSquares:
+        """Make the objective that ``state_dict`` described, wherever you say."""
+        objective = cls(
+            state["shape"][0],
+            fit_intercept=state["fit_intercept"],
+            device=device,
+            workers=workers,
+            log_dir=log_dir,
+        )
         objective._load_base(state)
         moments = objective._moments
         moments.gram.load(state["H"])

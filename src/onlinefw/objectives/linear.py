@@ -22,7 +22,7 @@ from .base import Line, Objective, spectral_norm_squared
 from .coordinate_model import CoordinateModel
 from .places import at_home, back_there, device_here, new_predictions
 from .predictions import Predictions
-from .row_store import RowStore
+from .row_store import RowStore, row_store
 from .rows import Rows
 
 __all__ = ["LinearObjective"]
@@ -59,11 +59,17 @@ class LinearObjective(Objective):
     random_state : int or Generator, optional
         Of the reservoir.
     store : RowStore, optional
-        Rows shared with other objectives, which then learn side by side (on the store's device).
+        Rows shared with other objectives, which then learn side by side (where the store is).
     device : "cpu", "cuda" or "auto"
         Where rows and predictions live: in this process's memory or on a GPU (which needs
         ``onlinefw[gpu]``); "auto" takes a GPU if there is one. Rows may come as numpy, scipy, CuPy
         or torch arrays. Theta and its gradient are in this process's memory either way.
+    workers : int, optional
+        Spread the rows over so many workers of a Ray cluster (:mod:`onlinefw.distributed`), whole
+        batches in turn; by default they are in this process.
+    log_dir : path, optional
+        Where to log what workers have received, for those that are restarted; by default where
+        temporary files are.
 
     Examples
     --------
@@ -74,6 +80,15 @@ class LinearObjective(Objective):
     >>> objective.gradient()
     array([-0.5,  1.5])
     """
+
+    def __new__(cls, *args: Any, **options: Any) -> LinearObjective:
+        """Make the kind that asks workers, if the rows are with them."""
+        store = options.get("store")
+        if options.get("workers") is not None or getattr(store, "workers", None) is not None:
+            from ..distributed.linear import ShardedLinearObjective
+
+            return object.__new__(ShardedLinearObjective)
+        return object.__new__(cls)
 
     def __init__(
         self,
@@ -87,6 +102,8 @@ class LinearObjective(Objective):
         random_state: Any = None,
         store: RowStore | None = None,
         device: str = "cpu",
+        workers: int | None = None,
+        log_dir: Any = None,
     ) -> None:
         check_part("loss", loss, Loss, "Square()")
         if n_features is not None and shape is not None:
@@ -98,7 +115,9 @@ class LinearObjective(Objective):
         super().__init__(shape if n_features is None else (int(n_features),))
         self.loss = loss
         self.fit_intercept = bool(fit_intercept)
-        self._store = RowStore(past, max_past, random_state, device) if store is None else store
+        if store is None:
+            store = row_store(past, max_past, random_state, device, workers, log_dir)
+        self._store = store
         self._store.lanes.append(self)
         self._device = self._store.device
         self._carried: Predictions = new_predictions(self.device, self._store, loss)
@@ -123,6 +142,15 @@ class LinearObjective(Objective):
         self.__dict__.update(state)
         self._device = device_here(self._device)  # the store may not be there yet to say so
         self._carried = back_there(self._device, self._carried)
+
+    @property
+    def workers(self) -> int | None:
+        """How many workers hold the rows; None: they are in this process."""
+        return self._store.workers
+
+    def close(self) -> None:
+        """Give the workers back, if there are any; without this, they go with the objective."""
+        self._store.close()
 
     # Data --------------------------------------------------------------------------------------
 
@@ -195,8 +223,11 @@ class LinearObjective(Objective):
     def intercept(self) -> float:
         """The best intercept for the current theta; 0 without one."""
         if self.fit_intercept and self._b_due and self.n_observations:
-            self._b, self._b_due = self._carried.best_intercept(self._b), False
+            self._b, self._b_due = self._best_intercept(), False
         return 0.0 if self._b is None else self._b
+
+    def _best_intercept(self) -> float:
+        return self._carried.best_intercept(self._b)
 
     def gradient(self) -> Array:
         """Return X' (w phi'(z + b, y)) / sum(w): one pass over the past."""
@@ -224,7 +255,7 @@ class LinearObjective(Objective):
     def _warn_if_saturated(self) -> None:
         gradient = self._gradient
         assert gradient is not None
-        if np.abs(gradient).max() > 1e-9 or self._carried.steepest(self.intercept) >= 1e-9:
+        if np.abs(gradient).max() > 1e-9 or self._steepest() >= 1e-9:
             return
         if self.value() > 1e-3:
             self._warned = True
@@ -235,6 +266,9 @@ class LinearObjective(Objective):
                 RuntimeWarning,
                 stacklevel=4,
             )
+
+    def _steepest(self) -> float:
+        return self._carried.steepest(self.intercept)
 
     def value(self) -> float:
         """Return F_t at the current iterate, from the carried predictions."""
@@ -293,6 +327,16 @@ class LinearObjective(Objective):
         """Return a second-order model of F in the chosen (increasing) coordinates."""
         return CoordinateModel(self, chosen)
 
+    def _second_order(self, chosen: Array) -> tuple[Array, Array, float]:
+        """Return Hessian, cross terms with the intercept and its curvature, for a model of F."""
+        bend = self._carried.bends(self.intercept)
+        bend /= self.total_weight
+        return (*self._rows.gram(chosen, bend), float(bend.sum()))
+
+    def _trial(self, chosen: Array, change: Array) -> Any:
+        """Return what F would be after a part of a change of some coordinates."""
+        return _Trial(self, self._rows.columns(chosen, change))
+
     # Facts -------------------------------------------------------------------------------------
 
     def smoothness(self) -> float:
@@ -341,11 +385,18 @@ class LinearObjective(Objective):
 
     @classmethod
     def from_state(
-        cls, state: State, *, loss: Loss | None = None, device: str = "cpu"
+        cls,
+        state: State,
+        *,
+        loss: Loss | None = None,
+        device: str = "cpu",
+        workers: int | None = None,
+        log_dir: Any = None,
     ) -> LinearObjective:
-        """Make the objective that ``state_dict`` described, on any device.
+        """Make the objective that ``state_dict`` described; a loss of your own is passed in.
 
-        A loss of your own is passed in.
+        Its rows may have been on any device, in one process or with any number of workers, and go
+        where you say.
         """
         shape = None if state["shape"] is None else tuple(state["shape"])
         store = RowStore.from_state(state["store"], shape, device)
@@ -356,6 +407,10 @@ class LinearObjective(Objective):
         objective._carried.load(state)
         objective._moves = int(state["moves"])
         objective._b, objective._b_due = state["intercept"], bool(state["intercept_due"])
+        if workers is not None:
+            from ..distributed.moving import spread_rows
+
+            spread_rows(store, workers, log_dir)
         return objective
 
     def __repr__(self) -> str:
@@ -365,3 +420,19 @@ class LinearObjective(Objective):
             f"LinearObjective({self.loss}, shape={self.shape}{past}, "
             f"n_observations={self.n_observations}{kept})"
         )
+
+
+class _Trial:
+    """A change of theta whose image is known."""
+
+    def __init__(self, objective: LinearObjective, image: Any) -> None:
+        self._objective, self._image = objective, image
+
+    def value(self, part: float, b: float) -> float:
+        """Return F after a part of the change."""
+        one = self._objective
+        return one._carried.total_along(self._image, part, b) / one.total_weight
+
+    def move(self, part: float) -> None:
+        """Let predictions follow; theta is up to the caller."""
+        self._objective._carried.shift(self._image, part)

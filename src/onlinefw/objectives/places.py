@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "at_home",
     "back_there",
+    "check_not_both",
     "device_here",
     "new_gram",
     "new_predictions",
@@ -93,3 +94,11 @@ def back_there(device: str, part: Any) -> Any:
 def device_here(device: str) -> str:
     """Return the device of a file or pickle as one of this machine: a GPU if there is one."""
     return "cpu" if device == "cpu" else check_device("auto")
+
+
+def check_not_both(device: str) -> None:
+    """Refuse data that are with workers and on a GPU."""
+    if check_device(device) != "cpu":
+        raise ValueError(
+            'workers keep data in memory: use device="cpu" with workers=, or device="cuda" alone'
+        )

@@ -11,13 +11,13 @@ from .._devices import check_device, namespace
 from .._growing import GrowingArray
 from .._typing import Array, Shape, State
 from .._validation import check_rows, check_targets, check_weights, check_whole
-from .places import at_home, back_there, device_here, new_rows, new_weights
+from .places import at_home, back_there, check_not_both, device_here, new_rows, new_weights
 from .rows import Rows, rows_from_state
 
 if TYPE_CHECKING:
     from .linear import LinearObjective
 
-__all__ = ["RowStore"]
+__all__ = ["RowStore", "row_store"]
 
 PASTS = ("all", "recent", "reservoir")
 BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
@@ -43,6 +43,9 @@ class RowStore:
     device : "cpu", "cuda" or "auto"
         Where rows and predictions live: in this process's memory or on a GPU.
     """
+
+    #: How many workers hold the rows; None: they are in this process.
+    workers: int | None = None
 
     def __init__(
         self,
@@ -87,6 +90,9 @@ class RowStore:
         """Which of the rows held still count."""
         return self._w.data > 0.0
 
+    def close(self) -> None:
+        """Give workers back, if there are any."""
+
     def check(self, X: Any, targets: list[Any], sample_weight: Any, shape: Shape | None) -> Any:
         """Return rows, targets (one array per lane) and weights, or refuse them."""
         X = check_rows(received("X", X, self.device), shape)
@@ -111,6 +117,17 @@ class RowStore:
             )
         for lane, z, y in zip(self.lanes, zs, ys, strict=True):
             lane._receive(X, z, y, w)
+        self._add(X, zs, ys, w)
+        n_new = int(np.count_nonzero(w))
+        self.n_seen += n_new
+        if self.past == "all":
+            self.total_weight += float(w.sum())
+        else:
+            self._forget(n_new)
+        return losses
+
+    def _add(self, X: Any, zs: list[Array], ys: list[Array], w: Array) -> None:
+        """Put the rows where they stay; the lanes have taken their predictions and targets over."""
         if self.rows is None:
             shape = self.lanes[0].shape
             assert shape is not None
@@ -119,13 +136,6 @@ class RowStore:
         self._w.append(w)
         if self._w_there is not None:
             self._w_there.append(w)
-        n_new = int(np.count_nonzero(w))
-        self.n_seen += n_new
-        if self.past == "all":
-            self.total_weight += float(w.sum())
-        else:
-            self._forget(n_new)
-        return losses
 
     def _forget(self, n_new: int) -> None:
         """Choose which rows stay, now that the last ``n_new`` (that count) have come."""
@@ -135,12 +145,16 @@ class RowStore:
         excess = alive.size - self.max_past
         if excess > 0:
             gone = alive[:excess] if self.past == "recent" else self._drawn(alive, n_new)
-            w[gone] = 0.0
-            if self._w_there is not None:
-                self._w_there.zero(gone)
+            self._set_weights(gone, 0.0)
         if 2 * np.count_nonzero(w) < w.size:
             self._give_back()
         self.total_weight = float(self._w.data.sum())
+
+    def _set_weights(self, rows: Array, weight: float) -> None:
+        self._w.data[rows] = weight
+        if self._w_there is not None:
+            assert weight == 0.0
+            self._w_there.zero(rows)
 
     def _give_back(self) -> None:
         """Give the memory of forgotten rows back."""
@@ -219,6 +233,23 @@ class RowStore:
         store.total_weight = float(state["total_weight"])
         store._rng = _generator_from_state(state["random"])
         return store
+
+
+def row_store(
+    past: str = "all",
+    max_past: int | None = None,
+    random_state: Any = None,
+    device: str = "cpu",
+    workers: int | None = None,
+    log_dir: Any = None,
+) -> RowStore:
+    """Return a store in this process or, with ``workers``, on a Ray cluster."""
+    if workers is None:
+        return RowStore(past, max_past, random_state, device)
+    from ..distributed.row_store import ShardedRowStore
+
+    check_not_both(device)
+    return ShardedRowStore(past, max_past, random_state, workers=workers, log_dir=log_dir)
 
 
 def _copy_there(device: str, weights: GrowingArray) -> Any:

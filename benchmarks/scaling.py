@@ -1,0 +1,175 @@
+"""The constants of docs/scaling.md, its predictions, and a check on local workers.
+
+    python benchmarks/scaling.py > benchmarks/scaling.md
+
+Systems take turns and medians are shown; see docs/scaling.md for the model itself.
+"""
+
+import argparse
+import os
+import time
+
+import numba
+import numpy as np
+from workers import ROWS, TimedShard, chunks, timed
+
+import onlinefw as ofw
+from onlinefw.distributed import entries as sharded
+from onlinefw.distributed.cluster import Cluster
+
+#: Assumed of a cluster: bytes per second of a link; how much faster than one thread a worker is.
+LINK = 10e9 / 8
+THREADS, SPEEDUP = 16, 12
+#: Ratings, users, items.
+FUTURES = {"1 billion": (1e9, 5e6, 200e3), "100 billion": (1e11, 500e6, 2e6)}
+WORKERS = (10, 100, 1000)
+BATCH = 10_000
+LANES = 8
+
+
+class Shard(TimedShard):
+    """Notes how long its own reads take, too."""
+
+    def read(self, v, keep):
+        """Do that."""
+        start = time.perf_counter()
+        result = super().read(v, keep)
+        self.seconds = time.perf_counter() - start
+        return result
+
+
+def bytes_of_round(m1, m2, workers, reads):
+    """(bytes through the driver's link, bytes through that of a worker) of one round."""
+    columns = (LANES + reads - 1) * 4  # of the block and of the Krylov vectors, each way
+    rows = (reads + 1) * 4  # of a pair, of the Krylov vectors, and of the atom
+    per_worker = (2 * columns + 4) * m2 + rows * m1 / workers
+    return workers * per_worker + 24 * BATCH, per_worker + 24 * BATCH / workers
+
+
+def predicted(nonzeros, m1, m2, workers, reads, constants, parallel, link):
+    """Seconds of a round: in the workers' memory, for messages, and the driver's own."""
+    read, normal, call, dispatch, own = constants
+    memory = nonzeros * (read + (reads - 1) * normal) / parallel
+    driver, _ = bytes_of_round(m1, m2, workers, reads)
+    messages = (reads + 1) * (call + workers * dispatch) + driver / link
+    return memory, messages, own * (m1 + m2)
+
+
+def in_a_tree(m1, m2, workers, reads):
+    """Seconds for messages if workers added their sums up in a tree.
+
+    The driver gets one sum, and every level of the tree passes one on.
+    """
+    columns = (LANES + reads - 1) * 4 * m2
+    return (2 * columns * (1 + np.ceil(np.log2(workers))) + (reads + 1) * 4 * m1) / LINK
+
+
+def filled(size, workers):
+    objective = ofw.objectives.ObservedEntries((ROWS, sharded_columns()), workers=workers)
+    learner = ofw.OnlineFrankWolfe(objective, ofw.sets.TraceNormBall(50_000.0))
+    for X, y in chunks(size):
+        objective.observe(X, y)
+    objective._entries.merge()
+    objective.gradient()
+    return learner
+
+
+def sharded_columns():
+    from workers import COLUMNS
+
+    return COLUMNS
+
+
+def measure(size, repeat):
+    numba.set_num_threads(1)
+    m2 = sharded_columns()
+    rng = np.random.default_rng(1)
+    learners = {workers: filled(size, workers) for workers in (None, 1, 2, 3)}
+    host = learners[None].objective._entries
+    V, ones = rng.standard_normal((m2, LANES)), np.ones(ROWS, np.float32)
+    v = np.ascontiguousarray(V[:, 0])
+    kernels = {"read": [], "normal": []}
+    calls = {1: [], 2: [], 3: []}
+    carried = []  # (bytes, seconds) of messages beyond an empty one
+    rounds = {workers: [] for workers in learners}
+    reads = []
+    for _ in range(repeat):
+        kernels["read"].append(timed(lambda: host.read(V, ones)))
+        kernels["normal"].append(timed(lambda: host.normal(v, ones)))
+        for workers in (1, 2, 3):
+            entries = learners[workers].objective._entries
+            empty = timed(lambda entries=entries: entries._ask("wait"))
+            calls[workers].append(empty)
+            taken = timed(lambda entries=entries: entries.read(V, ones))
+            beyond = taken - max(entries._ask("last_seconds")) - empty
+            carried.append((4 * LANES * 2 * workers * m2, beyond))
+        X = np.column_stack((rng.integers(ROWS, size=BATCH), rng.integers(m2, size=BATCH)))
+        y = rng.standard_normal(BATCH)
+        for workers, learner in learners.items():
+            before = learner.objective.reads
+            rounds[workers].append(timed(lambda one=learner, batch=(X, y): one.observe(*batch)))
+            reads.append(learner.objective.reads - before)
+    stored = len(host)
+    times = {workers: np.median(c) for workers, c in calls.items()}
+    dispatch = max((times[3] - times[1]) / 2, 0.0)
+    size_, seconds = np.array(carried).T
+    link = np.median(size_ / np.maximum(seconds, 1e-6))
+    often, rounds = np.mean(reads), {k: np.median(r) for k, r in rounds.items()}
+    read, normal = (np.median(kernels[name]) / stored for name in ("read", "normal"))
+    own = max(rounds[None] - stored * (read + (often - 1) * normal), 0.0) / (ROWS + m2)
+    constants = read, normal, max(times[1] - dispatch, 0.0), dispatch, own
+    return stored, constants, link, often, rounds
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--size", type=float, default=10e6)
+    parser.add_argument("--repeat", type=int, default=30)
+    options = parser.parse_args()
+    sharded.EntriesShard = Shard
+    Cluster.threads = lambda self, workers: 1
+    held = Cluster.lease(3)
+    cores, load = os.cpu_count(), os.getloadavg()[0]
+    stored, constants, link, reads, rounds = measure(int(options.size), options.repeat)
+    read, normal, call, dispatch, own = constants
+    print("# The cost model of docs/scaling.md: constants, a check, predictions\n")
+    print("`python benchmarks/scaling.py > benchmarks/scaling.md`\n")
+    print(f"{cores} cores, load {load:.1f} at the start; {options.repeat} turns, medians; one")
+    print(
+        f"thread a worker; {stored / 1e6:.1f} million entries, {ROWS:,} x {sharded_columns():,}.\n"
+    )
+    print("| constant | measured |\n|---|---|")
+    print(f"| block read of an entry, one thread | {1e9 * read:.2f} ns |")
+    print(f"| product of an entry, one thread | {1e9 * normal:.2f} ns |")
+    print(f"| an exchange of messages | {1e3 * call:.2f} ms |")
+    print(f"| ... and for every worker | {1e3 * dispatch:.2f} ms |")
+    print(f"| messages on one machine | {link / 1e9:.2f} GB/s |")
+    print(f"| the driver's own work, for every row and column | {1e9 * own:.0f} ns |")
+    print(f"| reads of the store a round | {reads:.1f} |")
+    print("\n## Rounds on this machine\n")
+    print(f"Rounds with {BATCH:,} new entries; the work of the driver is that of one process.\n")
+    print("| workers | predicted, ms | measured, ms |\n|---|---|---|")
+    for workers in (1, 2, 3):
+        parts = predicted(
+            stored, ROWS, sharded_columns(), workers, reads, constants, min(workers, cores), link
+        )
+        print(f"| {workers} | {1e3 * sum(parts):.0f} | {1e3 * rounds[workers]:.0f} |")
+    print(f"| none: one process, one thread | | {1e3 * rounds[None]:.0f} |")
+    print("\n## Predictions\n")
+    print(f"Workers with {THREADS} threads, {SPEEDUP} times as fast as one; links of 10 Gbit/s.\n")
+    print("| ratings | users x items | workers | memory, s | messages, s | driver, s | tree, s |")
+    print("|---|---|---|---|---|---|---|")
+    for name, (nonzeros, m1, m2) in FUTURES.items():
+        for workers in WORKERS:
+            memory, messages, driver = predicted(
+                nonzeros, m1, m2, workers, reads, constants, SPEEDUP * workers, LINK
+            )
+            tree = in_a_tree(m1, m2, workers, reads)
+            shape = f"{m1 / 1e6:.0f} x {m2 / 1e6:g} million"
+            row = f"| {name} | {shape} | {workers} | {memory:.2f} | {messages:.1f} | {driver:.1f} |"
+            print(f"{row} {tree:.1f} |")
+    held.give_back()
+
+
+if __name__ == "__main__":
+    main()

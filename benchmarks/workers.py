@@ -1,0 +1,131 @@
+"""Products of a matrix spread over Ray workers on this machine, and what Ray adds to them.
+
+    python benchmarks/workers.py > benchmarks/workers.md            # 10 and 60 million entries
+    python benchmarks/workers.py --sizes 1e6 --repeat 20        # a quick look
+
+One product is G v and G'(G v), what a Krylov step of the linear minimisation needs. Systems take
+turns, so that whatever else runs on the machine meets all of them; medians are shown.
+"""
+
+import argparse
+import os
+import time
+
+import numba
+import numpy as np
+
+import onlinefw as ofw
+from onlinefw.distributed import entries as sharded
+from onlinefw.distributed.cluster import Cluster
+from onlinefw.distributed.entries_shard import EntriesShard
+
+ROWS, COLUMNS = 138_493, 26_744
+CHUNK = 8_000_000
+
+
+class TimedShard(EntriesShard):
+    """Notes how long its own products take."""
+
+    seconds = 0.0
+
+    def normal(self, v):
+        """Do that."""
+        start = time.perf_counter()
+        result = super().normal(v)
+        self.seconds = time.perf_counter() - start
+        return result
+
+    def last_seconds(self):
+        """Return what was noted."""
+        return self.seconds
+
+
+def chunks(size):
+    """Entries at random; few columns have most of them, as films do."""
+    rng = np.random.default_rng(0)
+    popularity = np.cumsum(1.0 / np.arange(10, COLUMNS + 10))
+    popularity /= popularity[-1]
+    activity = np.cumsum(rng.lognormal(0.0, 1.0, ROWS))
+    activity /= activity[-1]
+    for start in range(0, size, CHUNK):
+        n = min(CHUNK, size - start)
+        rows = np.searchsorted(activity, rng.random(n))
+        cols = np.searchsorted(popularity, rng.random(n))
+        yield np.column_stack((rows, cols)), rng.standard_normal(n)
+
+
+def filled(size, workers):
+    objective = ofw.objectives.ObservedEntries((ROWS, COLUMNS), workers=workers)
+    for X, y in chunks(size):
+        objective.observe(X, y)
+    objective._entries.merge()
+    objective._entries.settle()
+    return objective._entries
+
+
+def timed(function):
+    time.sleep(0.02)  # threads of others that wait for more work, spinning, give up
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def products(size, repeat):
+    """Median seconds of a product, and (for workers) of what is not their own kernels."""
+    systems = {
+        "one process, 1 thread": (filled(size, None), 1),
+        "one process, 2 threads": (filled(size, None), 2),
+        "1 worker": (filled(size, 1), 2),
+        "2 workers": (filled(size, 2), 2),
+    }
+    seconds = {name: [] for name in systems}
+    beyond = {name: [] for name in systems}
+    v, ones = np.random.default_rng(1).standard_normal(COLUMNS), np.ones(ROWS, np.float32)
+    for turn in range(repeat + 2):
+        for name, (entries, threads) in systems.items():
+            numba.set_num_threads(threads)
+            taken = timed(lambda entries=entries: entries.normal(v, ones))
+            if turn >= 2:  # the first two warm up
+                seconds[name].append(taken)
+                if "worker" in name:
+                    beyond[name].append(taken - max(entries._ask("last_seconds")))
+    stored = len(systems["2 workers"][0])
+    return stored, {k: np.median(v) for k, v in seconds.items()}, beyond
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=float, nargs="*", default=[10e6, 60e6])
+    parser.add_argument("--repeat", type=int, default=60)
+    options = parser.parse_args()
+    sharded.EntriesShard = TimedShard
+    Cluster.threads = lambda self, workers: 1
+    held = Cluster.lease(2)
+    print("# Products on Ray workers\n")
+    print("`python benchmarks/workers.py > benchmarks/workers.md`\n")
+    cores, load = os.cpu_count(), os.getloadavg()[0]
+    print(f"{cores} cores, load {load:.1f} at the start; {options.repeat} turns, medians.")
+    print(
+        f"A matrix of {ROWS:,} x {COLUMNS:,} in single precision; workers have one thread each.\n"
+    )
+    print("| entries | system | a product, ms | beyond the workers' kernels, ms |")
+    print("|---|---|---|---|")
+    notes = []
+    for size in map(int, options.sizes):
+        stored, seconds, beyond = products(size, options.repeat)
+        for name, median in seconds.items():
+            extra = f"{1e3 * np.median(beyond[name]):.2f}" if beyond[name] else ""
+            print(f"| {stored / 1e6:.1f} million | {name} | {1e3 * median:.1f} | {extra} |")
+        gain = seconds["1 worker"] / seconds["2 workers"]
+        threads = seconds["one process, 1 thread"] / seconds["one process, 2 threads"]
+        notes.append(
+            f"{stored / 1e6:.1f} million entries: two workers are {gain:.2f} times as fast as one; "
+            f"two threads of one process {threads:.2f} times as fast as one."
+        )
+    print()
+    print("\n".join(notes))
+    held.give_back()
+
+
+if __name__ == "__main__":
+    main()

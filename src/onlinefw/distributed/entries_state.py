@@ -1,0 +1,60 @@
+"""The state of entries in one process, from those of shards, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array, State
+from ..kernels import entries as kernels
+from ..objectives.host_entries import HostEntries
+
+__all__ = ["split_state", "whole_state"]
+
+#: row, col, z, c, s and g of entries.
+Part = list[Array]
+
+
+def whole_state(
+    parts: list[tuple[Part, Part, Array]], shape: tuple[int, int], last_batch: int
+) -> State:
+    """Return the state of an EntryStore with the entries of all shards."""
+    (m1, m2), n = shape, len(parts)
+    bulk = _together([bulk for bulk, _, _ in parts], n)
+    tail = _together([tail for _, tail, _ in parts], n)
+    age = np.argsort(np.concatenate([numbers for _, _, numbers in parts]), kind="stable")
+    indptr, order = np.zeros(m1 + 1, np.int64), np.empty(bulk[0].size, np.int64)
+    kernels.sort_by_row(bulk[0], bulk[1], indptr, order)
+    names = ("col", "z", "c", "s", "g")
+    return {
+        "bulk": {"indptr": indptr, **dict(zip(names, (x[order] for x in bulk[1:]), strict=True))},
+        "tail": dict(zip(("row", *names), (x[age] for x in tail), strict=True)),
+        "rank": np.arange(m2),
+        "ranked_at": 0,  # columns are ranked by popularity at the next merge
+        "last_batch": last_batch,
+    }
+
+
+def _together(parts: list[Part], n: int) -> Part:
+    for k, part in enumerate(parts):
+        part[0] = (part[0].astype(np.int64) * n + k).astype(np.uint32)
+    return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
+
+
+def split_state(host: HostEntries, n: int) -> list[tuple[Part, Part, Array]]:
+    """Return each shard's sorted and newest entries, and the newest's numbers, from 1 on."""
+    store, column = host.store, np.argsort(host.store.rank).astype(np.uint32)
+    rows, newest = store.bulk.rows().astype(np.uint32), store.tail.row
+    bulk: list[Any] = [rows, column[store.bulk.col], store.bulk.z, store.bulk.c, store.bulk.s]
+    tail: list[Any] = [newest, column[store.tail.col], store.tail.z, store.tail.c, store.tail.s]
+    if host._pending is not None:
+        keep, u, right = host._pending
+        bulk[2] = host.dtype.type(keep) * bulk[2] + u[rows] * right[store.bulk.col]
+    parts = []
+    for k in range(n):
+        mine, new = np.flatnonzero(rows % n == k), np.flatnonzero(newest % n == k)
+        one, other = [x[mine] for x in bulk], [x[new] for x in tail]
+        one[0], other[0] = one[0] // n, other[0] // n
+        parts.append((one, other, 1 + new))
+    return parts

@@ -1,0 +1,205 @@
+"""The shards of one objective: messages to all, answers of all, and what is lost comes back."""
+
+from __future__ import annotations
+
+import time
+import uuid
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from .cluster import MESSAGE_BYTES, PATIENCE, Cluster, import_ray
+from .errors import ClusterLost, OutOfStep
+from .wire import Parcel
+
+__all__ = ["Message", "Shards"]
+
+#: The name of a method of the shard, and its arguments.
+Message = tuple[str, tuple[Any, ...]]
+
+#: So many messages may wait for a worker before the driver does.
+MOST_WAITING = 64
+#: What a lost cluster leaves to do.
+REMEDY = (
+    "state_dict() of the learner still holds the whole past, as does the last checkpoint: both go "
+    "on with workers=None in one process, or with workers=N on another cluster"
+)
+
+
+class Shards:
+    """N shards, shard k with worker k.
+
+    Parameters
+    ----------
+    workers : int
+        N.
+    device : "cpu" or "cuda"
+        Where shards live; each on "cuda" has a GPU of its own.
+    make : class
+        Of a shard.
+    args : list of tuple
+        What each shard is made with.
+    rebuild : callable
+        ``rebuild(k)`` returns the messages that bring a new shard k to where it should be now.
+    """
+
+    def __init__(
+        self,
+        workers: int,
+        device: str,
+        make: Callable[..., Any],
+        args: Sequence[tuple[Any, ...]],
+        rebuild: Callable[[int], Iterable[Message]],
+    ) -> None:
+        self.n, self._make, self._args = workers, make, list(args)
+        # Not a cycle: an objective, with its workers, goes as soon as nobody needs it.
+        self._rebuild = weakref.WeakMethod(rebuild)
+        self.restarts = 0
+        self._gone: str | None = None  # why the cluster is lost
+        self._name = uuid.uuid4().hex
+        cluster = Cluster.lease(workers, device)
+        self._workers, self._cluster = cluster.workers(workers, device), cluster
+        self._in_message = MESSAGE_BYTES if cluster.local else 0
+        self._threads = cluster.threads(workers)
+        self._closer = weakref.finalize(self, _close, cluster, self._workers, self._name)
+        self._numbers = [0] * workers
+        self._waiting = 0
+        ray = import_ray()
+        try:
+            self.pids: list[int] = ray.get([self._open(k) for k in range(workers)])
+        except ray.exceptions.RayTaskError as error:
+            self.close()
+            raise RuntimeError(
+                f"a worker could not begin: {str(error).strip().splitlines()[-1]}; are onlinefw "
+                "and classes of your own installed there, in the same versions?"
+            ) from error
+
+    def close(self) -> None:
+        """Give shards and workers back."""
+        self._closer()
+
+    @property
+    def closed(self) -> bool:
+        """Whether they have been given back."""
+        return not self._closer.alive
+
+    def _open(self, k: int) -> Any:
+        self._numbers[k] = 0
+        return self._workers[k].open.remote(self._name, self._make, self._args[k], self._threads)
+
+    # Messages -------------------------------------------------------------------------------------
+
+    def tell(self, method: str, args: Sequence[tuple[Any, ...] | None]) -> None:
+        """Send each shard a message (None: nothing to say), without waiting.
+
+        What goes wrong shows at the next question.
+        """
+        self.check_alive()
+        parcel = Parcel(self._in_message)
+        for k, arguments in enumerate(args):
+            if arguments is not None:
+                self._send(k, method, arguments, parcel)
+        self._waiting += 1
+        if self._waiting >= MOST_WAITING:
+            self.ask("wait", [()] * self.n)
+
+    def ask(self, method: str, args: Sequence[tuple[Any, ...] | None]) -> list[Any]:
+        """Ask the shards and return their answers (None where nothing was asked)."""
+        self.check_alive()
+        parcel = Parcel(self._in_message)
+        refs = [None if a is None else self._send(k, method, a, parcel) for k, a in enumerate(args)]
+        self._waiting = 0
+        answers: list[Any] = [None] * self.n
+        for k, (ref, arguments) in enumerate(zip(refs, args, strict=True)):
+            if arguments is not None:
+                answers[k] = self._answer(k, ref, method, arguments)
+        return answers
+
+    def _send(self, k: int, method: str, args: tuple[Any, ...], parcel: Parcel) -> Any:
+        number = self._numbers[k]
+        self._numbers[k] += 1
+        plan, pieces = parcel.pack(args)
+        return self._workers[k].do.remote(self._name, number, method, plan, *pieces)
+
+    def _answer(self, k: int, ref: Any, method: str, args: tuple[Any, ...]) -> Any:
+        ray = import_ray()
+        start = time.monotonic()
+        while True:
+            try:
+                return ray.get(ref)
+            except OutOfStep as error:
+                if error.failure is not None:
+                    raise RuntimeError(f"worker {k} failed earlier: {error.failure}") from None
+            except ray.exceptions.RayActorError:
+                pass
+            except (ray.exceptions.RaySystemError, ray.exceptions.ObjectLostError) as error:
+                raise self._lost(error) from error
+            if time.monotonic() > start + PATIENCE:
+                raise self._lost(f"worker {k} keeps dying")
+            self._recover(k)
+            ref = self._send(k, method, args, Parcel(self._in_message))
+
+    def start(self, k: int, function: Callable[..., Any], *args: Any, returns: int) -> list[Any]:
+        """Let a worker call a function; return references to its results."""
+        self.check_alive()
+        return self._workers[k].call.options(num_returns=returns).remote(function, *args)
+
+    def first_of(self, refs: list[Any], again: Callable[[], list[Any]]) -> list[Any]:
+        """Wait for the first of some results; the others stay where they are.
+
+        If the worker has died, it is asked again.
+        """
+        ray = import_ray()
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return [ray.get(refs[0]), *refs[1:]]
+            except ray.exceptions.RayActorError as error:
+                if time.monotonic() > deadline:
+                    raise self._lost(error) from error
+                time.sleep(0.05)
+                refs = again()
+
+    # Recovery -------------------------------------------------------------------------------------
+
+    def _recover(self, k: int) -> None:
+        """Wait for the worker's restart and rebuild its shard."""
+        ray = import_ray()
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                left = max(1.0, deadline - time.monotonic())
+                self.pids[k] = ray.get(self._open(k), timeout=left)
+                for method, args in self._messages(k):
+                    ray.get(self._send(k, method, args, Parcel(self._in_message)))
+                self.restarts += 1
+                return
+            except ray.exceptions.GetTimeoutError as error:
+                raise self._lost(f"worker {k} has not come back in {PATIENCE:g} s") from error
+            except (ray.exceptions.RayActorError, OutOfStep) as error:
+                if time.monotonic() > deadline:
+                    raise self._lost(error) from error
+                time.sleep(0.05)
+
+    def _messages(self, k: int) -> Iterable[Message]:
+        rebuild = self._rebuild()
+        assert rebuild is not None
+        return rebuild(k)
+
+    def check_alive(self) -> None:
+        """Refuse to go on without a cluster, before anything changes."""
+        if self.closed:
+            raise ClusterLost(f"the workers of this objective have been closed: {REMEDY}")
+        if self._gone is not None or not self._cluster.alive:
+            raise self._lost(self._gone or "Ray was shut down")
+
+    def _lost(self, why: Any) -> ClusterLost:
+        self._gone = (str(why).splitlines() or [""])[0]
+        return ClusterLost(f"the Ray cluster is lost ({self._gone}); {REMEDY}")
+
+
+def _close(cluster: Cluster, workers: list[Any], name: str) -> None:
+    if cluster.alive:
+        for worker in workers:
+            worker.drop.remote(name)
+    cluster.give_back()

@@ -1,0 +1,89 @@
+"""How arguments travel to workers: small ones in the message, large ones through Ray's store.
+
+By default Ray puts every argument above 100 KB into its object store, which costs a worker a few
+more messages than reading it from the call itself. So arrays of medium size travel in pieces that
+are below. What is larger still is stored once, however many workers it goes to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Parcel", "unpacked"]
+
+#: Ray keeps arguments up to 100 KB in the message, headers included.
+PIECE_BYTES = 90_000
+#: What else there is in a message.
+SPARE = 10_000
+#: Arrays up to so many pieces travel in the message.
+MOST_PIECES = 12
+
+
+class Parcel:
+    """Packs the arguments of calls that go out together.
+
+    Parameters
+    ----------
+    in_message : int
+        Arrays up to so many bytes travel in messages whole, where Ray was told so.
+    """
+
+    def __init__(self, in_message: int = 0) -> None:
+        self._whole = max(PIECE_BYTES, in_message - SPARE)
+        self._stored: dict[int, tuple[Any, Any]] = {}  # the array is kept: its id must stay its own
+
+    def pack(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+        """Return how to put the arguments together, and the pieces."""
+        plan: list[Any] = []
+        pieces: list[Any] = []
+        for value in args:
+            if not isinstance(value, np.ndarray) or value.nbytes <= self._whole:
+                plan.append(None)
+                pieces.append(value)
+            elif value.nbytes <= MOST_PIECES * PIECE_BYTES:
+                cut = _cut(np.ascontiguousarray(value))
+                plan.append((value.shape, len(cut)))
+                pieces.extend(cut)
+            else:
+                plan.append(None)
+                pieces.append(self._store(value))
+        return plan, pieces
+
+    def _store(self, array: Any) -> Any:
+        import ray
+
+        if id(array) not in self._stored:
+            self._stored[id(array)] = (array, ray.put(array))
+        return self._stored[id(array)][1]
+
+
+def _cut(array: Any) -> list[Any]:
+    flat = array.reshape(-1)
+    size = PIECE_BYTES // array.itemsize
+    return [flat[start : start + size] for start in range(0, flat.size, size)]
+
+
+def unpacked(plan: list[Any], pieces: tuple[Any, ...]) -> list[Any]:
+    """Return the arguments again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.distributed.wire import Parcel, unpacked
+    >>> plan, pieces = Parcel().pack((1.0, np.zeros((30_000, 2))))
+    >>> len(pieces), [np.shape(value) for value in unpacked(plan, pieces)]
+    (7, [(), (30000, 2)])
+    """
+    args: list[Any] = []
+    at = 0
+    for how in plan:
+        if how is None:
+            args.append(pieces[at])
+            at += 1
+        else:
+            shape, count = how
+            args.append(np.concatenate(pieces[at : at + count]).reshape(shape))
+            at += count
+    return args

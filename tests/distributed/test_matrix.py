@@ -1,0 +1,116 @@
+"""A matrix whose rows are spread over workers: the same trajectory as in one process."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import onlinefw as ofw
+
+from .problems import (
+    MATRIX_PROBLEMS,
+    assert_same,
+    batches_of,
+    follow,
+    make_learner,
+    pairs,
+    tolerance,
+)
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """Runs in one process, made when they are first asked for."""
+    made = {}
+
+    def run(name):
+        if name not in made:
+            learner = make_learner(name)
+            made[name] = follow(learner, batches_of(name)), learner.state_dict()
+        history, state = made[name]
+        loss = MATRIX_PROBLEMS[name].get("loss")
+        learner = ofw.OnlineFrankWolfe.from_state(state, loss=loss)
+        return history, learner
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("name", "workers"), pairs(MATRIX_PROBLEMS, "square", "ridge sweeps", "biases, growing")
+)
+def test_workers_make_the_same_trajectory(name, workers, alone):
+    history, expected = alone(name)
+    learner = make_learner(name, workers)
+    tol = tolerance(learner)
+    np.testing.assert_allclose(follow(learner, batches_of(name)), history, rtol=10 * tol, atol=tol)
+    assert_same(expected, learner)
+
+
+def test_large_products_stay_with_the_workers(alone, monkeypatch):
+    monkeypatch.setattr("onlinefw.distributed.entries.LARGE_BLOCK", 0)
+    for name in ("several atoms", "weighted trace norm"):
+        history, expected = alone(name)
+        learner = make_learner(name, 2)
+        np.testing.assert_allclose(follow(learner, batches_of(name)), history, rtol=1e-6)
+        assert_same(expected, learner)
+
+
+def test_more_workers_than_rows_is_allowed():
+    learners = [
+        ofw.OnlineFrankWolfe(
+            ofw.objectives.ObservedEntries((2, 3), dtype=float, workers=workers),
+            ofw.sets.TraceNormBall(3.0),
+        )
+        for workers in (None, 3)
+    ]
+    X, y = np.array([[0, 1], [1, 2], [0, 0]]), np.array([1.0, -1.0, 2.0])
+    one, other = (follow(learner, [(X, y)] * 5) for learner in learners)
+    np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("biases, growing", 2, None),
+        ("biases, growing", 2, 3),
+        ("ridge sweeps", None, 2),
+        ("poisson, line search", 2, 3),
+    ],
+)
+def test_a_state_goes_on_with_any_number_of_workers(name, before, after, alone):
+    history, expected = alone(name)
+    batches = batches_of(name)
+    learner = make_learner(name, before)
+    follow(learner, batches[:11])
+    learner = ofw.OnlineFrankWolfe.from_state(learner.state_dict(), workers=after)
+    assert learner.objective.workers == after
+    np.testing.assert_allclose(follow(learner, batches[11:]), history[11:], rtol=1e-6, atol=1e-7)
+    assert_same(expected, learner)
+
+
+def test_a_pickle_comes_back_in_one_process():
+    learner = make_learner("square", 2)
+    batches = batches_of("square")
+    follow(learner, batches[:5])
+    copy = pickle.loads(pickle.dumps(learner))
+    assert copy.objective.workers is None
+    one, other = follow(learner, batches[5:]), follow(copy, batches[5:])
+    np.testing.assert_allclose(one, other, rtol=1e-7)
+
+
+def test_what_needs_the_entries_themselves_says_so():
+    learner = make_learner("square", 2)
+    follow(learner, batches_of("square")[:2])
+    with pytest.raises(ValueError, match="without workers"):
+        ofw.baselines.active_alt(learner.objective, learner.constraint)
+
+
+def test_a_bad_batch_changes_nothing():
+    learner = make_learner("square", 2)
+    follow(learner, batches_of("square")[:2])
+    before = learner.objective.value()
+    with pytest.raises(ValueError, match="row"):
+        learner.observe(np.array([[99, 0]]), np.array([1.0]))
+    assert learner.objective.value() == before

@@ -1,0 +1,110 @@
+"""Partitioned Parquet that workers read themselves: the same rounds whatever their number."""
+
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+import pyarrow.parquet as pq  # noqa: E402
+
+import onlinefw as ofw  # noqa: E402
+from onlinefw.distributed import ParquetRatings  # noqa: E402
+
+from .killing import kill_before  # noqa: E402
+from .problems import assert_same  # noqa: E402
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 25))
+    for part, n in enumerate((210, 130, 300)):
+        user, item = rng.integers(40, size=n), rng.integers(25, size=n)
+        table = pa.table({"u": user, "i": item, "r": truth[user, item]})
+        pq.write_table(table, tmp_path / f"part-{part}.parquet", row_group_size=70)
+    return tmp_path
+
+
+def ratings_in(folder):
+    return ParquetRatings(folder, user="u", item="i", rating="r", batch_size=50)
+
+
+def learner_for(ratings, workers, **options):
+    options = {"dtype": float, **options}
+    shape = (1, 1) if options.get("growing") else ratings.shape
+    objective = ofw.objectives.ObservedEntries(shape, workers=workers, **options)
+    return ofw.OnlineFrankWolfe(objective, ofw.sets.TraceNormBall(60.0))
+
+
+def losses(learner, ratings):
+    return [learner.observe(batch).loss for batch in ratings]
+
+
+def test_every_rating_is_in_one_round(folder):
+    ratings = ratings_in(folder)
+    assert ratings.shape == (40, 25)
+    assert len(ratings) == 5 + 3 + 6
+    partitions = [batch.partition for batch in ratings]
+    assert partitions[:7] == [0, 1, 2, 0, 1, 2, 0]
+    sizes = [len(batch.read()[1]) for batch in ratings]
+    assert sum(sizes) == 210 + 130 + 300
+    table = pq.read_table(folder / "part-2.parquet")
+    read = np.concatenate([batch.read()[1] for batch in ratings if batch.partition == 2])
+    np.testing.assert_array_equal(read, table["r"].to_numpy())
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("workers", "options"),
+    [
+        (1, {}),
+        (2, {}),
+        (3, {}),
+        (2, {"growing": True}),
+        (3, {"max_atoms": 6}),
+        (2, {"offsets": "biases"}),
+    ],
+)
+def test_the_trajectory_is_that_of_one_process(folder, workers, options):
+    def learner(count):
+        parts = dict(options)
+        if "offsets" in parts:
+            parts["offsets"] = ofw.objectives.RunningBiases()
+        return learner_for(ratings, count, **parts)
+
+    ratings = ratings_in(folder)
+    alone, spread = learner(None), learner(workers)
+    np.testing.assert_allclose(losses(spread, ratings), losses(alone, ratings), rtol=1e-8)
+    assert_same(alone, spread)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_restarted_worker_reads_the_files_again(folder):
+    ratings = ratings_in(folder)
+    alone, spread = learner_for(ratings, None), learner_for(ratings, 2)
+    entries = spread.objective._entries
+    kill_before(entries.shards, {21})
+    np.testing.assert_allclose(losses(spread, ratings), losses(alone, ratings), rtol=1e-8)
+    assert entries.shards.restarts >= 1
+    assert_same(alone, spread)
+    assert sum(file.stat().st_size for file in entries._log.folder.iterdir()) < 10_000
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_bad_file_is_refused_before_anything_changes(folder):
+    ratings = ratings_in(folder)
+    learner = learner_for(ratings, 2)
+    losses(learner, ratings)
+    before = learner.objective.value()
+    table = pa.table({"u": [1, -2], "i": [0, 0], "r": [1.0, 1.0]})
+    pq.write_table(table, folder / "bad.parquet")
+    (batch,) = ParquetRatings(folder / "bad.parquet", user="u", item="i", rating="r")
+    with pytest.raises(ValueError, match=r"bad\.parquet.*negative index -2"):
+        learner.observe(batch)
+    assert learner.objective.value() == before
+
+
+def test_what_is_not_there_is_named(folder, tmp_path):
+    with pytest.raises(ValueError, match="no column 'user'"):
+        ParquetRatings(folder)
+    with pytest.raises(ValueError, match="no Parquet files"):
+        ParquetRatings(tmp_path / "nowhere")
