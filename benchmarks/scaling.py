@@ -17,6 +17,7 @@ from workers import ROWS, TimedShard, chunks, timed
 import onlinefw as ofw
 from onlinefw.distributed import entries as sharded
 from onlinefw.distributed.cluster import Cluster
+from onlinefw.distributed.shards import FAN_IN, TREE_FROM
 
 #: Assumed of a cluster: bytes per second of a link; how much faster than one thread a worker is.
 LINK = 10e9 / 8
@@ -40,29 +41,27 @@ class Shard(TimedShard):
 
 
 def bytes_of_round(m1, m2, workers, reads):
-    """(bytes through the driver's link, bytes through that of a worker) of one round."""
-    columns = (LANES + reads - 1) * 4  # of the block and of the Krylov vectors, each way
-    rows = (reads + 1) * 4  # of a pair, of the Krylov vectors, and of the atom
-    per_worker = (2 * columns + 4) * m2 + rows * m1 / workers
-    return workers * per_worker + 24 * BATCH, per_worker + 24 * BATCH / workers
+    """Bytes that pass through a link one after the other: the driver's, or those of a tree.
+
+    V and v, to all; their products and sums, from all; the rows of a pair, of the Krylov vectors
+    and of the atom; new entries.
+    """
+    columns = (LANES + reads - 1) * 4 * m2
+    rows = (reads + 1) * 4 * m1 + 24 * BATCH
+    if workers < TREE_FROM:
+        return workers * (2 * columns + 4 * m2) + rows
+    out = np.ceil(np.log2(workers)) * (columns + 4 * m2)  # workers pass on what is stored
+    back = np.ceil(np.log(workers) / np.log(FAN_IN)) * FAN_IN * columns + columns
+    return out + back + rows
 
 
 def predicted(nonzeros, m1, m2, workers, reads, constants, parallel, link):
-    """Seconds of a round: in the workers' memory, for messages, and the driver's own."""
+    """Seconds of a round: in the workers' memory, for calls, for bytes, and the driver's own."""
     read, normal, call, dispatch, own = constants
     memory = nonzeros * (read + (reads - 1) * normal) / parallel
-    driver, _ = bytes_of_round(m1, m2, workers, reads)
-    messages = (reads + 1) * (call + workers * dispatch) + driver / link
-    return memory, messages, own * (m1 + m2)
-
-
-def in_a_tree(m1, m2, workers, reads):
-    """Seconds for messages if workers added their sums up in a tree.
-
-    The driver gets one sum, and every level of the tree passes one on.
-    """
-    columns = (LANES + reads - 1) * 4 * m2
-    return (2 * columns * (1 + np.ceil(np.log2(workers))) + (reads + 1) * 4 * m1) / LINK
+    levels = np.ceil(np.log(workers) / np.log(FAN_IN)) if workers >= TREE_FROM else 0
+    calls = (reads + 1) * (call + workers * dispatch) + reads * levels * call
+    return memory, calls, bytes_of_round(m1, m2, workers, reads) / link, own * (m1 + m2)
 
 
 def filled(size, workers):
@@ -127,7 +126,7 @@ def measure(size, repeat):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", type=float, default=10e6)
+    parser.add_argument("--size", type=float, default=10.2e6)
     parser.add_argument("--repeat", type=int, default=30)
     options = parser.parse_args()
     sharded.EntriesShard = Shard
@@ -161,17 +160,16 @@ def main():
     print(f"| none: one process, one thread | | {1e3 * rounds[None]:.0f} |")
     print("\n## Predictions\n")
     print(f"Workers with {THREADS} threads, {SPEEDUP} times as fast as one; links of 10 Gbit/s.\n")
-    print("| ratings | users x items | workers | memory, s | messages, s | driver, s | tree, s |")
+    print("| ratings | users x items | workers | memory, s | calls, s | bytes, s | driver, s |")
     print("|---|---|---|---|---|---|---|")
     for name, (nonzeros, m1, m2) in FUTURES.items():
         for workers in WORKERS:
-            memory, messages, driver = predicted(
+            memory, calls, sent, driver = predicted(
                 nonzeros, m1, m2, workers, reads, constants, SPEEDUP * workers, LINK
             )
-            tree = in_a_tree(m1, m2, workers, reads)
             shape = f"{m1 / 1e6:.0f} x {m2 / 1e6:g} million"
-            row = f"| {name} | {shape} | {workers} | {memory:.2f} | {messages:.1f} | {driver:.1f} |"
-            print(f"{row} {tree:.1f} |")
+            row = f"| {name} | {shape} | {workers} | {memory:.2f} | {calls:.2f} |"
+            print(f"{row} {sent:.1f} | {driver:.1f} |")
     held.give_back()
 
 
