@@ -1,6 +1,8 @@
 """A matrix whose rows are spread over workers: the same trajectory as in one process."""
 
+import os
 import pickle
+import signal
 
 import numpy as np
 import pytest
@@ -55,6 +57,21 @@ def test_large_products_stay_with_the_workers(alone, monkeypatch):
         learner = make_learner(name, 2)
         np.testing.assert_allclose(follow(learner, batches_of(name)), history, rtol=1e-6)
         assert_same(expected, learner)
+
+
+def test_many_workers_add_up_among_themselves(alone, monkeypatch):
+    monkeypatch.setattr("onlinefw.distributed.shards.TREE_FROM", 2)
+    monkeypatch.setattr("onlinefw.distributed.shards.FAN_IN", 2)
+    history, expected = alone("inner steps")
+    learner = make_learner("inner steps", 3)
+    shards = learner.objective._entries.shards
+    batches = batches_of("inner steps")
+    seen = follow(learner, batches[:9])
+    os.kill(shards.pids[1], signal.SIGKILL)
+    seen = np.concatenate((seen, follow(learner, batches[9:])))
+    assert shards.restarts == 1
+    np.testing.assert_allclose(seen, history, rtol=1e-6)
+    assert_same(expected, learner)
 
 
 def test_more_workers_than_rows_is_allowed():

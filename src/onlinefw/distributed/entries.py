@@ -24,7 +24,7 @@ from .entries_state import split_state, whole_state
 from .errors import ClusterLost
 from .parquet import ParquetBatch
 from .pieces import checked_pieces
-from .shards import Message, Shards
+from .shards import Message, Shards, added
 
 __all__ = ["RemoteBlock", "ShardedEntries"]
 
@@ -383,12 +383,13 @@ class ShardedEntries(Elsewhere):
         self._regressing = False
         v = v.astype(self.dtype)
         stay = self.shape[0] * v.shape[1] * v.itemsize > LARGE_BLOCK
-        y, w, z_dot_g = zip(*self._ask("read", v, stay), strict=True)
+        parts, w = self.shards.ask_sum("read", (v, stay))
+        y, z_dot_g = zip(*parts, strict=True)
         self.reads += 1
         self._moving = self._due = False
         self._read = v if stay else None
         rows = RemoteBlock(self) if stay else self._joined(list(y))
-        return rows, _total(w), float(sum(z_dot_g))
+        return rows, w, float(sum(z_dot_g))
 
     # What is as small as theta's factors is as for entries that are here.
     brought_home = staticmethod(HostEntries.brought_home)
@@ -397,9 +398,9 @@ class ShardedEntries(Elsewhere):
     def normal(self, v: Array, row_scale: Array | None) -> tuple[Array, Array]:
         """Return G v and G' (row_scale G v) with one read."""
         self._set_row_scale(row_scale)
-        y, w = zip(*self._ask("normal", v.astype(self.dtype)), strict=True)
+        y, w = self.shards.ask_sum("normal", (v.astype(self.dtype),))
         self.reads += 1
-        return self._joined(list(y)), _total(w)
+        return self._joined(y), w
 
     def forward(self, v: Array) -> Array:
         """Return G V with one read, in double precision."""
@@ -409,7 +410,7 @@ class ShardedEntries(Elsewhere):
     def backward(self, u: Array) -> Array:
         """Return G' U with one read, in double precision."""
         self.reads += 1
-        return _total(self.shards.ask("backward", [(part,) for part in self._split(u)]))
+        return added(*self.shards.ask("backward", [(part,) for part in self._split(u)]))
 
     def frobenius_bound(self) -> float:
         """Bound the Frobenius norm of the slopes."""
@@ -452,7 +453,7 @@ class ShardedEntries(Elsewhere):
         self.reads += 1
         args = [(part, columns, with_theta) for part in self._split(rows)]
         row_sums, col_sums = zip(*self.shards.ask("weighted_sums", args), strict=True)
-        return self._joined(list(row_sums)), _total(col_sums)
+        return self._joined(list(row_sums)), added(*col_sums)
 
     def weighted_products(self, v: Array) -> Array:
         """Return W V for a block of columns, where W holds the weights."""
@@ -572,10 +573,3 @@ class RemoteBlock:
 
     def __matmul__(self, coefficients: Array) -> Array:
         return self._entries._joined(self._entries._ask("combined", coefficients))
-
-
-def _total(parts: Any) -> Array:
-    total = np.array(parts[0])
-    for part in parts[1:]:
-        total += part
-    return total

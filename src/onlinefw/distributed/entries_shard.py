@@ -193,15 +193,15 @@ class EntriesShard:
         m1 = self.entries.shape[0]
         return np.ones(m1, self.entries.dtype) if self._row_scale is None else self._row_scale
 
-    def read(self, v: Array, keep: bool) -> tuple[Array | None, Array, float]:
-        """Return the rows of G V, this part of G'(scale G V), and of <z, g>.
+    def read(self, v: Array, keep: bool) -> tuple[tuple[Array | None, float], Array]:
+        """Return the rows of G V and this part of <z, g>; and that of G'(scale G V).
 
         With ``keep``, the rows of G V stay here, for :meth:`combined`.
         """
         self._regressions = None
         y, w, z_dot_g = self.entries.read(v, self._scale())
         self._y = y.copy() if keep else None
-        return None if keep else y, w, z_dot_g
+        return (None if keep else y, z_dot_g), w
 
     def combined(self, coefficients: Array) -> Array:
         """Return combinations of the columns of G V."""

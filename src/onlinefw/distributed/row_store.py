@@ -163,7 +163,8 @@ class ShardedRowStore(RowStore, Elsewhere):
     def renew_gradients(self) -> None:
         """Make all gradients that are out of date, in one pass over the rows."""
         due = [k for k, lane in enumerate(self.lanes) if lane._gradient is None]
-        total = sum(self.ask("gradients", due, [self.lanes[k].intercept for k in due]))
+        intercepts = [self.lanes[k].intercept for k in due]
+        _, total = self.shards.ask_sum("gradients", (due, intercepts))
         for k, gradient in zip(due, total.T, strict=True):
             self.lanes[k]._set_gradient(gradient / self.total_weight)
 

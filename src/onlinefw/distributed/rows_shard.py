@@ -136,17 +136,17 @@ class RowsShard:
         objective._b, objective._b_due = b, False
         return objective
 
-    def gradients(self, lanes: list[int], intercepts: list[float]) -> Array:
-        """Return the sums of gradients of some lanes, a column each."""
+    def gradients(self, lanes: list[int], intercepts: list[float]) -> tuple[None, Array]:
+        """Return (nothing and) the sums of gradients of some lanes, a column each."""
         if len(self.rows) == 0:
-            return np.zeros((int(np.prod(self.rows.shape)), len(lanes)))
+            return None, np.zeros((int(np.prod(self.rows.shape)), len(lanes)))
         due = [self._at(lane, b) for lane, b in zip(lanes, intercepts, strict=True)]
         for objective in self.lanes:
             objective._gradient = np.empty(0)
         for objective in due:
             objective._gradient = None
         self.store.renew_gradients()
-        return np.column_stack([objective.gradient().reshape(-1) for objective in due])
+        return None, np.column_stack([objective.gradient().reshape(-1) for objective in due])
 
     def value(self, lane: int, b: float) -> float:
         """Return the sum of the losses."""

@@ -8,17 +8,23 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
+from .._typing import Array
 from .cluster import MESSAGE_BYTES, PATIENCE, Cluster, import_ray
 from .errors import ClusterLost, OutOfStep
 from .wire import Parcel
 
-__all__ = ["Message", "Shards"]
+__all__ = ["Message", "Shards", "added"]
 
 #: The name of a method of the shard, and its arguments.
 Message = tuple[str, tuple[Any, ...]]
 
 #: So many messages may wait for a worker before the driver does.
 MOST_WAITING = 64
+#: From so many workers on, sums are made in a tree of so many at a time; one exchange of messages
+#: more at every level costs less than that many vectors through the driver's link.
+TREE_FROM, FAN_IN = 8, 4
 #: What a lost cluster leaves to do.
 REMEDY = (
     "state_dict() of the learner still holds the whole past, as does the last checkpoint: both go "
@@ -95,7 +101,7 @@ class Shards:
         What goes wrong shows at the next question.
         """
         self.check_alive()
-        parcel = Parcel(self._in_message)
+        parcel = self._parcel()
         for k, arguments in enumerate(args):
             if arguments is not None:
                 self._send(k, method, arguments, parcel)
@@ -106,7 +112,7 @@ class Shards:
     def ask(self, method: str, args: Sequence[tuple[Any, ...] | None]) -> list[Any]:
         """Ask the shards and return their answers (None where nothing was asked)."""
         self.check_alive()
-        parcel = Parcel(self._in_message)
+        parcel = self._parcel()
         refs = [None if a is None else self._send(k, method, a, parcel) for k, a in enumerate(args)]
         self._waiting = 0
         answers: list[Any] = [None] * self.n
@@ -115,11 +121,47 @@ class Shards:
                 answers[k] = self._answer(k, ref, method, arguments)
         return answers
 
-    def _send(self, k: int, method: str, args: tuple[Any, ...], parcel: Parcel) -> Any:
+    def ask_sum(self, method: str, args: tuple[Any, ...]) -> tuple[list[Any], Array]:
+        """Ask all shards the same, which answer (something, summand); return all, and the sum.
+
+        Many workers add their summands up among themselves, so that one sum comes here.
+        """
+        if self.n >= TREE_FROM:
+            ray = import_ray()
+            self.check_alive()
+            parcel = self._parcel()
+            refs = [self._send(k, method, args, parcel, returns=2) for k in range(self.n)]
+            try:
+                total = ray.get(self._added([summand for _, summand in refs]))
+                return ray.get([first for first, _ in refs]), total
+            except (ray.exceptions.RayActorError, ray.exceptions.RayTaskError):
+                pass  # the plain way finds out whose fault it is, and mends it
+        firsts, summands = zip(*self.ask(method, [args] * self.n), strict=True)
+        return list(firsts), added(*summands)
+
+    def _added(self, refs: list[Any]) -> Any:
+        """Return a reference to a sum, which workers make in a tree."""
+        while len(refs) > 1:
+            groups = [refs[k : k + FAN_IN] for k in range(0, len(refs), FAN_IN)]
+            refs = [
+                self._workers[k * FAN_IN % self.n].call.remote(added, *group)
+                for k, group in enumerate(groups)
+            ]
+        return refs[0]
+
+    def _parcel(self) -> Parcel:
+        return Parcel(self._in_message, in_pieces=self.n < TREE_FROM)
+
+    def _send(
+        self, k: int, method: str, args: tuple[Any, ...], parcel: Parcel, returns: int = 1
+    ) -> Any:
         number = self._numbers[k]
         self._numbers[k] += 1
         plan, pieces = parcel.pack(args)
-        return self._workers[k].do.remote(self._name, number, method, plan, *pieces)
+        do = (
+            self._workers[k].do.options(num_returns=returns) if returns > 1 else self._workers[k].do
+        )
+        return do.remote(self._name, number, method, plan, *pieces)
 
     def _answer(self, k: int, ref: Any, method: str, args: tuple[Any, ...]) -> Any:
         ray = import_ray()
@@ -137,7 +179,7 @@ class Shards:
             if time.monotonic() > start + PATIENCE:
                 raise self._lost(f"worker {k} keeps dying")
             self._recover(k)
-            ref = self._send(k, method, args, Parcel(self._in_message))
+            ref = self._send(k, method, args, self._parcel())
 
     def start(self, k: int, function: Callable[..., Any], *args: Any, returns: int) -> list[Any]:
         """Let a worker call a function; return references to its results."""
@@ -171,7 +213,7 @@ class Shards:
                 left = max(1.0, deadline - time.monotonic())
                 self.pids[k] = ray.get(self._open(k), timeout=left)
                 for method, args in self._messages(k):
-                    ray.get(self._send(k, method, args, Parcel(self._in_message)))
+                    ray.get(self._send(k, method, args, self._parcel()))
                 self.restarts += 1
                 return
             except ray.exceptions.GetTimeoutError as error:
@@ -196,6 +238,22 @@ class Shards:
     def _lost(self, why: Any) -> ClusterLost:
         self._gone = (str(why).splitlines() or [""])[0]
         return ClusterLost(f"the Ray cluster is lost ({self._gone}); {REMEDY}")
+
+
+def added(*parts: Array) -> Array:
+    """Return the sum of arrays, in this order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.distributed.shards import added
+    >>> added(np.ones(2), np.arange(2.0))
+    array([1., 2.])
+    """
+    total = np.array(parts[0])
+    for part in parts[1:]:
+        total += part
+    return total
 
 
 def _close(cluster: Cluster, workers: list[Any], name: str) -> None:

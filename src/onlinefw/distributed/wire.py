@@ -28,10 +28,14 @@ class Parcel:
     ----------
     in_message : int
         Arrays up to so many bytes travel in messages whole, where Ray was told so.
+    in_pieces : bool
+        Let arrays of medium size travel in pieces; to many workers they had better be stored once,
+        since Ray lets workers pass on what is stored.
     """
 
-    def __init__(self, in_message: int = 0) -> None:
+    def __init__(self, in_message: int = 0, *, in_pieces: bool = True) -> None:
         self._whole = max(PIECE_BYTES, in_message - SPARE)
+        self._most = MOST_PIECES * PIECE_BYTES if in_pieces else 0
         self._stored: dict[int, tuple[Any, Any]] = {}  # the array is kept: its id must stay its own
 
     def pack(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
@@ -42,7 +46,7 @@ class Parcel:
             if not isinstance(value, np.ndarray) or value.nbytes <= self._whole:
                 plan.append(None)
                 pieces.append(value)
-            elif value.nbytes <= MOST_PIECES * PIECE_BYTES:
+            elif value.nbytes <= self._most:
                 cut = _cut(np.ascontiguousarray(value))
                 plan.append((value.shape, len(cut)))
                 pieces.extend(cut)
