@@ -262,6 +262,25 @@ def test_the_estimator_learns_predicts_and_saves_the_same(rng, tmp_path, options
     np.testing.assert_allclose(ofw.load(tmp_path / "model.ofw").predict(X), found, atol=1e-12)
 
 
+def test_a_checkpoint_of_the_estimator_goes_on_on_the_gpu(rng, tmp_path):
+    from onlinefw.files import load_checkpoint, save_checkpoint
+
+    data = list(batches(rng))
+    whole = ofw.FrankWolfeMatrixCompletion(radius=30.0, dtype="float64", device="cuda")
+    for X, y in data:
+        whole.partial_fit(X, y)
+    half = ofw.FrankWolfeMatrixCompletion(radius=30.0, dtype="float64", device="cuda")
+    for X, y in data[:20]:
+        half.partial_fit(X, y)
+    save_checkpoint(tmp_path / "half.ckpt", {"model": half})
+    rest = load_checkpoint(tmp_path / "half.ckpt")["model"]
+    for X, y in data[20:]:
+        rest.partial_fit(X, y)
+    assert rest.objective_.device == "cuda"
+    X = data[0][0]
+    np.testing.assert_allclose(rest.predict(X), whole.predict(X), atol=1e-7)
+
+
 def test_inputs_may_be_cupy_or_torch(rng):
     import cupy as cp
     import torch

@@ -54,14 +54,6 @@ class CudaEntries:
         self._moved = 0
         self._due = True  # whether slopes have to be renewed
 
-    def __getstate__(self) -> State:
-        settings = {"shape": self.shape, "dtype": self.dtype, "loss": self.loss}
-        return {**settings, "state": self.state_dict()}
-
-    def __setstate__(self, state: State) -> None:
-        self.__init__(state["shape"], state["dtype"], state["loss"])  # type: ignore[misc]
-        self.load_state(state["state"])
-
     def __len__(self) -> int:
         return len(self.store)
 
@@ -351,7 +343,7 @@ class CudaEntries:
 
     def heaviest(self) -> float:
         """Bound the largest total weight of one entry."""
-        return self._on_host().heaviest()
+        return self.on_host().heaviest()
 
     def weighted_sums(
         self, rows: Array, columns: Array, with_theta: bool = False
@@ -411,9 +403,10 @@ class CudaEntries:
 
     def seen(self) -> tuple[Array, Array]:
         """Return the columns in which each row has been observed, increasing: indptr, columns."""
-        return self._on_host().seen()
+        return self.on_host().seen()
 
-    def _on_host(self) -> HostEntries:
+    def on_host(self) -> HostEntries:
+        """Return the same entries in this process's memory."""
         entries = HostEntries(self.shape, self.dtype, self.loss)
         entries.load_state(self.state_dict())
         return entries

@@ -374,6 +374,8 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         for learner in self._learners:  # a file holds the data, not where they were
             if learner.objective.workers != self.workers:  # type: ignore[attr-defined]
                 learner.objective.use_workers(self.workers)  # type: ignore[attr-defined]
+            if self.workers is None:
+                learner.objective.use_device(self.device)  # type: ignore[attr-defined]
         if self._weights is not None:
             self._weights.make_room(self._learners, X)
         player = self._learner if self._race is None else self._race

@@ -188,6 +188,28 @@ class ObservedEntries(Objective):
         if hasattr(before, "close"):
             before.close()
 
+    def use_device(self, device: str) -> None:
+        """Move entries and theta to a device, or into this process's memory ("cpu")."""
+        device = check_device(device)
+        if device == self.device:
+            return
+        entries, theta = self._entries.state_dict(), self._low_rank.state_dict()
+        self.device = device
+        self._entries = self._new_entries(None, None)
+        self._entries.load_state(entries)
+        self._iterate = self._iterate_class.from_state(theta)
+        if self._block is not None:
+            self._block = self._iterate_class._xp.asarray(to_host(self._block))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a file or a pickle holds: the data, not where they were."""
+        if self.device == "cpu":
+            return self.__dict__
+        theta = None if self._iterate is None else LowRank.from_state(self._low_rank.state_dict())
+        block = None if self._block is None else to_host(self._block)
+        home = {"device": "cpu", "_entries": self._entries.on_host(), "_iterate": theta}
+        return {**self.__dict__, **home, "_block": block}
+
     def close(self) -> None:
         """Give the workers back, if there are any; without this, they go with the objective."""
         if self.workers is not None:
