@@ -272,7 +272,7 @@ def test_a_checkpoint_of_the_estimator_goes_on_on_the_gpu(rng, tmp_path):
     half = ofw.FrankWolfeMatrixCompletion(radius=30.0, dtype="float64", device="cuda")
     for X, y in data[:20]:
         half.partial_fit(X, y)
-    save_checkpoint(tmp_path / "half.ckpt", {"model": half})
+    save_checkpoint({"model": half}, tmp_path / "half.ckpt")
     rest = load_checkpoint(tmp_path / "half.ckpt")["model"]
     for X, y in data[20:]:
         rest.partial_fit(X, y)
