@@ -131,3 +131,12 @@ def test_a_bad_batch_changes_nothing():
     with pytest.raises(ValueError, match="row"):
         learner.observe(np.array([[99, 0]]), np.array([1.0]))
     assert learner.objective.value() == before
+
+
+def test_an_error_in_a_worker_is_raised_here_and_leaves_it_usable():
+    learner = make_learner("square", 2)
+    follow(learner, batches_of("square")[:2])
+    entries, before = learner.objective._entries, learner.objective.value()
+    with pytest.raises(AssertionError):
+        entries._ask("combined", np.ones(8))  # there is no product to combine columns of
+    assert learner.objective.value() == pytest.approx(before)

@@ -25,6 +25,8 @@ MOST_WAITING = 64
 #: From so many workers on, sums are made in a tree of so many at a time; one exchange of messages
 #: more at every level costs less than that many vectors through the driver's link.
 TREE_FROM, FAN_IN = 8, 4
+#: A worker that dies so often over one question is given up.
+MOST_DEATHS = 5
 #: What a lost cluster leaves to do.
 REMEDY = (
     "state_dict() of the learner still holds the whole past, as does the last checkpoint: both go "
@@ -165,8 +167,7 @@ class Shards:
 
     def _answer(self, k: int, ref: Any, method: str, args: tuple[Any, ...]) -> Any:
         ray = import_ray()
-        start = time.monotonic()
-        while True:
+        for _ in range(MOST_DEATHS):
             try:
                 return ray.get(ref)
             except OutOfStep as error:
@@ -174,12 +175,14 @@ class Shards:
                     raise RuntimeError(f"worker {k} failed earlier: {error.failure}") from None
             except ray.exceptions.RayActorError:
                 pass
+            except ray.exceptions.RayTaskError:  # an error of the question itself, or of a loss
+                self._recover(k)
+                raise
             except (ray.exceptions.RaySystemError, ray.exceptions.ObjectLostError) as error:
                 raise self._lost(error) from error
-            if time.monotonic() > start + PATIENCE:
-                raise self._lost(f"worker {k} keeps dying")
             self._recover(k)
             ref = self._send(k, method, args, self._parcel())
+        raise self._lost(f"worker {k} keeps dying")
 
     def start(self, k: int, function: Callable[..., Any], *args: Any, returns: int) -> list[Any]:
         """Let a worker call a function; return references to its results."""
