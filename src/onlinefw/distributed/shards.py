@@ -118,9 +118,15 @@ class Shards:
         refs = [None if a is None else self._send(k, method, a, parcel) for k, a in enumerate(args)]
         self._waiting = 0
         answers: list[Any] = [None] * self.n
+        failure: Exception | None = None
         for k, (ref, arguments) in enumerate(zip(refs, args, strict=True)):
             if arguments is not None:
-                answers[k] = self._answer(k, ref, method, arguments)
+                try:
+                    answers[k] = self._answer(k, ref, method, arguments)
+                except import_ray().exceptions.RayTaskError as error:
+                    failure = failure or error  # raised when all have answered
+        if failure is not None:
+            raise failure
         return answers
 
     def ask_sum(self, method: str, args: tuple[Any, ...]) -> tuple[list[Any], Array]:
