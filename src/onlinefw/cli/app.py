@@ -223,7 +223,6 @@ def fit(
             "epochs": epochs,
             **({} if loss is None else {"loss": loss}),
             **({} if classes is None else {"classes": _labels(classes)}),
-            **({} if device == "cpu" else {"device": _device(device)}),
         },
     )
     run_fit(
@@ -236,6 +235,7 @@ def fit(
         given=given,
         workers=workers,
         ray_address=ray_address,
+        device=_device(device),
         quiet=quiet,
         as_json=as_json,
     )

@@ -75,6 +75,7 @@ def run_fit(
     given: Collection[str] = (),
     workers: int | None = None,
     ray_address: str | None = None,
+    device: str = "cpu",
     quiet: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -94,6 +95,7 @@ def run_fit(
                 resume_from,
                 given,
                 workers,
+                device,
                 quiet,
                 as_json,
             )
@@ -111,6 +113,7 @@ def _fit(
     resume_from: Path | None,
     given: Collection[str],
     workers: int | None,
+    device: str,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -134,6 +137,8 @@ def _fit(
         options = FitOptions(**{**kept, "data": options.data or kept["data"]})
         checkpoint_at = checkpoint_at or resume_from
     session.use_workers(workers)
+    if resume_from is None or "device" in given:
+        session.use_device(device)
     checkpoint = None
     if checkpoint_at is not None:
         checkpoint = Checkpoint(checkpoint_at, every, asdict(options))

@@ -222,7 +222,7 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     def _new_past(self, n_features: int) -> RowStore | Moments:
         """Make what is kept of the past: sums where they suffice, else rows."""
-        RowStore(self.past, self.max_past)  # checks them, also where sums suffice
+        RowStore(self.past, self.max_past, self._seed(1))  # checks them, also where sums suffice
         plain = type(self._loss()) is Square and self.past == "all" and self.coef_shape is None
         where = (self.device, self.workers)
         if plain and n_features <= MOST_SUMS:

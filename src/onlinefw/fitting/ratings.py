@@ -108,6 +108,11 @@ class RatingsSession(Session):
         super().use_workers(workers)
         self._settings = {**self._settings, "workers": workers}  # of the model for many, too
 
+    def use_device(self, device: str) -> None:
+        """Let the model keep its past on a device."""
+        super().use_device(device)
+        self._settings = {**self._settings, "device": device}
+
     def finish(self) -> None:
         """Re-optimise the factors a last time, where that is done at all."""
         self.model.correct()

@@ -197,6 +197,15 @@ class RowsSession(Session):
     def _refine(self) -> None:
         self.model._play(None, None, None, None)
 
+    def use_device(self, device: str) -> None:
+        """Let the model keep its rows on a device; those that are kept already stay."""
+        if self.rounds and device != self.model.device:
+            raise ValueError(
+                f"--device: the rows were learned with device={self.model.device!r} and stay "
+                "there; leave the option out to go on"
+            )
+        super().use_device(device)
+
     def predictor(self) -> Any:
         """Return a copy of the model for rows that are not scaled, which predicts only."""
         from ..files.linear import with_coefficients

@@ -105,6 +105,10 @@ class Session(ABC):
         """Let the model keep its past with so many workers; None: in this process."""
         self.model.set_params(workers=workers)
 
+    def use_device(self, device: str) -> None:
+        """Let the model keep its past on a device."""
+        self.model.set_params(device=device)
+
     def finish(self) -> None:
         """Do what is done once, when the data have ended."""
         return
