@@ -336,7 +336,8 @@ class HostEntries:
 
     def frobenius_bound(self) -> float:
         """Bound the Frobenius norm of the slopes."""
-        return self.store.frobenius_bound()
+        with threads_for(len(self)):
+            return self.store.frobenius_bound()
 
     def dense_slopes(self) -> Array:
         """Return the slopes as a matrix."""
@@ -436,7 +437,8 @@ class HostEntries:
 
     def seen(self) -> tuple[Array, Array]:
         """Return the columns in which each row has been observed, increasing: indptr, columns."""
-        return self.store.seen()
+        with threads_for(len(self)):
+            return self.store.seen()
 
     # State ----------------------------------------------------------------------------------------
 
