@@ -189,17 +189,13 @@ class EntriesShard:
         """Weigh the rows of products G'(scale G V) from now on; None: all the same."""
         self._row_scale = scale
 
-    def _scale(self) -> Array:
-        m1 = self.entries.shape[0]
-        return np.ones(m1, self.entries.dtype) if self._row_scale is None else self._row_scale
-
     def read(self, v: Array, keep: bool) -> tuple[tuple[Array | None, float], Array]:
         """Return the rows of G V and this part of <z, g>; and that of G'(scale G V).
 
         With ``keep``, the rows of G V stay here, for :meth:`combined`.
         """
         self._regressions = None
-        y, w, z_dot_g = self.entries.read(v, self._scale())
+        y, w, z_dot_g = self.entries.read(v, self._row_scale)
         self._y = y.copy() if keep else None
         return (None if keep else y, z_dot_g), w
 
@@ -210,7 +206,7 @@ class EntriesShard:
 
     def normal(self, v: Array) -> tuple[Array, Array]:
         """Return the rows of G v and this part of G'(scale G v)."""
-        return self.entries.normal(v, self._scale())
+        return self.entries.normal(v, self._row_scale)
 
     def forward(self, v: Array) -> Array:
         """Return the rows of G V."""

@@ -10,6 +10,7 @@ from .._growing import GrowingArray
 from .._threads import balanced_blocks
 from .._typing import Array, State
 from ..kernels import entries as kernels
+from .carried import Carried
 
 __all__ = ["SortedStore"]
 
@@ -19,7 +20,7 @@ _FIELDS = ("col", "z", "c", "s", "g")
 MERGED_AT_ONCE = 2**24
 
 
-class SortedStore:
+class SortedStore(Carried):
     """Entries in compressed rows, with what is carried at each.
 
     Parameters
@@ -49,31 +50,6 @@ class SortedStore:
     def size(self) -> int:
         """How many entries there are."""
         return len(self._columns["col"])
-
-    @property
-    def col(self) -> Array:
-        """The column of each entry."""
-        return self._columns["col"].data
-
-    @property
-    def z(self) -> Array:
-        """The carried prediction of each entry."""
-        return self._columns["z"].data
-
-    @property
-    def c(self) -> Array:
-        """The weight of each entry."""
-        return self._columns["c"].data
-
-    @property
-    def s(self) -> Array:
-        """The target of each entry (times its weight, where repeats are summed up)."""
-        return self._columns["s"].data
-
-    @property
-    def g(self) -> Array:
-        """The slope of each entry."""
-        return self._columns["g"].data
 
     @property
     def arrays(self) -> tuple[Array, ...]:

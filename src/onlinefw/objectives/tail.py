@@ -8,6 +8,7 @@ from .._growing import GrowingArray
 from .._typing import Array, State
 from ..kernels import entries as kernels
 from ..kernels.lanes import LANES
+from .carried import Carried
 from .sorted_store import SortedStore
 
 __all__ = ["Tail"]
@@ -15,7 +16,7 @@ __all__ = ["Tail"]
 _FIELDS = ("row", "col", "z", "c", "s", "g")
 
 
-class Tail:
+class Tail(Carried):
     """A short list of entries that have not been sorted into a :class:`SortedStore` yet."""
 
     def __init__(self, dtype: np.dtype) -> None:
@@ -31,31 +32,6 @@ class Tail:
     def row(self) -> Array:
         """The row of each entry."""
         return self._columns["row"].data
-
-    @property
-    def col(self) -> Array:
-        """The column of each entry."""
-        return self._columns["col"].data
-
-    @property
-    def z(self) -> Array:
-        """The carried prediction of each entry."""
-        return self._columns["z"].data
-
-    @property
-    def c(self) -> Array:
-        """The weight of each entry."""
-        return self._columns["c"].data
-
-    @property
-    def s(self) -> Array:
-        """The target of each entry (times its weight, where repeats are summed up)."""
-        return self._columns["s"].data
-
-    @property
-    def g(self) -> Array:
-        """The slope of each entry."""
-        return self._columns["g"].data
 
     def append(self, row: Array, col: Array, z: Array, c: Array, s: Array) -> None:
         """Add entries; their slopes are due at the next move."""
