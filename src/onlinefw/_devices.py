@@ -13,7 +13,7 @@ import numpy as np
 
 from ._typing import Array
 
-__all__ = ["check_device", "cupy", "namespace", "to_host"]
+__all__ = ["check_device", "check_device_name", "cupy", "namespace", "to_host"]
 
 DEVICES = ("cpu", "cuda", "auto")
 INSTALL = "install it with: pip install 'onlinefw[gpu]'"
@@ -28,12 +28,18 @@ def check_device(device: Any) -> str:
     >>> check_device("cpu")
     'cpu'
     """
-    if not (isinstance(device, str) and device in DEVICES):
-        raise ValueError(f'device must be one of "cpu", "cuda" or "auto", got {device!r}')
+    device = check_device_name(device)
     reason = None if device == "cpu" else _why_not()
     if device == "cuda" and reason is not None:
         raise RuntimeError(f'device="cuda" {reason}, or use device="cpu"')
     return "cpu" if device == "cpu" or reason is not None else "cuda"
+
+
+def check_device_name(device: Any) -> str:
+    """Return the name of a device, which need not be on this machine."""
+    if not (isinstance(device, str) and device in DEVICES):
+        raise ValueError(f'device must be one of "cpu", "cuda" or "auto", got {device!r}')
+    return device
 
 
 @cache

@@ -11,6 +11,7 @@ import os
 import threading
 from typing import Any, ClassVar
 
+from .._devices import check_device_name
 from .errors import ClusterLost
 
 __all__ = ["INSTALL", "Cluster", "check_workers"]
@@ -74,12 +75,31 @@ class Cluster:
         self._leases = 0
 
     @classmethod
+    def _connected(cls, workers: int) -> Cluster:
+        if cls._current is None or not cls._current.alive:
+            cls._current = cls(workers)
+        return cls._current
+
+    @classmethod
+    def device_for(cls, workers: int, device: Any) -> str:
+        """Return "cpu" or "cuda"; "auto" is "cuda" where each worker can have a GPU of its own.
+
+        It is the workers' device, so it need not be on this machine.
+        """
+        device = check_device_name(device)
+        if device != "auto":
+            return device
+        with cls._lock:
+            cluster = cls._connected(workers)
+            held = len(cluster._actors.get("cuda", ()))
+            free = int(import_ray().cluster_resources().get("GPU", 0))
+            return "cuda" if max(held, free) >= workers else "cpu"
+
+    @classmethod
     def lease(cls, workers: int, device: str = "cpu") -> Cluster:
         """Return the cluster with at least so many workers; give it back with :meth:`give_back`."""
         with cls._lock:
-            if cls._current is None or not cls._current.alive:
-                cls._current = cls(workers)
-            cluster = cls._current
+            cluster = cls._connected(workers)
             try:
                 cluster._hire(workers, device)
             except BaseException:

@@ -33,7 +33,7 @@ from .biases import RunningBiases
 from .entries_gradient import EntriesGradient, complete_basis
 from .factors import as_factors
 from .host_entries import HostEntries
-from .places import check_not_both
+from .places import check_places
 
 __all__ = ["ObservedEntries"]
 
@@ -118,13 +118,9 @@ class ObservedEntries(Objective):
         if np.shape(shape) != (2,) or min(shape) < 1:
             raise ValueError(f"shape must be (rows, columns), both positive, got {shape}")
         self.dtype: Any = check_precision(dtype)
-        self.device = check_device(device)
+        self.device, workers = check_places(device, workers)
         if max_atoms is not None:
             max_atoms = check_whole("max_atoms", max_atoms, 2, " or None")
-        if workers is not None:
-            from ..distributed.cluster import check_workers
-
-            workers = check_workers(workers)
         self.loss, self.growing, self.max_atoms = loss, bool(growing), max_atoms
         self.lmo_steps, self.lmo_tol = check_whole("lmo_steps", lmo_steps), float(lmo_tol)
         if offsets is not None:
@@ -156,7 +152,6 @@ class ObservedEntries(Objective):
     def _sharded_entries(self, workers: int, log_dir: Any) -> Any:
         from ..distributed.entries import ShardedEntries
 
-        check_not_both(self.device)
         me = weakref.ref(self)
 
         def theta() -> LowRank:
@@ -170,6 +165,7 @@ class ObservedEntries(Objective):
             self.loss,
             workers=workers,
             theta=theta,
+            device=self.device,
             log_dir=log_dir,
         )
 

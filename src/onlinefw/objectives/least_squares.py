@@ -14,7 +14,7 @@ from ..atoms import Atom
 from ..iterates import DenseIterate
 from ..losses import Square
 from .base import Objective, spectral_norm_squared
-from .places import at_home, back_there, check_not_both, device_here, new_gram
+from .places import at_home, back_there, check_places, device_here, new_gram
 
 __all__ = ["RunningLeastSquares", "sums_of_rows"]
 
@@ -99,7 +99,10 @@ def sums_of_rows(
         return Moments(n_features, centred, device)
     from ..distributed.moments import ShardedMoments
 
-    check_not_both(device)
+    device, workers = check_places(device, workers)
+    if device != "cpu":
+        raise ValueError('rows with workers are in memory: use device="cpu" with workers=')
+    assert workers is not None
     return ShardedMoments(n_features, centred, workers=workers, log_dir=log_dir)
 
 

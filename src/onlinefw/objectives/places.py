@@ -1,4 +1,4 @@
-"""Where the past of a linear model lives: in this process's memory, or on a CUDA device."""
+"""Where the past lives: in this process's memory, on a CUDA device, or with workers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "at_home",
     "back_there",
-    "check_not_both",
+    "check_places",
     "device_here",
     "new_gram",
     "new_predictions",
@@ -96,9 +96,18 @@ def device_here(device: str) -> str:
     return "cpu" if device == "cpu" else check_device("auto")
 
 
-def check_not_both(device: str) -> None:
-    """Refuse data that are with workers and on a GPU."""
-    if check_device(device) != "cpu":
-        raise ValueError(
-            'workers keep data in memory: use device="cpu" with workers=, or device="cuda" alone'
-        )
+def check_places(device: Any, workers: Any) -> tuple[str, int | None]:
+    """Return the device, and how many workers hold the data on theirs (None: this process does).
+
+    Examples
+    --------
+    >>> from onlinefw.objectives.places import check_places
+    >>> check_places("cpu", None)
+    ('cpu', None)
+    """
+    if workers is None:
+        return check_device(device), None
+    from ..distributed.cluster import Cluster, check_workers
+
+    workers = check_workers(workers)
+    return Cluster.device_for(workers, device), workers

@@ -11,7 +11,7 @@ from .._devices import check_device, namespace
 from .._growing import GrowingArray
 from .._typing import Array, Shape, State
 from .._validation import check_rows, check_targets, check_weights, check_whole
-from .places import at_home, back_there, check_not_both, device_here, new_rows, new_weights
+from .places import at_home, back_there, check_places, device_here, new_rows, new_weights
 from .rows import Rows, rows_from_state
 
 if TYPE_CHECKING:
@@ -248,7 +248,10 @@ def row_store(
         return RowStore(past, max_past, random_state, device)
     from ..distributed.row_store import ShardedRowStore
 
-    check_not_both(device)
+    device, workers = check_places(device, workers)
+    if device != "cpu":
+        raise ValueError('rows with workers are in memory: use device="cpu" with workers=')
+    assert workers is not None
     return ShardedRowStore(past, max_past, random_state, workers=workers, log_dir=log_dir)
 
 
