@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import cupy as cp
@@ -13,11 +11,9 @@ from cupyx.scipy import sparse
 from .._devices import to_host
 from .._typing import Array, State
 from ..iterates import LowRank
-from ..kernels.entries import QUADRATIC
 from ..losses import Loss
-from ..objectives import entry_store
-from ..objectives.host_entries import SUMMABLE, HostEntries
-from ..objectives.row_loss import compiled
+from ..objectives.host_entries import HostEntries
+from ..objectives.stored_entries import StoredEntries
 from .entry_kernels import LANES, THREADS, kernels
 from .entry_store import CudaEntryStore
 from .line import CudaLine
@@ -27,50 +23,43 @@ from .regressions import CudaRegressions
 __all__ = ["CudaEntries"]
 
 
+#: What is known of an entry.
+COLUMNS = ("row", "col", "z", "c", "s", "g")
 #: So many blocks of threads add up Gram matrices.
 GRAM_BLOCKS = 128
 
 
-class CudaEntries:
-    """All observed entries on a device: answers what :class:`HostEntries` answers.
+class CudaEntries(StoredEntries):
+    """:class:`~onlinefw.objectives.stored_entries.StoredEntries` on a device.
 
     Vectors come and go as CuPy arrays; offsets, new entries and sums for biases as numpy arrays.
 
     Parameters
     ----------
-    shape, dtype, loss
-        As for :class:`~onlinefw.objectives.host_entries.HostEntries`.
+    shape : (int, int)
+        Rows and columns.
+    dtype, loss
+        As there.
     """
 
+    store: CudaEntryStore
+
     def __init__(self, shape: tuple[int, int], dtype: Any, loss: Loss) -> None:
-        self.dtype, self.loss = np.dtype(dtype), loss
-        self.kind, self.parameter = compiled(loss)
-        self.reads = 0
+        super().__init__(dtype, loss)
         self._run = kernels(self.dtype.name)
-        self.store = CudaEntryStore(shape, self.dtype, type(loss) in SUMMABLE)
+        self.store = CudaEntryStore(shape, self.dtype, self.combine)
         self.set_offsets(*(np.zeros(n, self.dtype) for n in shape))
-        # A move yet to be carried out: by all sorted entries, and the first so many of the tail.
-        self._pending: tuple[float, Array, Array] | None = None
-        self._moved = 0
-        self._due = True  # whether slopes have to be renewed
+        self._moved = 0  # how many of the oldest in the tail have to follow a pending move
 
-    def __len__(self) -> int:
-        return len(self.store)
+    @staticmethod
+    def there(array: Array) -> Array:
+        """Return an array where the entries are."""
+        return cp.asarray(array)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of the matrix."""
-        return self.store.shape
-
-    @property
-    def combine(self) -> bool:
-        """Whether repeated observations of an entry are summed up."""
-        return self.store.combine
-
-    @property
-    def quadratic(self) -> bool:
-        """Whether the loss is a parabola in the prediction."""
-        return self.kind == QUADRATIC
+    @staticmethod
+    def theta_there(theta: LowRank) -> LowRank:
+        """Return theta where the entries are."""
+        return CudaLowRank.from_state(theta.state_dict())
 
     # Growing --------------------------------------------------------------------------------------
 
@@ -92,7 +81,7 @@ class CudaEntries:
         z = to_host(new["z"])
         self._due = True
         if self._pending is None:  # a merge that had to carry a move out would cost a read
-            self.store.merge_if_due()
+            self._merge_if_due()
         return z
 
     def grow(self, m1: int, m2: int) -> None:
@@ -110,38 +99,20 @@ class CudaEntries:
         self._offsets = cp.asarray(self.row_offset), cp.asarray(self.col_offset)
         self._due = True
 
-    def merge(self, held_out: int = 0) -> None:
-        """Sort everything but the ``held_out`` newest entries into the bulk."""
-        self.settle()
-        self.store.merge(self.store.n_tail - held_out)
-        self._due = True
-
     # Moving ---------------------------------------------------------------------------------------
 
-    def move(self, keep: float, u: Array, v: Array) -> None:
-        """Z <- keep z + u_i v_j; the sorted entries follow when the next read passes by."""
-        if self._pending is not None:
-            self.settle()
-        self.store.merge_if_due()
+    def _held(self, u: Array, v: Array) -> tuple[Array, Array]:
         there = cp.empty(u.size, self.dtype), cp.empty(v.size, self.dtype)
         u, v = (cp.ascontiguousarray(x, dtype=float) for x in (u, v))
         self._run.cast_pair(u.size + v.size, u.size, v.size, u, v, *there)
-        self._pending = (keep, *there)
-        self._moved = self.store.n_tail
+        return there
 
-    def shrink(self, factor: float) -> None:
-        """Z <- factor z."""
-        self.settle()
+    def _nothing(self) -> tuple[Array, Array]:
         m1, m2 = self.shape
-        self._pending = (float(factor), cp.zeros(m1, self.dtype), cp.zeros(m2, self.dtype))
-        self._moved = self.store.n_tail
+        return cp.zeros(m1, self.dtype), cp.zeros(m2, self.dtype)
 
-    def move_block(self, keep: float, left: Array, right: Array) -> None:
-        """Z <- keep z + left_i . right_j at every entry, now."""
-        if self._pending is not None:
-            self.settle()
-        self.store.merge_if_due()
-        self._move_now(keep, left, right)
+    def _let_wait(self, keep: float, u: Array, v: Array) -> None:
+        self._pending, self._moved = (keep, u, v), self.store.n_tail
 
     def place(self, theta: LowRank) -> None:
         """Z <- theta at every entry."""
@@ -165,17 +136,6 @@ class CudaEntries:
         if self._pending is not None or self._due:
             self._renew(None)
             self.store.g.take(self.store.by_column, out=self.store.g_by_column)
-
-    @contextmanager
-    def undisturbed(self) -> Iterator[None]:
-        """Let later decisions be the same as if nothing had been asked within."""
-        moving, due = self._pending is not None, self._due
-        yield
-        self._due = due
-        if moving:
-            m1, m2 = self.shape
-            self._pending = (1.0, cp.zeros(m1, self.dtype), cp.zeros(m2, self.dtype))
-            self._moved = 0
 
     # Products with the slopes ---------------------------------------------------------------------
 
@@ -244,8 +204,7 @@ class CudaEntries:
 
     def parts(self) -> list[dict[str, Array]]:
         """The sorted entries and the tail, by name."""
-        names = ("row", "col", "z", "c", "s", "g")
-        return [{name: getattr(self.store, name) for name in names}, self.store.tail]
+        return [{name: getattr(self.store, name) for name in COLUMNS}, self.store.tail]
 
     def _add_tail(self, y: Array, x: Array, transposed: bool) -> None:
         """Y += G X over the tail (W += G' X, transposed)."""
@@ -311,17 +270,20 @@ class CudaEntries:
         where = (row.astype(cp.int32), col.astype(cp.int32))
         return sparse.coo_matrix((values.astype(float), where), shape=self.shape).tocsr()
 
-    def frobenius_bound(self) -> float:
-        """Bound the Frobenius norm of the slopes (see the host's store)."""
+    def squared_norms(self) -> tuple[float, float]:
+        """Return those of the slopes, sorted ones and newest; infinite where repeats are apart."""
         if not self.combine:
-            return float("inf")
+            return np.inf, np.inf
         bulk, tail = self.parts()
-        keys = tail["row"].astype(cp.int64) * self.shape[1] + tail["col"]
-        newest = cp.zeros(0)
-        if keys.size:
-            newest = cp.bincount(cp.unique(keys, return_inverse=True)[1], tail["g"])
-        squares = cp.sum(cp.square(bulk["g"].astype(float)))
-        return float(cp.sqrt(squares) + cp.linalg.norm(newest))
+        newest = self._by_entry(tail, "g")
+        return float(cp.sum(cp.square(bulk["g"].astype(float)))), float(newest @ newest)
+
+    def _by_entry(self, part: dict[str, Array], name: str) -> Array:
+        """Return the sums of c or g of every entry of a part, which may stand there repeatedly."""
+        if part["row"].size == 0:
+            return cp.zeros(1)
+        keys = part["row"].astype(cp.int64) * self.shape[1] + part["col"]
+        return cp.bincount(cp.unique(keys, return_inverse=True)[1], part[name])
 
     def dense_slopes(self) -> Array:
         """Return the slopes as a matrix, on the host."""
@@ -341,9 +303,12 @@ class CudaEntries:
         self.settle()
         return CudaLine(self, u.astype(self.dtype), v.astype(self.dtype))
 
-    def heaviest(self) -> float:
-        """Bound the largest total weight of one entry."""
-        return self.on_host().heaviest()
+    def heaviest_parts(self) -> tuple[float, float]:
+        """Return the largest total weight of one entry, sorted ones and newest."""
+        bulk, tail = self.parts()
+        once = self.combine and self.n_sorted > 0  # an entry stands there once
+        weights = bulk["c"] if once else self._by_entry(bulk, "c")
+        return float(weights.max()), float(self._by_entry(tail, "c").max())
 
     def weighted_sums(
         self, rows: Array, columns: Array, with_theta: bool = False
@@ -374,24 +339,19 @@ class CudaEntries:
         self.reads += 1
         return self._matrix("c") @ cp.asarray(v, dtype=float)
 
-    @property
-    def n_newest(self) -> int:
-        """How many of the newest entries have not been sorted in."""
-        return self.store.n_tail
-
-    def newest_loss(self, theta: LowRank) -> float:
-        """Return the mean loss of another theta on the newest entries."""
-        assert isinstance(theta, CudaLowRank)
+    def _newest(self, theta: LowRank | None) -> tuple[Array, Array, Array]:
         tail, (rows, columns) = self.store.tail, self._offsets
-        at = theta.entries_there(tail["row"], tail["col"])
-        at = at + (rows[tail["row"]] + columns[tail["col"]])
-        at, c, s = (to_host(x).astype(float) for x in (at, tail["c"], tail["s"]))
-        y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if self.combine else s
-        return float(c @ self.loss.value(at, y)) / max(float(c.sum()), np.finfo(float).tiny)
+        if theta is None:
+            self._move_tail()
+            at = self.predictions(tail)
+        else:
+            assert isinstance(theta, CudaLowRank)
+            at = theta.entries_there(tail["row"], tail["col"])
+            at = at + (rows[tail["row"]] + columns[tail["col"]])
+        return to_host(at), to_host(tail["c"]), to_host(tail["s"])
 
-    def regressions(self, everything: bool) -> CudaRegressions:
-        """Return every row's and column's regression of what the offsets leave over."""
-        self.merge(0 if everything else min(self.n_newest // 2, entry_store.NEWEST))
+    def regressions_of_sorted(self) -> CudaRegressions:
+        """Return the regressions of what has been sorted in, just after a merge."""
         return CudaRegressions(self.store, *self._offsets)
 
     def columns_of(self, row: int) -> Array:
@@ -412,6 +372,19 @@ class CudaEntries:
         return entries
 
     # State ----------------------------------------------------------------------------------------
+
+    def columns(self) -> tuple[list[Array], list[Array]]:
+        """Return row, column, z, c, s and g of the sorted entries, and of the newest.
+
+        A pending move is carried out in what is returned, and in the tail.
+        """
+        self._move_tail()
+        bulk, tail = self.parts()
+        if self._pending is not None:
+            keep, u, v = self._pending
+            bulk["z"] = self.dtype.type(keep) * bulk["z"] + u[bulk["row"]] * v[bulk["col"]]
+        newest = [to_host(tail[name]) for name in COLUMNS]
+        return [to_host(bulk[name]) for name in COLUMNS], newest
 
     def state_dict(self) -> State:
         """Return everything as the host's entries would, in numpy arrays."""

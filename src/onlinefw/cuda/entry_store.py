@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import Any
 
 import cupy as cp
@@ -10,7 +9,6 @@ import numpy as np
 
 from .._devices import to_host
 from .._typing import Array, State
-from ..objectives import entry_store as policy
 from .entry_kernels import kernels
 from .segments import Segments, row_of_each
 
@@ -35,6 +33,8 @@ class CudaEntryStore:
         Of the rows, and of the columns.
     tail : dict of cupy.ndarray
         row, col, z, c, s and g of the newest entries.
+    n_tail, last_batch : int
+        How many those are, and how many came last.
     """
 
     def __init__(self, shape: tuple[int, int], dtype: Any, combine: bool) -> None:
@@ -43,7 +43,7 @@ class CudaEntryStore:
         self.row = self.col = cp.empty(0, cp.uint32)
         self.z = self.c = self.s = cp.empty(0, self.dtype)
         self._tail = {name: cp.empty(0, kind) for name, kind in self._tail_types()}
-        self._last_batch = 0
+        self.last_batch = 0
         self._run = kernels(self.dtype.name)
         self._set_tail(0)
         self._index()
@@ -52,7 +52,12 @@ class CudaEntryStore:
         return [("row", cp.uint32), ("col", cp.uint32), *((name, self.dtype) for name in "zcsg")]
 
     def __len__(self) -> int:
-        return self.col.size + self.n_tail
+        return self.n_sorted + self.n_tail
+
+    @property
+    def n_sorted(self) -> int:
+        """How many entries have been sorted in."""
+        return self.col.size
 
     def _set_tail(self, n: int) -> None:
         """Let the tail have so many entries."""
@@ -69,8 +74,14 @@ class CudaEntryStore:
                 self._tail[name] = grown = cp.empty(2 * n, values.dtype)
                 grown[:old] = values[:old]
         self._set_tail(n)
-        self._last_batch = size
+        self.last_batch = size
         return {name: values[old:] for name, values in self.tail.items()}
+
+    def append(self, rows: Array, cols: Array, z: Array, c: Array, s: Array) -> None:
+        """Add observations to the tail; they may be in this process's memory."""
+        new = self.make_room(rows.size)
+        for name, values in zip(("row", "col", *CARRIED), (rows, cols, z, c, s), strict=True):
+            new[name][:] = cp.asarray(values, dtype=new[name].dtype)
 
     def grow(self, m1: int, m2: int) -> None:
         """Add empty rows and columns at the end."""
@@ -78,15 +89,6 @@ class CudaEntryStore:
         self.indptr = cp.concatenate((self.indptr, cp.full(extra, self.indptr[-1])))
         self.shape = (m1, m2)
         self._index()
-
-    def merge_if_due(self) -> bool:
-        """Sort a tail that has become long in, all but the newest; tell if it was."""
-        balanced = sqrt(policy.MERGE_COST * self.col.size * self._last_batch)
-        longest = int(min(max(policy.SHORTEST_TAIL, balanced), policy.LONGEST_TAIL))
-        if self.n_tail <= longest:
-            return False
-        self.merge(self.n_tail - min(longest // 2, policy.NEWEST))
-        return True
 
     def merge(self, n: int) -> None:
         """Sort the n oldest entries of the tail in. Slopes are not carried over."""
@@ -171,7 +173,7 @@ class CudaEntryStore:
             "tail": {name: to_host(values) for name, values in self.tail.items()},
             "rank": np.arange(self.shape[1]),
             "ranked_at": max(1, self.col.size),
-            "last_batch": self._last_batch,
+            "last_batch": self.last_batch,
         }
 
     @classmethod
@@ -191,5 +193,5 @@ class CudaEntryStore:
             values[:] = cp.asarray(newest[name])
         store._index()
         store.g[:] = cp.asarray(bulk["g"])[order]
-        store._last_batch = int(state["last_batch"])
+        store.last_batch = int(state["last_batch"])
         return store

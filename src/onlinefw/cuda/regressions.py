@@ -49,6 +49,10 @@ class CudaRegressions:
         """Return the columns' factor, with a penalty for each column."""
         return self._by_column.solve(left, ridge)
 
+    def column_equations(self, left: Array) -> Array:
+        """Return the columns' normal equations, as :func:`~onlinefw.kernels.ridge.normal_rows`."""
+        return self._by_column.equations(left)
+
 
 class _Sided:
     """The regressions of one side."""
@@ -80,4 +84,15 @@ class _Sided:
             normal = (weight @ outer).take(place, axis=1).reshape(-1, k, k)
             normal += penalty[rows, None, None] * diagonal
             out[rows] = cp.linalg.solve(normal, right_side[rows, :, None])[:, :, 0]
+        return out
+
+    def equations(self, other: Array) -> Any:
+        """Return [A | b] of every row, the upper triangle packed, in double precision."""
+        rank = other.shape[1]
+        row, column = np.triu_indices(rank, 0, rank + 1)
+        given, other = column == rank, cp.asarray(other, dtype=float)
+        out = cp.empty((self._weight.shape[0], row.size))
+        out[:, np.flatnonzero(given)] = self._target.astype(float) @ other
+        outer = other[:, row[~given]] * other[:, column[~given]]
+        out[:, np.flatnonzero(~given)] = self._weight.astype(float) @ outer
         return out

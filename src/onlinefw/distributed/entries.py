@@ -13,8 +13,9 @@ from ..iterates import LowRank
 from ..kernels import entries as kernels
 from ..losses import Loss
 from ..objectives.entry_store import NEWEST, due_for_merge
-from ..objectives.host_entries import SUMMABLE, HostEntries
+from ..objectives.host_entries import HostEntries
 from ..objectives.row_loss import compiled
+from ..objectives.stored_entries import SUMMABLE
 from .batch_log import BatchLog
 from .elsewhere import Elsewhere
 from .entries_line import SplitLine, parabola
@@ -95,12 +96,12 @@ class ShardedEntries(Elsewhere):
         self._ahead: tuple[Any, list[Any]] | None = None  # a batch that is being read already
         self._followed: int | None = None  # how many atoms of theta the shards know, if any
         self._log = BatchLog(workers, log_dir)
-        args = [self._shard_args(k) for k in range(workers)]
+        args = [self._shard_args(k, device) for k in range(workers)]
         self.shards = Shards(workers, device, EntriesShard, args, self._rebuild)
 
-    def _shard_args(self, k: int) -> tuple[Any, ...]:
+    def _shard_args(self, k: int, device: str) -> tuple[Any, ...]:
         m1, m2 = self.shape
-        return (rows_of(k, self.workers, m1), m2), self.dtype, self.loss, self.device
+        return (rows_of(k, self.workers, m1), m2), self.dtype, self.loss, device
 
     def close(self) -> None:
         """Give the workers back; the log goes, too."""
@@ -468,7 +469,7 @@ class ShardedEntries(Elsewhere):
     def newest_loss(self, theta: LowRank) -> float:
         """Return the mean loss of another theta on the newest entries."""
         sums = self.shards.ask("newest_sums", [(part,) for part in self._thetas(theta)])
-        loss, weight = map(sum, zip(*sums, strict=True))
+        loss, weight, _ = map(sum, zip(*sums, strict=True))
         return loss / max(weight, np.finfo(float).tiny)
 
     def regressions(self, everything: bool) -> SplitRegressions:
@@ -520,7 +521,7 @@ class ShardedEntries(Elsewhere):
         return [1.0, np.zeros(m1, self.dtype), np.zeros(m2, self.dtype)]
 
     def _rebuilt_here(self, k: int) -> EntriesShard:
-        shard = EntriesShard(*self._shard_args(k))
+        shard = EntriesShard(*self._shard_args(k, "cpu"))
         for method, args in self._rebuild(k):
             getattr(shard, method)(*args)
         return shard
@@ -535,9 +536,9 @@ class ShardedEntries(Elsewhere):
         self.row_offset, self.col_offset = host.row_offset, host.col_offset
         self.reads, self._due = host.reads, host._due
         self._moving = host._pending is not None
-        self._last_batch = host.store._last_batch
+        self._last_batch = host.store.last_batch
         parts = split_state(host, self.workers)
-        self._bulk, self._cut, self._arrived = host.store.bulk.size, 1, 1 + len(host.store.tail)
+        self._bulk, self._cut, self._arrived = host.n_sorted, 1, 1 + host.n_newest
         for k, (bulk, tail, numbers) in enumerate(parts):
             merged = np.zeros(bulk[0].size, np.int64)
             for start in range(0, merged.size, AT_ONCE):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._devices import check_device, to_host
 from .._growing import GrowingArray
 from .._threads import one_blas_thread, threads_for
 from .._typing import Array
@@ -15,6 +16,7 @@ from ..iterates import LowRank
 from ..losses import Loss
 from ..objectives.entry_store import LONGEST_TAIL
 from ..objectives.host_entries import HostEntries
+from ..objectives.stored_entries import StoredEntries
 from .pieces import Piece, piece_of
 
 __all__ = ["EntriesShard", "rows_of"]
@@ -25,17 +27,23 @@ def rows_of(k: int, n: int, m1: int) -> int:
     return (m1 - k + n - 1) // n
 
 
-def make_entries(shape: tuple[int, int], dtype: Any, loss: Loss, device: str) -> HostEntries:
-    """Return empty entries, where a shard keeps them."""
-    if device != "cpu":
-        raise ValueError(f'shards live on device="cpu", got {device!r}')
-    entries = HostEntries(shape, dtype, loss)
-    entries.store.merges_itself = False  # the driver says when, so that all shards agree
+def make_entries(shape: tuple[int, int], dtype: Any, loss: Loss, device: str) -> Any:
+    """Return empty entries on a device of this process, which are not merged by themselves."""
+    entries: StoredEntries
+    if check_device(device) == "cuda":
+        from ..cuda.entries import CudaEntries
+
+        entries = CudaEntries(shape, dtype, loss)
+    else:
+        entries = HostEntries(shape, dtype, loss)
+    entries.merges_itself = False  # the driver says when, so that all shards agree
     return entries
 
 
 class EntriesShard:
-    """:class:`HostEntries` of some rows, with the number of every entry that is still in the tail.
+    """Entries of some rows, with the number of every entry that is still in the tail.
+
+    They live in memory or on a GPU; what comes and goes is in numpy arrays either way.
 
     Entries are numbered in the order in which they came, over all shards. The driver says up to
     which number they are sorted in, so the tails of all shards together are what the tail of one
@@ -57,6 +65,9 @@ class EntriesShard:
         with one_blas_thread(), threads_for(len(self.entries)):
             yield
 
+    def _there(self, u: Array, v: Array) -> tuple[Array, Array]:
+        return self.entries.there(u), self.entries.there(v)
+
     def wait(self) -> None:
         """Do nothing: the answer says that all earlier messages have been carried out."""
 
@@ -66,8 +77,7 @@ class EntriesShard:
         self, rows: Array, cols: Array, z: Array, c: Array, s: Array, numbers: Array
     ) -> None:
         """Add entries with their predictions, weights and targets."""
-        self.entries.store.append(rows, cols, z, c, s)
-        self.entries._due = True
+        self.entries.append(rows, cols, z, c, s)
         self._numbers.append(numbers)
 
     def append_piece(self, piece: Piece, first: int) -> None:
@@ -78,12 +88,7 @@ class EntriesShard:
 
     def batch_sums(self, first: int) -> tuple[float, float, float]:
         """Return loss, weight and weighted squares of the values, from a number on."""
-        entries, tail = self.entries, self.entries.store.tail
-        some = slice(int(np.searchsorted(self._numbers.data, first)), None)
-        at = entries.predictions(tail)[some].astype(float)
-        c, s = tail.c[some].astype(float), tail.s[some].astype(float)
-        y = s / c if entries.combine else s
-        return float(c @ entries.loss.value(at, y)), float(c.sum()), float(c @ y**2)
+        return self.entries.newest_sums(since=int(np.searchsorted(self._numbers.data, first)))
 
     def load_file(self, place: tuple[Any, ...], k: int, n: int, first: int, cut: int) -> None:
         """Read a batch again, for a worker that was restarted."""
@@ -93,8 +98,8 @@ class EntriesShard:
 
     def follow(self, theta: LowRank) -> None:
         """Know theta from now on: it is told here, and moves as predictions do."""
-        self._theta = theta
-        theta.max_atoms = 2**31
+        self._theta = self.entries.theta_there(theta)
+        self._theta.max_atoms = 2**31
 
     def _follow(self, keep: float, left: Array, right: Array) -> None:
         theta = self._theta
@@ -118,7 +123,7 @@ class EntriesShard:
         """Bring everything to where it should be, after all entries have been loaded."""
         self._merge(cut)
         self.entries.set_offsets(*offsets)
-        self.entries.place(theta)
+        self.entries.place(self.entries.theta_there(theta))
         self.entries.settle()
 
     def grow(self, m1: int, m2: int) -> None:
@@ -139,25 +144,23 @@ class EntriesShard:
 
     def _merge(self, cut: int) -> None:
         n = int(np.searchsorted(self._numbers.data, cut))
-        if n:
-            self.entries.store.merge(n)
-            self._numbers.drop_first(n)
-        self.entries._due = True
+        self.entries.merge_oldest(n)
+        self._numbers.drop_first(n)
 
     def bulk_size(self) -> int:
         """Return how many entries have been sorted in."""
-        return self.entries.store.bulk.size
+        return self.entries.n_sorted
 
     # Moves ----------------------------------------------------------------------------------------
 
     def move(self, keep: float, u: Array, v: Array) -> None:
         """Z <- keep z + u_i v_j."""
-        self.entries.move(keep, u, v)
+        self.entries.move(keep, *self._there(u, v))
         self._follow(keep, u[:, None], v[:, None])
 
     def move_block(self, keep: float, left: Array, right: Array) -> None:
         """Z <- keep z + left_i . right_j."""
-        self.entries.move_block(keep, left, right)
+        self.entries.move_block(keep, *self._there(left, right))
         self._follow(keep, left, right)
 
     def shrink(self, factor: float) -> None:
@@ -169,7 +172,7 @@ class EntriesShard:
     def place(self, theta: LowRank) -> None:
         """Z <- theta."""
         self._regressions = None
-        self.entries.place(theta)
+        self.entries.place(self.entries.theta_there(theta))
         if self._theta is not None:
             self.follow(theta)
 
@@ -179,15 +182,13 @@ class EntriesShard:
 
     def go_back(self, moving: bool, due: bool) -> None:
         """Let later decisions be as if nothing had been asked in between."""
-        self.entries._due = due
-        if moving:
-            self.entries._pending = self.entries._no_move()
+        self.entries.go_back(moving, due)
 
     # Products -------------------------------------------------------------------------------------
 
     def set_row_scale(self, scale: Array | None) -> None:
         """Weigh the rows of products G'(scale G V) from now on; None: all the same."""
-        self._row_scale = scale
+        self._row_scale = None if scale is None else self.entries.there(scale)
 
     def read(self, v: Array, keep: bool) -> tuple[tuple[Array | None, float], Array]:
         """Return the rows of G V and this part of <z, g>; and that of G'(scale G V).
@@ -195,30 +196,32 @@ class EntriesShard:
         With ``keep``, the rows of G V stay here, for :meth:`combined`.
         """
         self._regressions = None
-        y, w, z_dot_g = self.entries.read(v, self._row_scale)
+        y, w, z_dot_g = self.entries.read(self.entries.there(v), self._row_scale)
         self._y = y.copy() if keep else None
-        return (None if keep else y, z_dot_g), w
+        sums = None if keep else to_host(y), float(np.sum(to_host(z_dot_g)))
+        return sums, to_host(w.astype(self.entries.dtype, copy=False))
 
     def combined(self, coefficients: Array) -> Array:
         """Return combinations of the columns of G V."""
         assert self._y is not None
-        return self._y @ coefficients
+        return to_host(self._y @ self.entries.there(coefficients))
 
     def normal(self, v: Array) -> tuple[Array, Array]:
         """Return the rows of G v and this part of G'(scale G v)."""
-        return self.entries.normal(v, self._row_scale)
+        y, w = self.entries.normal(self.entries.there(v), self._row_scale)
+        return to_host(y), to_host(w)
 
     def forward(self, v: Array) -> Array:
         """Return the rows of G V."""
-        return self.entries.forward(v)
+        return to_host(self.entries.forward(self.entries.there(v)))
 
     def backward(self, u: Array) -> Array:
         """Return this part of G' U."""
-        return self.entries.backward(u)
+        return to_host(self.entries.backward(self.entries.there(u)))
 
     def squared_norms(self) -> tuple[float, float]:
         """Return those of the slopes, sorted ones and newest."""
-        return self.entries.store.squared_norms()
+        return self.entries.squared_norms()
 
     def dense_slopes(self) -> Array:
         """Return rows of the gradient."""
@@ -232,7 +235,7 @@ class EntriesShard:
 
     def line(self, u: Array, v: Array) -> tuple[float, float, float] | None:
         """Start a line; return value, slope and curvature of a parabola."""
-        self._line = self.entries.line(u, v)
+        self._line = self.entries.line(*self._there(u, v))
         if self._line.curvature is None:
             return None
         return self._line.value(0.0), self._line.slope(0.0), self._line.curvature
@@ -255,11 +258,11 @@ class EntriesShard:
 
     def weighted_products(self, v: Array) -> Array:
         """Return the rows of W V."""
-        return self.entries.weighted_products(v)
+        return to_host(self.entries.weighted_products(self.entries.there(v)))
 
-    def newest_sums(self, theta: LowRank) -> tuple[float, float]:
-        """Return loss and weight of the newest entries."""
-        return self.entries.newest_sums(theta)
+    def newest_sums(self, theta: LowRank) -> tuple[float, float, float]:
+        """Return loss, weight and weighted squares of the values of the newest entries."""
+        return self.entries.newest_sums(self.entries.theta_there(theta))
 
     def regressions(self, cut: int) -> None:
         """Sort entries up to a number in, and start regressions of what has been sorted in."""
@@ -270,11 +273,11 @@ class EntriesShard:
 
     def solve_rows(self, right: Array, ridge: Array) -> Array:
         """Return these rows' factor."""
-        return self._regressions.solve_rows(right, ridge)
+        return to_host(self._regressions.solve_rows(self.entries.there(right), ridge))
 
     def column_equations(self, left: Array) -> Array:
         """Return these rows' part of the columns' normal equations."""
-        return self._regressions.column_equations(left)
+        return to_host(self._regressions.column_equations(self.entries.there(left)))
 
     def columns_of(self, row: int) -> Array:
         """Return the columns in which a row has been observed."""
@@ -287,17 +290,5 @@ class EntriesShard:
     # State ----------------------------------------------------------------------------------------
 
     def part(self) -> tuple[list[Array], list[Array], Array]:
-        """Return sorted and newest entries as (row, col, z, c, s, g), and the newest's numbers.
-
-        A pending move is carried out in what is returned, not here.
-        """
-        store = self.entries.store
-        column = np.argsort(store.rank).astype(np.uint32)
-        parts = []
-        for row, part in ((store.bulk.rows(), store.bulk), (store.tail.row, store.tail)):
-            parts.append([row.astype(np.uint32), column[part.col], part.z, part.c, part.s, part.g])
-        if self.entries._pending is not None:
-            keep, u, right = self.entries._pending
-            bulk = parts[0]
-            bulk[2] = self.entries.dtype.type(keep) * bulk[2] + u[bulk[0]] * right[store.bulk.col]
-        return parts[0], parts[1], self._numbers.data.copy()
+        """Return what the entries are, sorted ones and newest, and the newest's numbers."""
+        return *self.entries.columns(), self._numbers.data.copy()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .._typing import Array, State
@@ -44,16 +42,10 @@ def _together(parts: list[Part], n: int) -> Part:
 
 def split_state(host: HostEntries, n: int) -> list[tuple[Part, Part, Array]]:
     """Return each shard's sorted and newest entries, and the newest's numbers, from 1 on."""
-    store, column = host.store, np.argsort(host.store.rank).astype(np.uint32)
-    rows, newest = store.bulk.rows().astype(np.uint32), store.tail.row
-    bulk: list[Any] = [rows, column[store.bulk.col], store.bulk.z, store.bulk.c, store.bulk.s]
-    tail: list[Any] = [newest, column[store.tail.col], store.tail.z, store.tail.c, store.tail.s]
-    if host._pending is not None:
-        keep, u, right = host._pending
-        bulk[2] = host.dtype.type(keep) * bulk[2] + u[rows] * right[store.bulk.col]
+    bulk, tail = (part[:5] for part in host.columns())
     parts = []
     for k in range(n):
-        mine, new = np.flatnonzero(rows % n == k), np.flatnonzero(newest % n == k)
+        mine, new = (np.flatnonzero(part[0] % n == k) for part in (bulk, tail))
         one, other = [x[mine] for x in bulk], [x[new] for x in tail]
         one[0], other[0] = one[0] // n, other[0] // n
         parts.append((one, other, 1 + new))

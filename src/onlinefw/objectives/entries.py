@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .._arrays import received_here
-from .._devices import check_device, namespace, to_host
+from .._devices import namespace, to_host
 from .._state import describe, rebuild
 from .._threads import one_blas_thread, threads_for
 from .._typing import Array, Direction, Shape, State
@@ -80,7 +80,8 @@ class ObservedEntries(Objective):
         any order, so runs agree to rounding.
     workers : int, optional
         Spread the entries over so many workers of a Ray cluster (:mod:`onlinefw.distributed`),
-        whole rows each; by default they are in the memory of this process.
+        whole rows each; by default they are in the memory of this process. The device is theirs
+        then, a GPU for each, and theta is in this process's memory.
     log_dir : path, optional
         Where to log what workers have received, for those that are restarted; by default where
         temporary files are.
@@ -118,7 +119,8 @@ class ObservedEntries(Objective):
         if np.shape(shape) != (2,) or min(shape) < 1:
             raise ValueError(f"shape must be (rows, columns), both positive, got {shape}")
         self.dtype: Any = check_precision(dtype)
-        self.device, workers = check_places(device, workers)
+        device, workers = check_places(device, workers)
+        self._set_device(device, workers)
         if max_atoms is not None:
             max_atoms = check_whole("max_atoms", max_atoms, 2, " or None")
         self.loss, self.growing, self.max_atoms = loss, bool(growing), max_atoms
@@ -135,21 +137,26 @@ class ObservedEntries(Objective):
         self._yy = 0.0  # the weighted sum of y^2, for the value of the square loss
         self._block: Array | None = None  # where the next linear minimisation starts
         super().__init__(tuple(shape))
-        self._entries = self._new_entries(workers, log_dir)
+        self._entries = self._new_entries(self.device, workers, log_dir)
         self._has_offsets = False
 
-    def _new_entries(self, workers: int | None, log_dir: Any) -> Any:
+    def _set_device(self, device: str, workers: int | None) -> None:
+        self.device = device
+        # Theta is with the entries or, if workers hold those, in this process's memory.
+        self._theta_device = device if workers is None else "cpu"
+
+    def _new_entries(self, device: str, workers: int | None, log_dir: Any) -> Any:
         """Return empty entries, with somebody who answers questions about them."""
         parts = self._matrix_shape, self.dtype, self.loss
         if workers is not None:
-            return self._sharded_entries(workers, log_dir)
-        if self.device == "cuda":
+            return self._sharded_entries(device, workers, log_dir)
+        if device == "cuda":
             from ..cuda.entries import CudaEntries
 
             return CudaEntries(*parts)
         return HostEntries(*parts)
 
-    def _sharded_entries(self, workers: int, log_dir: Any) -> Any:
+    def _sharded_entries(self, device: str, workers: int, log_dir: Any) -> Any:
         from ..distributed.entries import ShardedEntries
 
         me = weakref.ref(self)
@@ -165,7 +172,7 @@ class ObservedEntries(Objective):
             self.loss,
             workers=workers,
             theta=theta,
-            device=self.device,
+            device=device,
             log_dir=log_dir,
         )
 
@@ -176,35 +183,38 @@ class ObservedEntries(Objective):
 
     def use_workers(self, workers: int | None, log_dir: Any = None) -> None:
         """Move the entries to so many workers; None: into this process."""
-        if workers == self.workers:
-            return
-        state, before = self._entries.state_dict(), self._entries
-        self._entries = self._new_entries(workers, log_dir)
-        self._entries.load_state(state)
-        if hasattr(before, "close"):
-            before.close()
+        if workers != self.workers:
+            self._move_to(*check_places(self.device, workers), log_dir)
 
     def use_device(self, device: str) -> None:
-        """Move entries and theta to a device, or into this process's memory ("cpu")."""
-        device = check_device(device)
-        if device == self.device:
-            return
-        entries, theta = self._entries.state_dict(), self._low_rank.state_dict()
-        self.device = device
-        self._entries = self._new_entries(None, None)
-        self._entries.load_state(entries)
-        self._iterate = self._iterate_class.from_state(theta)
+        """Move entries and theta to a device, or into memory ("cpu"); workers to theirs."""
+        device, workers = check_places(device, self.workers)
+        if device != self.device:
+            self._move_to(device, workers, getattr(self._entries, "log_dir", None))
+
+    def _move_to(self, device: str, workers: int | None, log_dir: Any) -> None:
+        before, theta = self._entries, self._low_rank
+        entries = self._new_entries(device, workers, log_dir)
+        entries.load_state(before.state_dict())
+        self._entries = entries
+        self._set_device(device, workers)
+        if type(theta) is not self._iterate_class:
+            self._iterate = self._iterate_class.from_state(theta.state_dict())
         if self._block is not None:
             self._block = self._iterate_class._xp.asarray(to_host(self._block))
+        if hasattr(before, "close"):
+            before.close()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a file or a pickle holds: the data, not where they were."""
         if self.device == "cpu":
             return self.__dict__
+        if self.workers is not None:
+            return {**self.__dict__, "device": "cpu"}
         theta = None if self._iterate is None else LowRank.from_state(self._low_rank.state_dict())
         block = None if self._block is None else to_host(self._block)
-        home = {"device": "cpu", "_entries": self._entries.on_host(), "_iterate": theta}
-        return {**self.__dict__, **home, "_block": block}
+        home = {"device": "cpu", "_theta_device": "cpu", "_entries": self._entries.on_host()}
+        return {**self.__dict__, **home, "_iterate": theta, "_block": block}
 
     def close(self) -> None:
         """Give the workers back, if there are any; without this, they go with the objective."""
@@ -213,8 +223,7 @@ class ObservedEntries(Objective):
 
     @property
     def _iterate_class(self) -> type[LowRank]:
-        """What theta is, where the entries are."""
-        if self.device == "cuda":
+        if self._theta_device == "cuda":
             from ..cuda.low_rank import CudaLowRank
 
             return CudaLowRank
@@ -257,7 +266,7 @@ class ObservedEntries(Objective):
     def _atom_limits(self, shape: Shape) -> tuple[int, int | None]:
         """How many atoms theta may hold, and the rank that recompression keeps (None: all)."""
         lossless = max(8, 2 * min(shape))
-        affordable = FACTOR_BYTES[self.device] // (self.dtype.itemsize * sum(shape))
+        affordable = FACTOR_BYTES[self._theta_device] // (self.dtype.itemsize * sum(shape))
         limit = max(32, affordable) if self.max_atoms is None else self.max_atoms
         return (lossless, None) if lossless <= limit else (limit, limit // 2)
 
@@ -417,7 +426,7 @@ class ObservedEntries(Objective):
 
     def _completed(self, block: Array, more: Array) -> Array:
         """Return an orthonormal basis of a block (orthonormal itself) and more columns."""
-        if self.device == "cpu" or block.shape[1] == 0:
+        if self._theta_device == "cpu" or block.shape[1] == 0:
             whole = np.linalg.qr(np.column_stack((to_host(block), more)))[0]
             return self._iterate_class._xp.asarray(whole)
         return complete_basis(block, namespace(block).asarray(more))

@@ -43,17 +43,16 @@ class EntryStore:
         Column -> its number in the store.
     combine : bool
         Whether repeated observations of an entry are summed up.
+    last_batch : int
+        How many entries came last.
     """
-
-    #: Whether the tail is merged when that is due; otherwise somebody else decides.
-    merges_itself = True
 
     def __init__(self, shape: tuple[int, int], dtype: Any, combine: bool) -> None:
         m1, m2 = shape
         self.dtype, self.combine = dtype, combine
         self.bulk, self.tail = SortedStore.empty(m1, dtype), Tail(dtype)
         self.rank = np.arange(m2)
-        self._ranked_at = self._last_batch = 0
+        self._ranked_at = self.last_batch = 0
 
     def __len__(self) -> int:
         return self.bulk.size + len(self.tail)
@@ -62,6 +61,16 @@ class EntryStore:
     def parts(self) -> tuple[SortedStore, Tail]:
         """The bulk and the tail."""
         return self.bulk, self.tail
+
+    @property
+    def n_sorted(self) -> int:
+        """How many entries are in the bulk."""
+        return self.bulk.size
+
+    @property
+    def n_tail(self) -> int:
+        """How many are in the tail."""
+        return len(self.tail)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -83,20 +92,12 @@ class EntryStore:
     def append(self, rows: Array, cols: Array, z: Array, c: Array, s: Array) -> None:
         """Add observations to the tail."""
         self.tail.append(rows, self.rank[cols], z, c, s)
-        self._last_batch = rows.size
+        self.last_batch = rows.size
 
     def grow(self, m1: int, m2: int) -> None:
         """Add empty rows and columns at the end."""
         self.bulk.grow(m1)
         self.rank = np.append(self.rank, np.arange(self.rank.size, m2))
-
-    def merge_if_due(self) -> bool:
-        """Sort a tail that has become long into the bulk, all but the newest; tell if it was."""
-        n = due_for_merge(self.bulk.size, len(self.tail), self._last_batch)
-        if n == 0 or not self.merges_itself:
-            return False
-        self.merge(n)
-        return True
 
     def merge(self, n: int) -> None:
         """Sort the n oldest entries of the tail into the bulk. Slopes are not carried over."""
@@ -169,16 +170,11 @@ class EntryStore:
         np.add.at(y, tail.row, tail.c[:, None] * by_rank[tail.col])
         return y
 
-    def frobenius_bound(self) -> float:
-        """Bound the Frobenius norm of the slopes.
-
-        An entry may stand in the bulk and in the tail, so the squares must not be added up; and
-        more than once in the bulk where repeats are kept apart.
-        """
-        return sum(map(sqrt, self.squared_norms()))
-
     def squared_norms(self) -> tuple[float, float]:
-        """Return the squared Frobenius norms of the slopes in the bulk and in the tail."""
+        """Return the squared Frobenius norms of the slopes in the bulk and in the tail.
+
+        They are infinite where repeats are kept apart: an entry may be more than once in the bulk.
+        """
         if not self.combine:
             return np.inf, np.inf
         tail = self.tail
@@ -199,7 +195,7 @@ class EntryStore:
             "tail": self.tail.state_dict(),
             "rank": self.rank.copy(),
             "ranked_at": self._ranked_at,
-            "last_batch": self._last_batch,
+            "last_batch": self.last_batch,
         }
 
     @classmethod
@@ -209,7 +205,7 @@ class EntryStore:
         store.bulk = SortedStore.from_state(state["bulk"])
         store.tail = Tail.from_state(state["tail"], dtype)
         store.rank = np.array(state["rank"])
-        store._ranked_at, store._last_batch = int(state["ranked_at"]), int(state["last_batch"])
+        store._ranked_at, store.last_batch = int(state["ranked_at"]), int(state["last_batch"])
         return store
 
 

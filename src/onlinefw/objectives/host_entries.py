@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,95 +12,56 @@ from ..iterates import LowRank
 from ..kernels import blocks as block_kernels
 from ..kernels import entries as kernels
 from ..kernels.lanes import LANES
-from ..losses import Bernoulli, Exponential, Gaussian, Loss, Poisson, Square
-from . import entry_store
+from ..losses import Loss
 from .entry_store import EntryStore
 from .host_line import entries_line, total_loss
 from .host_regressions import HostRegressions
-from .row_loss import compiled
 from .sorted_store import SortedStore
+from .stored_entries import StoredEntries
 from .tail import Tail
 
 __all__ = ["HostEntries"]
 
-#: Losses for which repeated observations of one entry can be summed up: count and sum suffice.
-SUMMABLE = (Square, Gaussian, Bernoulli, Poisson, Exponential)
 
-
-class HostEntries:
-    """All observed entries with what is carried at each, and the passes over them.
-
-    Whatever asks for sums over the entries asks here; an objective only knows theta and how to put
-    sums together. So entries may as well live elsewhere, if they answer the same questions. All
-    results are sums, not means.
-
-    A move along an atom is carried out by the next read, which reads all entries anyway.
+class HostEntries(StoredEntries):
+    """:class:`~onlinefw.objectives.stored_entries.StoredEntries` in this process's memory.
 
     Parameters
     ----------
     shape : (int, int)
         Rows and columns.
-    dtype : dtype
-        Of what is carried.
-    loss : Loss
-        Of an entry.
-
-    Attributes
-    ----------
-    store : EntryStore
-        The entries.
-    row_offset, col_offset : ndarray
-        What is predicted besides theta.
-    reads : int
-        How often all entries have been read.
+    dtype, loss
+        As there.
     """
 
+    store: EntryStore
+
     def __init__(self, shape: tuple[int, int], dtype: Any, loss: Loss) -> None:
-        m1, m2 = shape
-        self.dtype, self.loss = dtype, loss
-        self.kind, self.parameter = compiled(loss)
-        self.reads = 0
-        self.row_offset, self.col_offset = np.zeros(m1, dtype), np.zeros(m2, dtype)
-        self.store = EntryStore((m1, m2), dtype, type(loss) in SUMMABLE)
-        self._pending: tuple[float, Array, Array] | None = None  # a move yet to be carried out
-        self._due = True  # whether slopes have to be renewed
+        super().__init__(dtype, loss)
+        self.store = EntryStore(shape, dtype, self.combine)
+        self.row_offset, self.col_offset = (np.zeros(size, dtype) for size in shape)
         self._buffers: dict[str, Array] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_buffers": {}}  # memory to work in, no state
 
-    def __len__(self) -> int:
-        return len(self.store)
+    @staticmethod
+    def there(array: Array) -> Array:
+        """Return an array where the entries are: here."""
+        return array
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of the matrix."""
-        return self.store.shape
-
-    @property
-    def combine(self) -> bool:
-        """Whether repeated observations of an entry are summed up."""
-        return self.store.combine
-
-    @property
-    def quadratic(self) -> bool:
-        """Whether the loss is a parabola in the prediction."""
-        return self.kind == kernels.QUADRATIC
+    @staticmethod
+    def theta_there(theta: LowRank) -> LowRank:
+        """Return theta where the entries are."""
+        return theta
 
     # Growing --------------------------------------------------------------------------------------
 
     def observe(self, theta: LowRank, rows: Array, cols: Array, w: Array, y: Array) -> Array:
         """Add entries with their weights and values; return theta there."""
         z = theta.entries(rows, cols)
-        self.append(rows, cols, z, w, y)
+        self.append(rows, cols, z, w, w * y if self.combine else y)
         return z
-
-    def append(self, rows: Array, cols: Array, z: Array, w: Array, y: Array) -> None:
-        """Add entries with their predictions, weights and values."""
-        self.store.append(rows, cols, z, w, w * y if self.combine else y)
-        self._due = True
-        if self._pending is None:  # a merge that had to carry a move out would cost a read
-            self.store.merge_if_due()
 
     def grow(self, m1: int, m2: int) -> None:
         """Make room for m1 rows and m2 columns."""
@@ -117,35 +76,19 @@ class HostEntries:
         self.row_offset, self.col_offset = np.array(rows, self.dtype), np.array(columns, self.dtype)
         self._due = True
 
-    def merge(self, held_out: int = 0) -> None:
-        """Sort everything but the ``held_out`` newest entries into the bulk."""
-        self.settle()
-        self.store.merge(len(self.store.tail) - held_out)
-        self._due = True
-
     # Moving ---------------------------------------------------------------------------------------
 
-    def move(self, keep: float, u: Array, v: Array) -> None:
-        """Z <- keep z + u_i v_j; the sorted entries follow when the next read passes by."""
-        if self._pending is not None:
-            self.settle()
-        self.store.merge_if_due()  # the slopes are due in any case
-        self._pending = (keep, u.astype(self.dtype), self.store.by_rank(v, self.dtype))
-        self._move_tail()
+    def _held(self, u: Array, v: Array) -> tuple[Array, Array]:
+        return u.astype(self.dtype), self.store.by_rank(v, self.dtype)
 
-    def shrink(self, factor: float) -> None:
-        """Z <- factor z."""
-        self.settle()
-        _, u, right = self._no_move()
-        self._pending = (float(factor), u, right)
-        self._move_tail()
+    def _nothing(self) -> tuple[Array, Array]:
+        m1, m2 = self.shape
+        return np.zeros(m1, self.dtype), np.zeros(m2, self.dtype)
 
-    def move_block(self, keep: float, left: Array, right: Array) -> None:
-        """Z <- keep z + left_i . right_j at every entry, now."""
-        if self._pending is not None:
-            self.settle()
-        self.store.merge_if_due()
-        self._move_now(keep, left, right)
+    def _let_wait(self, keep: float, u: Array, v: Array) -> None:
+        self._pending = (keep, u, v)
+        tail = self.store.tail
+        kernels.tail_move(tail.row, tail.col, tail.z, self.dtype.type(keep), u, v)
 
     def place(self, theta: LowRank) -> None:
         """Z <- theta at every entry."""
@@ -162,30 +105,11 @@ class HostEntries:
         self.reads += 1
         self._due = True
 
-    def _move_tail(self) -> None:
-        assert self._pending is not None
-        keep, u, right = self._pending
-        tail = self.store.tail
-        kernels.tail_move(tail.row, tail.col, tail.z, self.dtype.type(keep), u, right)
-
-    def _no_move(self) -> tuple[float, Array, Array]:
-        m1, m2 = self.shape
-        return 1.0, np.zeros(m1, self.dtype), np.zeros(m2, self.dtype)
-
     def settle(self) -> None:
         """Carry a pending move out and renew the slopes, without a product."""
         if self._pending is not None or self._due:
             m2 = self.shape[1]
             self._read_all(np.zeros((m2, LANES), self.dtype), self._ones)
-
-    @contextmanager
-    def undisturbed(self) -> Iterator[None]:
-        """Let later decisions be the same as if nothing had been asked within."""
-        moving, due = self._pending is not None, self._due
-        yield
-        self._due = due
-        if moving:
-            self._pending = self._no_move()
 
     # Products with the slopes ---------------------------------------------------------------------
 
@@ -203,7 +127,7 @@ class HostEntries:
 
     def _read_all(self, v: Array, row_scale: Array) -> tuple[Array, Array, float]:
         """Do that for eight columns, by rank."""
-        keep, u, right = self._pending or self._no_move()
+        keep, u, right = self._pending or (1.0, *self._nothing())
         self._pending, self._due = None, False
         m1, m2 = self.shape
         columns = np.empty((m2, 2), self.dtype)
@@ -334,10 +258,10 @@ class HostEntries:
         self.reads += 1
         return w[self.store.rank]
 
-    def frobenius_bound(self) -> float:
-        """Bound the Frobenius norm of the slopes."""
+    def squared_norms(self) -> tuple[float, float]:
+        """Return those of the slopes, sorted ones and newest; infinite where repeats are apart."""
         with threads_for(len(self)):
-            return self.store.frobenius_bound()
+            return self.store.squared_norms()
 
     def dense_slopes(self) -> Array:
         """Return the slopes as a matrix."""
@@ -357,12 +281,8 @@ class HostEntries:
         with threads_for(len(self)):
             return entries_line(self, u.astype(self.dtype), self.store.by_rank(v, self.dtype))
 
-    def heaviest(self) -> float:
-        """Bound the largest total weight of one entry, which may stand in the bulk and the tail."""
-        return sum(self.heaviest_parts())
-
     def heaviest_parts(self) -> tuple[float, float]:
-        """Return the largest total weight of one entry in the bulk, and in the tail."""
+        """Return the largest total weight of one entry, sorted ones and newest."""
         bulk, tail = self.store.parts
         if self.combine:  # an entry stands there once
             total = float(bulk.c.max(initial=0.0))
@@ -387,37 +307,13 @@ class HostEntries:
         self.reads += 1
         return self.store.weighted_products(v)
 
-    @property
-    def n_newest(self) -> int:
-        """How many of the newest entries have not been sorted in."""
-        return len(self.store.tail)
-
-    def newest_loss(self, theta: LowRank) -> float:
-        """Return the mean loss of another theta on the newest entries."""
-        loss, weight = self.newest_sums(theta)
-        return loss / max(weight, np.finfo(float).tiny)
-
-    def newest_sums(self, theta: LowRank) -> tuple[float, float]:
-        """Return the total loss of another theta on the newest entries, and their weight."""
+    def _newest(self, theta: LowRank | None) -> tuple[Array, Array, Array]:
         tail = self.store.tail
+        if theta is None:
+            return self.predictions(tail), tail.c, tail.s
         cols = np.argsort(self.store.rank)[tail.col]
         at = theta.entries(tail.row, cols) + (self.row_offset[tail.row] + self.col_offset[cols])
-        at, c, s = (x.astype(float) for x in (at, tail.c, tail.s))
-        y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if self.combine else s
-        return float(c @ self.loss.value(at, y)), float(c.sum())
-
-    def regressions(self, everything: bool) -> HostRegressions:
-        """Return every row's and column's regression of what the offsets leave over.
-
-        They are good until the next read or merge.
-
-        Parameters
-        ----------
-        everything : bool
-            With the newest entries, those that stay in the tail otherwise.
-        """
-        self.merge(0 if everything else min(self.n_newest // 2, entry_store.NEWEST))
-        return self.regressions_of_sorted()
+        return at, tail.c, tail.s
 
     def regressions_of_sorted(self) -> HostRegressions:
         """Return the regressions of what has been sorted in, just after a merge."""
@@ -441,6 +337,22 @@ class HostEntries:
             return self.store.seen()
 
     # State ----------------------------------------------------------------------------------------
+
+    def columns(self) -> tuple[list[Array], list[Array]]:
+        """Return row, column, z, c, s and g of the sorted entries, and of the newest.
+
+        A pending move is carried out in what is returned, not here.
+        """
+        store, (bulk, tail) = self.store, self.store.parts
+        column, rows = np.argsort(store.rank).astype(np.uint32), bulk.rows().astype(np.uint32)
+        z = bulk.z
+        if self._pending is not None:
+            keep, u, right = self._pending
+            z = self.dtype.type(keep) * z + u[rows] * right[bulk.col]
+        return (
+            [rows, column[bulk.col], z, bulk.c, bulk.s, bulk.g],
+            [tail.row, column[tail.col], tail.z, tail.c, tail.s, tail.g],
+        )
 
     def state_dict(self) -> State:
         """Return everything as plain arrays and numbers."""
