@@ -7,6 +7,7 @@ import pytest
 from onlinefw import _devices
 from onlinefw.cuda import row_kernels
 
+from ..distributed.in_process import ray_in_process
 from . import emulation, fake_cupy
 
 
@@ -52,6 +53,13 @@ def _device(kind, monkeypatch):
         yield module
     monkeypatch.undo()
     _forget_devices()
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """Let workers be in this process; return what stands in for the module ray."""
+    with ray_in_process(monkeypatch) as module:
+        yield module
 
 
 @pytest.fixture
