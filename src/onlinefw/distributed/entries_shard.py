@@ -155,12 +155,14 @@ class EntriesShard:
 
     def move(self, keep: float, u: Array, v: Array) -> None:
         """Z <- keep z + u_i v_j."""
-        self.entries.move(keep, *self._there(u, v))
+        u, v = self._there(u, v)
+        self.entries.move(keep, u, v)
         self._follow(keep, u[:, None], v[:, None])
 
     def move_block(self, keep: float, left: Array, right: Array) -> None:
         """Z <- keep z + left_i . right_j."""
-        self.entries.move_block(keep, *self._there(left, right))
+        left, right = self._there(left, right)
+        self.entries.move_block(keep, left, right)
         self._follow(keep, left, right)
 
     def shrink(self, factor: float) -> None:
