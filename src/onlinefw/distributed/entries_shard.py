@@ -19,12 +19,7 @@ from ..objectives.host_entries import HostEntries
 from ..objectives.stored_entries import StoredEntries
 from .pieces import Piece, piece_of
 
-__all__ = ["EntriesShard", "rows_of"]
-
-
-def rows_of(k: int, n: int, m1: int) -> int:
-    """Return how many of m1 rows are of shard k of n: those with row % n == k."""
-    return (m1 - k + n - 1) // n
+__all__ = ["EntriesShard"]
 
 
 def make_entries(shape: tuple[int, int], dtype: Any, loss: Loss, device: str) -> Any:
