@@ -15,24 +15,10 @@ from .._typing import Array
 from ..iterates import LowRank
 from ..losses import Loss
 from ..objectives.entry_store import LONGEST_TAIL
-from ..objectives.host_entries import HostEntries
-from ..objectives.stored_entries import StoredEntries
+from ..objectives.places import new_entries
 from .pieces import Piece, piece_of
 
 __all__ = ["EntriesShard"]
-
-
-def make_entries(shape: tuple[int, int], dtype: Any, loss: Loss, device: str) -> Any:
-    """Return empty entries on a device of this process, which are not merged by themselves."""
-    entries: StoredEntries
-    if check_device(device) == "cuda":
-        from ..cuda.entries import CudaEntries
-
-        entries = CudaEntries(shape, dtype, loss)
-    else:
-        entries = HostEntries(shape, dtype, loss)
-    entries.merges_itself = False  # the driver says when, so that all shards agree
-    return entries
 
 
 class EntriesShard:
@@ -46,7 +32,8 @@ class EntriesShard:
     """
 
     def __init__(self, shape: tuple[int, int], dtype: Any, loss: Loss, device: str) -> None:
-        self.entries = make_entries(shape, dtype, loss, device)
+        self.entries = new_entries(check_device(device), None, shape, dtype, loss)
+        self.entries.merges_itself = False  # the driver says when, so that all shards agree
         self._numbers = GrowingArray(dtype=np.int64)
         self._row_scale: Array | None = None
         self._y: Array | None = None  # G V of the last read

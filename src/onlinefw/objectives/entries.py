@@ -32,8 +32,7 @@ from .base import Line, Objective
 from .biases import RunningBiases
 from .entries_gradient import EntriesGradient, complete_basis
 from .factors import as_factors
-from .host_entries import HostEntries
-from .places import check_places
+from .places import check_places, new_entries
 
 __all__ = ["ObservedEntries"]
 
@@ -147,34 +146,15 @@ class ObservedEntries(Objective):
 
     def _new_entries(self, device: str, workers: int | None, log_dir: Any) -> Any:
         """Return empty entries, with somebody who answers questions about them."""
-        parts = self._matrix_shape, self.dtype, self.loss
-        if workers is not None:
-            return self._sharded_entries(device, workers, log_dir)
-        if device == "cuda":
-            from ..cuda.entries import CudaEntries
-
-            return CudaEntries(*parts)
-        return HostEntries(*parts)
-
-    def _sharded_entries(self, device: str, workers: int, log_dir: Any) -> Any:
-        from ..distributed.entries import ShardedEntries
-
-        me = weakref.ref(self)
+        me = weakref.ref(self)  # not a cycle: entries, with their workers, go with the objective
 
         def theta() -> LowRank:
             objective = me()
             assert objective is not None
             return objective._low_rank
 
-        return ShardedEntries(
-            self._matrix_shape,
-            self.dtype,
-            self.loss,
-            workers=workers,
-            theta=theta,
-            device=device,
-            log_dir=log_dir,
-        )
+        parts = self._matrix_shape, self.dtype, self.loss
+        return new_entries(device, workers, *parts, theta=theta, log_dir=log_dir)
 
     @property
     def workers(self) -> int | None:
