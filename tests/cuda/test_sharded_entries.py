@@ -73,8 +73,7 @@ def test_a_run_goes_on_anywhere(end):
     follow(spread, batches[:11])
     state = spread.state_dict()
     moved = ofw.OnlineFrankWolfe.from_state(state, device=device, workers=workers)
-    spread.objective.use_workers(workers)
-    spread.objective.use_device(device)
+    spread.objective.use_places(device, workers)
     for learner in (moved, spread):
         assert (learner.objective.device, learner.objective.workers) == end
         follow(learner, batches[11:])

@@ -161,18 +161,13 @@ class ObservedEntries(Objective):
         """How many workers hold the entries; None: they are in this process."""
         return getattr(self._entries, "workers", None)
 
-    def use_workers(self, workers: int | None, log_dir: Any = None) -> None:
-        """Move the entries to so many workers; None: into this process."""
-        if workers != self.workers:
-            self._move_to(*check_places(self.device, workers), log_dir)
-
-    def use_device(self, device: str) -> None:
-        """Move entries and theta to a device, or into memory ("cpu"); workers to theirs."""
-        device, workers = check_places(device, self.workers)
-        if device != self.device:
-            self._move_to(device, workers, getattr(self._entries, "log_dir", None))
-
-    def _move_to(self, device: str, workers: int | None, log_dir: Any) -> None:
+    def use_places(self, device: str, workers: int | None, log_dir: Any = None) -> None:
+        """Move the entries to so many workers (None: into this process), on that device."""
+        if workers == self.workers and device in (self.device, workers and "auto"):
+            return  # workers have settled what "auto" is
+        device, workers = check_places(device, workers)
+        if (device, workers) == (self.device, self.workers):
+            return
         before, theta = self._entries, self._low_rank
         entries = self._new_entries(device, workers, log_dir)
         entries.load_state(before.state_dict())
