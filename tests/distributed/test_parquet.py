@@ -108,3 +108,82 @@ def test_what_is_not_there_is_named(folder, tmp_path):
         ParquetRatings(folder)
     with pytest.raises(ValueError, match="no Parquet files"):
         ParquetRatings(tmp_path / "nowhere")
+
+
+def in_arrays(ratings):
+    """What the files hold, in the order of the rounds."""
+    X, y = zip(*(batch.read() for batch in ratings), strict=True)
+    return np.concatenate(X), np.concatenate(y)
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("workers", [None, 2])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"radius": 60.0, "clip": True},
+        {"radius": "auto"},
+        {"radius": 60.0, "offsets": "biases", "epochs": 2},
+        {"radius": 60.0, "weighting": "smoothed"},
+    ],
+    ids=str,
+)
+def test_an_estimator_fits_files(tmp_path, workers, options):
+    """Files of full batches: then arrays are cut into the same rounds."""
+    rng = np.random.default_rng(0)
+    for part in range(2):
+        user, item = rng.integers(40, size=300), rng.integers(25, size=300)
+        values = np.sin(user) * np.cos(item) + 0.1 * rng.standard_normal(300)
+        table = pa.table({"user": user, "item": item, "rating": values})
+        pq.write_table(table, tmp_path / f"part-{part}.parquet", row_group_size=70)
+    ratings = ParquetRatings(tmp_path, batch_size=50)
+    options = {"dtype": "float64", "batch_size": 50, **options}
+    spread = ofw.FrankWolfeMatrixCompletion(**options, workers=workers).fit(ratings)
+    X, y = in_arrays(ratings)
+    alone = ofw.FrankWolfeMatrixCompletion(**options)
+    if options["radius"] == "auto":  # radii fit the first batch of files, and all of arrays
+        alone.fit(ratings)
+    else:
+        alone.fit(X, y)
+    np.testing.assert_allclose(spread.predict(X), alone.predict(X), atol=1e-6)
+    assert spread.radius_ == alone.radius_
+    assert spread.n_rounds_ == alone.n_rounds_
+
+
+@pytest.mark.usefixtures("cluster")
+def test_an_estimator_takes_batches_of_files_and_of_arrays_in_turn(folder):
+    ratings, options = ratings_in(folder), {"dtype": "float64", "clip": True}
+    spread = ofw.FrankWolfeMatrixCompletion(60.0, workers=2, **options)
+    alone = ofw.FrankWolfeMatrixCompletion(60.0, **options)
+    for k, batch in enumerate(ratings):
+        spread.partial_fit(*(batch.read() if k % 3 == 1 else (batch,)))
+        alone.partial_fit(*batch.read())
+    X, _ = in_arrays(ratings)
+    np.testing.assert_allclose(spread.predict(X), alone.predict(X), atol=1e-6)
+
+
+def test_bad_values_of_a_file_are_named(folder):
+    table = pa.table({"u": [0, 1, 2], "i": [0, 1, 2], "r": [1.0, np.nan, 2.0]})
+    pq.write_table(table, folder / "part-3.parquet")
+    model = ofw.FrankWolfeMatrixCompletion(60.0)
+    with pytest.raises(ValueError, match=r"part-3.parquet, rows 1 to 3: .*nan"):
+        model.fit(ratings_in(folder))
+    for file in folder.glob("*.parquet"):
+        file.unlink()
+    pq.write_table(table[:0], folder / "empty.parquet")
+    with pytest.raises(ValueError, match="nothing to learn from"):
+        model.fit(ratings_in(folder))
+    with pytest.raises(ValueError, match="y"):
+        model.fit(np.zeros((3, 2), int))
+
+
+def test_the_range_of_a_batch_is_known_without_reading_it(folder):
+    for batch in ratings_in(folder):
+        low, high = batch.value_range()
+        _, y = batch.read()
+        assert low <= y.min() <= y.max() <= high
+    file = folder / "part-0.parquet"
+    pq.write_table(pq.read_table(file), file, write_statistics=False)
+    first = next(iter(ParquetRatings(file, user="u", item="i", rating="r", batch_size=50)))
+    _, y = first.read()
+    assert first.value_range() == (y.min(), y.max())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -49,13 +50,29 @@ class ParquetBatch:
         """What is needed to read it, without the batches that follow."""
         return self.file, self.start, self.stop, self.columns
 
+    def value_range(self) -> tuple[float, float]:
+        """Return bounds of the ratings: those of their row groups, if the file says them."""
+        groups = _ranges(self.file, self.columns[2])
+        ranges = [
+            known for first, n, known in groups if first < self.stop and self.start < first + n
+        ]
+        if None in ranges:
+            rating = self.read()[1]
+            return float(rating.min()), float(rating.max())
+        low, high = zip(*ranges, strict=True)
+        return float(min(low)), float(max(high))
+
+    def __str__(self) -> str:
+        return f"{self.file}, rows {self.start + 1} to {self.stop}"
+
 
 class ParquetRatings:
     """Rounds from partitioned Parquet: an iterable of :class:`ParquetBatch`.
 
     Every file is cut into batches. The rounds take the first batch of each file, then the second
     of each, and so on: whichever worker reads them, the rounds are the same. Give the batches to a
-    learner on :class:`~onlinefw.objectives.ObservedEntries`. With workers, worker ``p % n`` reads
+    learner on :class:`~onlinefw.objectives.ObservedEntries`, or all of it to the ``fit`` of
+    :class:`~onlinefw.FrankWolfeMatrixCompletion`. With workers, worker ``p % n`` reads
     file p and sends every worker its rows; the ratings never come to the driver (with ``offsets``
     they do: it learns the means). A restarted worker reads the files again.
 
@@ -149,8 +166,18 @@ def _files(source: Any) -> list[str]:
     return files
 
 
-@lru_cache(maxsize=256)
+def _version(file: str) -> tuple[int, int]:
+    """What changes when a file does."""
+    status = os.stat(file)
+    return status.st_mtime_ns, status.st_size
+
+
 def _open(file: str) -> Any:
+    return _open_version(file, _version(file))
+
+
+@lru_cache(maxsize=256)
+def _open_version(file: str, version: tuple[int, int]) -> Any:
     from ..readers.parquet import open_parquet
 
     return open_parquet(file)
@@ -166,32 +193,43 @@ def _length(file: str, columns: Sequence[str]) -> int:
 
 
 def _largest(file: str, name: str) -> int:
+    ranges = [known for _, _, known in _ranges(file, name)]
+    if None in ranges:
+        raise ValueError(
+            f"{file} does not say how large {name} is; pass the shape, or growing=True"
+        )
+    return max((int(high) for _, high in ranges), default=-1)
+
+
+def _ranges(file: str, name: str) -> list[tuple[int, int, Any]]:
+    """Return first row, length, and (smallest, largest) or None if unknown, of all row groups."""
     metadata = _open(file).metadata
     place = metadata.schema.to_arrow_schema().names.index(name)
-    found = []
+    found, first = [], 0
     for group in range(metadata.num_row_groups):
-        statistics = metadata.row_group(group).column(place).statistics
-        if statistics is None or not statistics.has_min_max:
-            raise ValueError(
-                f"{file} does not say how large {name} is; pass the shape, or growing=True"
-            )
-        found.append(int(statistics.max))
-    return max(found, default=-1)
+        n = metadata.row_group(group).num_rows
+        said = metadata.row_group(group).column(place).statistics
+        known = said is not None and said.has_min_max
+        found.append((first, n, (said.min, said.max) if known else None))
+        first += n
+    return found
 
 
 @lru_cache(maxsize=2)
-def _group(file: str, columns: tuple[str, ...], group: int) -> tuple[Array, ...]:
+def _group(
+    file: str, version: tuple[int, int], columns: tuple[str, ...], group: int
+) -> tuple[Array, ...]:
     table = _open(file).read_row_group(group, columns=list(columns), use_threads=False)
     return tuple(table.column(name).to_numpy() for name in columns)
 
 
 def _rows(file: str, columns: tuple[str, ...], start: int, stop: int) -> list[Array]:
     """Some rows of a file; the row groups they are in are read once, mostly."""
-    metadata, parts, first = _open(file).metadata, [], 0
+    metadata, version, parts, first = _open(file).metadata, _version(file), [], 0
     for group in range(metadata.num_row_groups):
         n = metadata.row_group(group).num_rows
         if first < stop and start < first + n:
             some = slice(max(start - first, 0), stop - first)
-            parts.append([column[some] for column in _group(file, columns, group)])
+            parts.append([column[some] for column in _group(file, version, columns, group)])
         first += n
     return [np.concatenate(column) for column in zip(*parts, strict=True)]

@@ -27,7 +27,7 @@ def checked_pieces(
     try:
         rows, cols, y = _checked(place, shape, dtype, loss)
     except ValueError as error:
-        return (f"{place[0]}, rows {place[1] + 1} to {place[2]}: {error}", *[None] * n)
+        return (f"{ParquetBatch(*place)}: {error}", *[None] * n)
     pieces = [_cut(rows, cols, y, dtype, k, n) for k in range(n)]
     return ((rows.size, int(rows.max()), int(cols.max())), *pieces)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from math import ceil, sqrt
 from numbers import Integral, Real
 from typing import Any, Self
@@ -22,6 +23,7 @@ from .._validation import (
     check_whole,
 )
 from ..algorithms import OnlineFrankWolfe, RidgeSweeps, Round
+from ..distributed.parquet import ParquetBatch, ParquetRatings
 from ..losses import Bernoulli, Exponential, Gaussian, Logistic, Loss, Poisson, Sigmoid, Square
 from ..objectives import ObservedEntries, RunningBiases
 from ..sets import TraceNormBall
@@ -200,36 +202,67 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
 
     # Learning -------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Forget everything and stream the observations in batches.
 
         Parameters
         ----------
-        X : array-like of shape (n, 2)
-            Row and column of each observation, whole numbers from 0.
+        X : array-like of shape (n, 2), or ParquetRatings
+            Row and column of each observation, whole numbers from 0. Or files with values as well,
+            in batches of their own, which ``workers`` read themselves (the driver does with
+            ``offsets`` or ``weighting``, which it learns from them).
         y : array-like of shape (n,)
             The observed values.
         sample_weight : array-like, optional
             How much each counts.
         """
+        if isinstance(X, ParquetRatings):
+            return self._fit_files(X)
         X, y, w = self._checked(X, y, sample_weight)
         size = self._batch_length(len(y))
         rounds = ceil(len(y) / size)
         order = np.arange(len(y))
         if self.shuffle:
             order = self._generator().permutation(len(y))
-        race = max(10, min(ceil(RACE_SHARE * rounds), ceil(RACE_SIZE / size)))
-        self._start(X, y, min(race, rounds))
+        self._start(_shape_of(X), y, _race_rounds(rounds, size))
+        parts = (order[k * size : (k + 1) * size] for k in range(rounds))
+        batches = ((X[part], y[part], None if w is None else w[part]) for part in parts)
+        return self._stream(batches, rounds)
+
+    def _fit_files(self, ratings: ParquetRatings) -> Self:
+        if len(ratings) == 0:
+            raise ValueError(f"there is nothing to learn from: {ratings}")
+        X, y, _ = self._read(next(iter(ratings)))
+        try:
+            shape = ratings.shape
+        except ValueError:  # the files do not say
+            shape = _shape_of(X)
+        rounds = len(ratings)
+        self._start(shape, y, _race_rounds(rounds, ratings.batch_size))
+        return self._stream(map(self._left_to_workers, ratings), rounds)
+
+    def _stream(self, batches: Iterable[Any], rounds: int) -> Self:
         epochs = int(self.epochs)
         with progress(self.verbose, rounds * epochs) as advance:
-            for k in range(rounds):
-                part = order[k * size : (k + 1) * size]
-                self._learn(X[part], y[part], None if w is None else w[part])
+            for batch in batches:
+                self._learn(*batch)
                 advance()
             for k in range(rounds * (epochs - 1)):
                 self._refine(k, rounds)
                 advance()
         return self.correct()
+
+    def _left_to_workers(self, batch: ParquetBatch) -> tuple[Any, Array | None, Array | None]:
+        """Return a batch as it is where workers can read it, and what is in it otherwise."""
+        here = self.workers is None or self.offsets is not None or self.weighting is not None
+        return self._read(batch) if here else (batch, None, None)
+
+    def _read(self, batch: ParquetBatch) -> tuple[Array, Array, None]:
+        try:
+            X, y, _ = self._checked(*batch.read(), None)
+        except ValueError as error:
+            raise ValueError(f"{batch}: {error}") from None
+        return X, y, None
 
     def correct(self) -> Self:
         """Re-optimise the factors now, if ``corrective`` is set; ``fit`` does so at its end."""
@@ -238,9 +271,18 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
             self._learner.correct()
         return self
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Play one round with these observations; parameters as for :meth:`fit`."""
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Play one round with these observations; parameters as for :meth:`fit`.
+
+        X may also be one batch of ParquetRatings.
+        """
         check_can_learn(self)
+        if isinstance(X, ParquetBatch):
+            if not hasattr(self, "_learner"):
+                first = self._read(X)
+                self._begin(*first[:2], len(first[1]))
+            self._learn(*self._left_to_workers(X))
+            return self
         X, y, w = self._checked(X, y, sample_weight)
         if not hasattr(self, "_learner"):
             self._begin(X, y, len(y))
@@ -249,7 +291,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
 
     def _begin(self, X: Array, y: Array, batch_length: int) -> None:
         """Get ready for a stream of batches; the radii fit the shape and size of what is given."""
-        self._start(X, y, min(RACE_ROUNDS, max(10, ceil(RACE_SIZE / batch_length))))
+        self._start(_shape_of(X), y, min(RACE_ROUNDS, max(10, ceil(RACE_SIZE / batch_length))))
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array | None]:
         """Refuse bad observations before anything changes."""
@@ -277,12 +319,11 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
             return ceil(n / ROUNDS_PER_PASS)
         return check_whole("batch_size", self.batch_size, otherwise=' or "auto"')
 
-    def _start(self, X: Array, y: Array, race_rounds: int) -> None:
+    def _start(self, seen: tuple[int, int], y: Array, race_rounds: int) -> None:
         """Make the learners; parameters are checked here, as scikit-learn wants it."""
         check_whole("epochs", self.epochs)
         history_size = check_whole("history_size", self.history_size, 2)
         _choice("weighting", self.weighting, (None, "smoothed"))
-        seen = (int(n) + 1 for n in X.max(axis=0))
         shape = tuple(max(sizes) for sizes in zip(seen, self._least_shape(), strict=True))
         if isinstance(self.radius, str) and self.radius == "auto":
             scale = sqrt(shape[0] * shape[1]) * self._size(y)
@@ -370,7 +411,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
             self.objective_.refresh_offsets()
         self._record(self._learner.refine())
 
-    def _learn(self, X: Array, y: Array, w: Array | None) -> None:
+    def _learn(self, X: Any, y: Array | None, w: Array | None) -> None:
         self._history.start()
         for learner in self._learners:  # a file holds the data, not where they were
             learner.objective.use_places(self.device, self.workers)  # type: ignore[attr-defined]
@@ -383,7 +424,8 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
             self._learner = self._race.winner if over else self._race.leader
             if over:
                 self._race = None
-        self._low, self._high = min(self._low, float(y.min())), max(self._high, float(y.max()))
+        low, high = X.value_range() if y is None else (float(y.min()), float(y.max()))
+        self._low, self._high = min(self._low, low), max(self._high, high)
         if self._weights is not None:
             self._weights.follow(self._learners)
         self._record(round_)
@@ -538,3 +580,15 @@ def _choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
     ):
         options = ", ".join(repr(option) for option in allowed)
         raise ValueError(f"{name} must be one of {options}, got {value!r}")
+
+
+def _shape_of(X: Array) -> tuple[int, int]:
+    """Return the rows and columns that the observations are in."""
+    row, column = X.max(axis=0)
+    return int(row) + 1, int(column) + 1
+
+
+def _race_rounds(rounds: int, size: int) -> int:
+    """Return over how many of the rounds of a fit radii race each other."""
+    race = max(10, min(ceil(RACE_SHARE * rounds), ceil(RACE_SIZE / size)))
+    return min(race, rounds)
