@@ -164,9 +164,12 @@ class Cluster:
         if self.local and device == "cpu":
             return
         have = ray.cluster_resources()
-        for resource, needed in (("CPU", not self.local), ("GPU", device == "cuda")):
-            count = int(have.get(resource, 0))
-            wanted = missing + sum(map(len, self._actors.values()))
+        held = {name: len(actors) for name, actors in self._actors.items()}
+        for resource, used, needed in (
+            ("CPU", sum(held.values()), not self.local),
+            ("GPU", held.get("cuda", 0), device == "cuda"),
+        ):
+            count, wanted = int(have.get(resource, 0)), missing + used
             if needed and count < wanted:
                 raise ValueError(
                     f"{wanted} workers need {wanted} {resource}s, but the Ray cluster has {count}; "
