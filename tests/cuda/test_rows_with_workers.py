@@ -75,7 +75,7 @@ def test_rows_may_come_from_the_device(cuda, name):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.usefixtures("cuda")
+@pytest.mark.usefixtures("any_cuda")
 def test_workers_without_rows_add_nothing(rng, sparse):
     kind = "sparse float64" if sparse else "float64"
     X, y = make_rows(rng, 5, 7, kind), np.array([1.0, -1.0, 1.0, 1.0, -1.0])
