@@ -57,10 +57,10 @@ def bytes_of_round(m1, m2, workers, reads):
 
 def predicted(nonzeros, m1, m2, workers, reads, constants, parallel, link):
     """Seconds of a round: in the workers' memory, for calls, for bytes, and the driver's own."""
-    read, normal, call, dispatch, own = constants
+    read, normal, call, dispatch, told, own = constants
     memory = nonzeros * (read + (reads - 1) * normal) / parallel
     levels = np.ceil(np.log(workers) / np.log(FAN_IN)) if workers >= TREE_FROM else 0
-    calls = (reads + 1) * (call + workers * dispatch) + reads * levels * call
+    calls = (reads + 1) * (call + workers * dispatch) + reads * levels * call + 2 * workers * told
     return memory, calls, bytes_of_round(m1, m2, workers, reads) / link, own * (m1 + m2)
 
 
@@ -93,17 +93,24 @@ def measure(size, repeat):
     V, ones = rng.standard_normal((m2, LANES)), np.ones(ROWS, np.float32)
     v = np.ascontiguousarray(V[:, 0])
     kernels = {"read": [], "normal": []}
+    both = []  # the same read on two threads
     calls = {1: [], 2: [], 3: []}
+    tells = {1: [], 2: [], 3: []}
     carried = {1: [], 2: [], 3: []}  # seconds of messages beyond an empty one
     rounds = {workers: [] for workers in learners}
     reads = []
     for _ in range(repeat):
-        kernels["read"].append(timed(lambda: host.read(V, ones)))
+        for threads, seconds in ((2, both), (1, kernels["read"])):
+            numba.set_num_threads(threads)
+            host.read(V, ones)  # makes room for the sums of so many threads
+            seconds.append(timed(lambda: host.read(V, ones)))
         kernels["normal"].append(timed(lambda: host.normal(v, ones)))
         for workers in (1, 2, 3):
             entries = learners[workers].objective._entries
             empty = timed(lambda entries=entries: entries._ask("wait"))
             calls[workers].append(empty)
+            tells[workers].append(timed(lambda entries=entries: entries._tell("wait")))
+            entries._ask("wait")
             taken = timed(lambda entries=entries: entries.read(V, ones))
             beyond = taken - max(entries._ask("last_seconds")) - empty
             carried[workers].append(beyond)
@@ -120,8 +127,9 @@ def measure(size, repeat):
     often, rounds = np.mean(reads), {k: quiet(r) for k, r in rounds.items()}
     read, normal = (quiet(kernels[name]) / stored for name in ("read", "normal"))
     own = max(rounds[None] - stored * (read + (often - 1) * normal), 0.0) / (ROWS + m2)
-    constants = read, normal, max(times[1] - dispatch, 0.0), dispatch, own
-    return stored, constants, link, often, rounds
+    told = float(np.mean([quiet(seconds) / workers for workers, seconds in tells.items()]))
+    constants = read, normal, max(times[1] - dispatch, 0.0), dispatch, told, own
+    return stored, constants, quiet(kernels["read"]) / quiet(both), link, often, rounds
 
 
 def main():
@@ -133,8 +141,8 @@ def main():
     Cluster.threads = lambda self, workers: 1
     held = Cluster.lease(3)
     cores, load = os.cpu_count(), os.getloadavg()[0]
-    stored, constants, link, reads, rounds = measure(int(options.size), options.repeat)
-    read, normal, call, dispatch, own = constants
+    stored, constants, two, link, reads, rounds = measure(int(options.size), options.repeat)
+    read, normal, call, dispatch, told, own = constants
     print("# The cost model of docs/scaling.md: constants, a check, predictions\n")
     print("`python benchmarks/scaling.py > benchmarks/scaling.md`\n")
     print(f"{cores} cores, load {load:.1f} at the start; {options.repeat} turns; one")
@@ -144,8 +152,10 @@ def main():
     print("| constant | measured |\n|---|---|")
     print(f"| block read of an entry, one thread | {1e9 * read:.2f} ns |")
     print(f"| product of an entry, one thread | {1e9 * normal:.2f} ns |")
+    print(f"| two threads read so many times as fast as one | {two:.2f} |")
     print(f"| an exchange of messages | {1e3 * call:.2f} ms |")
     print(f"| ... and for every worker | {1e3 * dispatch:.2f} ms |")
+    print(f"| a message without an answer, to a worker | {1e3 * told:.2f} ms |")
     print(f"| messages on one machine | {link / 1e9:.2f} GB/s |")
     print(f"| the driver's own work, for every row and column | {1e9 * own:.0f} ns |")
     print(f"| reads of the store a round | {reads:.1f} |")
@@ -154,7 +164,14 @@ def main():
     print("| workers | predicted, ms | measured, ms |\n|---|---|---|")
     for workers in (1, 2, 3):
         parts = predicted(
-            stored, ROWS, sharded_columns(), workers, reads, constants, min(workers, cores), link
+            stored,
+            ROWS,
+            sharded_columns(),
+            workers,
+            reads,
+            constants,
+            1.0 if workers == 1 else two,
+            link,
         )
         print(f"| {workers} | {1e3 * sum(parts):.0f} | {1e3 * rounds[workers]:.0f} |")
     print(f"| none: one process, one thread | | {1e3 * rounds[None]:.0f} |")

@@ -15,6 +15,7 @@ from time import perf_counter
 
 import cupy as cp
 import numpy as np
+from stopwatch import milliseconds
 
 import onlinefw as ofw
 from onlinefw.datasets import make_movielens_like
@@ -76,21 +77,6 @@ def one_pass(data):
         f"{reads:.1f} reads a round, final gap {rounds[-1].gap:.3g}.",
         "",
     ]
-
-
-def milliseconds(work, repeats=50):
-    """The median time of some work on the device."""
-    for _ in range(5):
-        work()
-    times = []
-    for _ in range(repeats):
-        start, end = cp.cuda.Event(), cp.cuda.Event()
-        start.record()
-        work()
-        end.record()
-        end.synchronize()
-        times.append(cp.cuda.get_elapsed_time(start, end))
-    return float(np.median(times))
 
 
 def products(data):

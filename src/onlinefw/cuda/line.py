@@ -43,7 +43,8 @@ class CudaLine:
                 n, direction = at.size, cp.empty_like(at)
                 run.directions(n, n, part["row"], part["col"], part["z"], u, v, direction)
             self._parts.append((at, direction, part["c"], part["s"]))
-        entries.reads += 1
+        if u is not None:
+            entries.reads += 1
         self._known: dict[float, Array] = {}
         self.curvature = None
         if entries.quadratic and u is not None:

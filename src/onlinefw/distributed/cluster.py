@@ -164,12 +164,9 @@ class Cluster:
         if self.local and device == "cpu":
             return
         have = ray.cluster_resources()
-        held = {name: len(actors) for name, actors in self._actors.items()}
-        for resource, used, needed in (
-            ("CPU", sum(held.values()), not self.local),
-            ("GPU", held.get("cuda", 0), device == "cuda"),
-        ):
-            count, wanted = int(have.get(resource, 0)), missing + used
+        held = {"CPU": sum(map(len, self._actors.values())), "GPU": len(self._actors[device])}
+        for resource, needed in (("CPU", not self.local), ("GPU", device == "cuda")):
+            count, wanted = int(have.get(resource, 0)), missing + held[resource]
             if needed and count < wanted:
                 raise ValueError(
                     f"{wanted} workers need {wanted} {resource}s, but the Ray cluster has {count}; "

@@ -20,11 +20,12 @@ from .batch_log import BatchLog
 from .elsewhere import Elsewhere
 from .entries_line import SplitLine, parabola
 from .entries_regressions import SplitRegressions
-from .entries_shard import EntriesShard, rows_of
+from .entries_shard import EntriesShard
 from .entries_state import split_state, whole_state
 from .errors import ClusterLost
+from .file_batches import FileBatches
+from .interleaved import join_compressed, join_rows, rows_of, split_rows, split_theta
 from .parquet import ParquetBatch
-from .pieces import checked_pieces
 from .shards import Message, Shards, added
 
 __all__ = ["RemoteBlock", "ShardedEntries"]
@@ -91,13 +92,11 @@ class ShardedEntries(Elsewhere):
         self._read: Array | None = None  # the block whose product the workers keep
         self._line: tuple[Array, Array] | None = None
         self._regressing = False
-        # Batches that are in files, each with the number of its first entry.
-        self._files: list[tuple[tuple[Any, ...], int]] = []
-        self._ahead: tuple[Any, list[Any]] | None = None  # a batch that is being read already
         self._followed: int | None = None  # how many atoms of theta the shards know, if any
         self._log = BatchLog(workers, log_dir)
         args = [self._shard_args(k, device) for k in range(workers)]
         self.shards = Shards(workers, device, EntriesShard, args, self._rebuild)
+        self._files = FileBatches(self.shards, dtype, loss)
 
     def _shard_args(self, k: int, device: str) -> tuple[Any, ...]:
         m1, m2 = self.shape
@@ -131,20 +130,7 @@ class ShardedEntries(Elsewhere):
 
     def _split(self, rows: Array) -> list[Array]:
         """The rows of each shard."""
-        return [np.ascontiguousarray(rows[k :: self.workers]) for k in range(self.workers)]
-
-    def _joined(self, parts: list[Array], shape: tuple[int, ...] | None = None) -> Array:
-        """All rows, from those of each shard."""
-        shape = (self.shape[0], *parts[0].shape[1:]) if shape is None else shape
-        rows = np.empty(shape, parts[0].dtype)
-        for k, part in enumerate(parts):
-            rows[k :: self.workers] = part
-        return rows
-
-    def _thetas(self, theta: LowRank) -> list[LowRank]:
-        """The rows of theta of each shard; it may hold as many terms as it happens to."""
-        weights, right = theta.weights, np.ascontiguousarray(theta.right)
-        return [LowRank.from_factors(left, weights, right) for left in self._split(theta.left)]
+        return split_rows(rows, self.workers)
 
     # What a restarted worker is told --------------------------------------------------------------
 
@@ -153,15 +139,15 @@ class ShardedEntries(Elsewhere):
         for record in self._log.records(k):
             if len(record) == 1:  # a batch that is in a file
                 (number,) = record[0].tolist()
-                place, first = self._files[number]
+                place, first = self._files.learned[number]
                 yield "load_file", (place, k, self.workers, first, self._cut)
             else:
                 row, col, c, s, numbers = record
                 yield "load", (row, col, np.zeros_like(c), c, s, numbers, self._cut)
         offsets = self.row_offset[k :: self.workers], self.col_offset
-        yield "restore", (self._cut, self._thetas(self._theta())[k], offsets)
+        yield "restore", (self._cut, split_theta(self._theta(), self.workers)[k], offsets)
         if self._followed is not None:
-            yield "follow", (self._thetas(self._theta())[k],)
+            yield "follow", (split_theta(self._theta(), self.workers)[k],)
         if self._row_scale is not None:
             yield "set_row_scale", (self._row_scale[k :: self.workers],)
         if self._read is not None:
@@ -207,25 +193,8 @@ class ShardedEntries(Elsewhere):
     # Batches that are in files --------------------------------------------------------------------
 
     def read_file(self, batch: ParquetBatch, growing: bool) -> tuple[int, int, int, list[Any]]:
-        """Let a worker read and check a batch.
-
-        Return its length, its largest row and column, and references to the pieces of each worker.
-        """
-
-        def read(one: ParquetBatch) -> list[Any]:
-            shape = None if growing else self.shape
-            args = one.place, self.workers, shape, self.dtype, self.loss
-            reader = one.partition % self.workers
-            return self.shards.start(reader, checked_pieces, *args, returns=self.workers + 1)
-
-        ahead, self._ahead = self._ahead, None
-        refs = ahead[1] if ahead is not None and ahead[0] == (batch, growing) else read(batch)
-        known, *pieces = self.shards.first_of(refs, lambda: read(batch))
-        if isinstance(known, str):
-            raise ValueError(known)
-        if batch.following is not None:
-            self._ahead = (batch.following, growing), read(batch.following)
-        return *known, pieces
+        """Let a worker read a batch: see :meth:`FileBatches.read`."""
+        return self._files.read(batch, None if growing else self.shape)
 
     def append_file(
         self, batch: ParquetBatch, length: int, pieces: list[Any]
@@ -234,8 +203,8 @@ class ShardedEntries(Elsewhere):
         self.shards.check_alive()
         self._lead()
         first = self._arrived
-        number = len(self._files)
-        self._files.append((batch.place, first))
+        number = len(self._files.learned)
+        self._files.learned.append((batch.place, first))
         for k in range(self.workers):
             self._log.append(k, [np.array([number])])
         self._arrived += length
@@ -252,7 +221,7 @@ class ShardedEntries(Elsewhere):
         """Let the shards know theta, if it has changed other than by moves they have seen."""
         theta = self._theta()
         if self._followed != theta.n_atoms:
-            self.shards.tell("follow", [(part,) for part in self._thetas(theta)])
+            self.shards.tell("follow", [(part,) for part in split_theta(theta, self.workers)])
             self._followed = theta.n_atoms
 
     def _count_atoms(self, keep: float, new: int) -> None:
@@ -339,7 +308,7 @@ class ShardedEntries(Elsewhere):
     def place(self, theta: LowRank) -> None:
         """Z <- theta at every entry."""
         self._line, self._regressing = None, False
-        self.shards.tell("place", [(part,) for part in self._thetas(theta)])
+        self.shards.tell("place", [(part,) for part in split_theta(theta, self.workers)])
         if self._followed is not None:
             self._followed = theta.n_atoms
         self.reads += 1
@@ -389,7 +358,7 @@ class ShardedEntries(Elsewhere):
         self.reads += 1
         self._moving = self._due = False
         self._read = v if stay else None
-        rows = RemoteBlock(self) if stay else self._joined(list(y))
+        rows = RemoteBlock(self) if stay else join_rows(list(y))
         return rows, w, float(sum(z_dot_g))
 
     # What is as small as theta's factors is as for entries that are here.
@@ -401,12 +370,12 @@ class ShardedEntries(Elsewhere):
         self._set_row_scale(row_scale)
         y, w = self.shards.ask_sum("normal", (v.astype(self.dtype),))
         self.reads += 1
-        return self._joined(y), w
+        return join_rows(y), w
 
     def forward(self, v: Array) -> Array:
         """Return G V with one read, in double precision."""
         self.reads += 1
-        return self._joined(self._ask("forward", v))
+        return join_rows(self._ask("forward", v))
 
     def backward(self, u: Array) -> Array:
         """Return G' U with one read, in double precision."""
@@ -420,7 +389,7 @@ class ShardedEntries(Elsewhere):
 
     def dense_slopes(self) -> Array:
         """Return the slopes as a matrix."""
-        return self._joined(self._ask("dense_slopes"))
+        return join_rows(self._ask("dense_slopes"))
 
     # Other sums -----------------------------------------------------------------------------------
 
@@ -454,12 +423,12 @@ class ShardedEntries(Elsewhere):
         self.reads += 1
         args = [(part, columns, with_theta) for part in self._split(rows)]
         row_sums, col_sums = zip(*self.shards.ask("weighted_sums", args), strict=True)
-        return self._joined(list(row_sums)), added(*col_sums)
+        return join_rows(list(row_sums)), added(*col_sums)
 
     def weighted_products(self, v: Array) -> Array:
         """Return W V for a block of columns, where W holds the weights."""
         self.reads += 1
-        return self._joined(self._ask("weighted_products", v))
+        return join_rows(self._ask("weighted_products", v))
 
     @property
     def n_newest(self) -> int:
@@ -468,7 +437,9 @@ class ShardedEntries(Elsewhere):
 
     def newest_loss(self, theta: LowRank) -> float:
         """Return the mean loss of another theta on the newest entries."""
-        sums = self.shards.ask("newest_sums", [(part,) for part in self._thetas(theta)])
+        sums = self.shards.ask(
+            "newest_sums", [(part,) for part in split_theta(theta, self.workers)]
+        )
         loss, weight, _ = map(sum, zip(*sums, strict=True))
         return loss / max(weight, np.finfo(float).tiny)
 
@@ -490,15 +461,7 @@ class ShardedEntries(Elsewhere):
 
     def seen(self) -> tuple[Array, Array]:
         """Return the columns in which each row has been observed, increasing: indptr, columns."""
-        parts = self._ask("seen")
-        lengths = self._joined([np.diff(indptr) for indptr, _ in parts])
-        indptr = np.concatenate(([0], np.cumsum(lengths)))
-        columns = np.empty(indptr[-1], np.uint32)
-        for k, (local, cols) in enumerate(parts):
-            starts = indptr[:-1][k :: self.workers]
-            shift = np.repeat(starts - local[:-1], np.diff(local))
-            columns[np.arange(cols.size) + shift] = cols
-        return indptr, columns
+        return join_compressed(self._ask("seen"))
 
     # State ----------------------------------------------------------------------------------------
 
@@ -573,4 +536,4 @@ class RemoteBlock:
         self._entries, self.dtype = entries, entries.dtype
 
     def __matmul__(self, coefficients: Array) -> Array:
-        return self._entries._joined(self._entries._ask("combined", coefficients))
+        return join_rows(self._entries._ask("combined", coefficients))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._typing import Array
+from .interleaved import join_rows
 
 if TYPE_CHECKING:
     from .entries import ShardedEntries
@@ -27,7 +28,7 @@ class SplitRegressions:
         """Return the rows' factor, with a penalty for each row."""
         entries, right = self._entries, np.ascontiguousarray(right)
         args = [(right, part) for part in entries._split(ridge)]
-        return entries._joined(entries.shards.ask("solve_rows", args))
+        return join_rows(entries.shards.ask("solve_rows", args))
 
     def solve_columns(self, left: Array, ridge: Array) -> Array:
         """Return the columns' factor, with a penalty for each column."""

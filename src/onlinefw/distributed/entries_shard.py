@@ -15,29 +15,10 @@ from .._typing import Array
 from ..iterates import LowRank
 from ..losses import Loss
 from ..objectives.entry_store import LONGEST_TAIL
-from ..objectives.host_entries import HostEntries
-from ..objectives.stored_entries import StoredEntries
+from ..objectives.places import new_entries
 from .pieces import Piece, piece_of
 
-__all__ = ["EntriesShard", "rows_of"]
-
-
-def rows_of(k: int, n: int, m1: int) -> int:
-    """Return how many of m1 rows are of shard k of n: those with row % n == k."""
-    return (m1 - k + n - 1) // n
-
-
-def make_entries(shape: tuple[int, int], dtype: Any, loss: Loss, device: str) -> Any:
-    """Return empty entries on a device of this process, which are not merged by themselves."""
-    entries: StoredEntries
-    if check_device(device) == "cuda":
-        from ..cuda.entries import CudaEntries
-
-        entries = CudaEntries(shape, dtype, loss)
-    else:
-        entries = HostEntries(shape, dtype, loss)
-    entries.merges_itself = False  # the driver says when, so that all shards agree
-    return entries
+__all__ = ["EntriesShard"]
 
 
 class EntriesShard:
@@ -51,7 +32,8 @@ class EntriesShard:
     """
 
     def __init__(self, shape: tuple[int, int], dtype: Any, loss: Loss, device: str) -> None:
-        self.entries = make_entries(shape, dtype, loss, device)
+        self.entries = new_entries(check_device(device), None, shape, dtype, loss)
+        self.entries.merges_itself = False  # the driver says when, so that all shards agree
         self._numbers = GrowingArray(dtype=np.int64)
         self._row_scale: Array | None = None
         self._y: Array | None = None  # G V of the last read
@@ -155,12 +137,14 @@ class EntriesShard:
 
     def move(self, keep: float, u: Array, v: Array) -> None:
         """Z <- keep z + u_i v_j."""
-        self.entries.move(keep, *self._there(u, v))
+        u, v = self._there(u, v)
+        self.entries.move(keep, u, v)
         self._follow(keep, u[:, None], v[:, None])
 
     def move_block(self, keep: float, left: Array, right: Array) -> None:
         """Z <- keep z + left_i . right_j."""
-        self.entries.move_block(keep, *self._there(left, right))
+        left, right = self._there(left, right)
+        self.entries.move_block(keep, left, right)
         self._follow(keep, left, right)
 
     def shrink(self, factor: float) -> None:

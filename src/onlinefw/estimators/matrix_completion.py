@@ -114,7 +114,8 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         1 shows a progress bar in terminals and notebooks (with ``rich`` installed).
     device : "cpu", "cuda" or "auto"
         Where the data and the factors live: in memory, on a GPU (``pip install 'onlinefw[gpu]'``),
-        or on a GPU if there is one. Predictions and factors are handed out as numpy arrays.
+        or on a GPU if there is one. Predictions and factors are handed out as numpy arrays. With
+        ``workers`` the device is theirs, one GPU each, and the factors are in memory.
     workers : int, optional
         Spread the data over so many workers of a Ray cluster (:mod:`onlinefw.distributed`): a
         running one, or a local one that is started; by default they are in this process.
@@ -372,10 +373,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
     def _learn(self, X: Array, y: Array, w: Array | None) -> None:
         self._history.start()
         for learner in self._learners:  # a file holds the data, not where they were
-            if learner.objective.workers != self.workers:  # type: ignore[attr-defined]
-                learner.objective.use_workers(self.workers)  # type: ignore[attr-defined]
-            if self.workers is None:
-                learner.objective.use_device(self.device)  # type: ignore[attr-defined]
+            learner.objective.use_places(self.device, self.workers)  # type: ignore[attr-defined]
         if self._weights is not None:
             self._weights.make_room(self._learners, X)
         player = self._learner if self._race is None else self._race

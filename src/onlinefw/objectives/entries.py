@@ -32,8 +32,7 @@ from .base import Line, Objective
 from .biases import RunningBiases
 from .entries_gradient import EntriesGradient, complete_basis
 from .factors import as_factors
-from .host_entries import HostEntries
-from .places import check_places
+from .places import check_places, new_entries
 
 __all__ = ["ObservedEntries"]
 
@@ -147,52 +146,28 @@ class ObservedEntries(Objective):
 
     def _new_entries(self, device: str, workers: int | None, log_dir: Any) -> Any:
         """Return empty entries, with somebody who answers questions about them."""
-        parts = self._matrix_shape, self.dtype, self.loss
-        if workers is not None:
-            return self._sharded_entries(device, workers, log_dir)
-        if device == "cuda":
-            from ..cuda.entries import CudaEntries
-
-            return CudaEntries(*parts)
-        return HostEntries(*parts)
-
-    def _sharded_entries(self, device: str, workers: int, log_dir: Any) -> Any:
-        from ..distributed.entries import ShardedEntries
-
-        me = weakref.ref(self)
+        me = weakref.ref(self)  # not a cycle: entries, with their workers, go with the objective
 
         def theta() -> LowRank:
             objective = me()
             assert objective is not None
             return objective._low_rank
 
-        return ShardedEntries(
-            self._matrix_shape,
-            self.dtype,
-            self.loss,
-            workers=workers,
-            theta=theta,
-            device=device,
-            log_dir=log_dir,
-        )
+        parts = self._matrix_shape, self.dtype, self.loss
+        return new_entries(device, workers, *parts, theta=theta, log_dir=log_dir)
 
     @property
     def workers(self) -> int | None:
         """How many workers hold the entries; None: they are in this process."""
         return getattr(self._entries, "workers", None)
 
-    def use_workers(self, workers: int | None, log_dir: Any = None) -> None:
-        """Move the entries to so many workers; None: into this process."""
-        if workers != self.workers:
-            self._move_to(*check_places(self.device, workers), log_dir)
-
-    def use_device(self, device: str) -> None:
-        """Move entries and theta to a device, or into memory ("cpu"); workers to theirs."""
-        device, workers = check_places(device, self.workers)
-        if device != self.device:
-            self._move_to(device, workers, getattr(self._entries, "log_dir", None))
-
-    def _move_to(self, device: str, workers: int | None, log_dir: Any) -> None:
+    def use_places(self, device: str, workers: int | None, log_dir: Any = None) -> None:
+        """Move the entries to so many workers (None: into this process), on that device."""
+        if workers == self.workers and device in (self.device, workers and "auto"):
+            return  # workers have settled what "auto" is
+        device, workers = check_places(device, workers)
+        if (device, workers) == (self.device, self.workers):
+            return
         before, theta = self._entries, self._low_rank
         entries = self._new_entries(device, workers, log_dir)
         entries.load_state(before.state_dict())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .._devices import check_device, check_device_name
 from .._typing import Shape
+from ..iterates import LowRank
 from ..losses import Loss
+from .host_entries import HostEntries
 from .host_gram import HostGram
 from .host_predictions import HostPredictions
 from .predictions import Predictions
@@ -20,11 +23,36 @@ __all__ = [
     "back_there",
     "check_places",
     "device_here",
+    "new_entries",
     "new_gram",
     "new_predictions",
     "new_rows",
     "new_weights",
 ]
+
+
+def new_entries(
+    device: str,
+    workers: int | None,
+    shape: tuple[int, int],
+    dtype: Any,
+    loss: Loss,
+    *,
+    theta: Callable[[], LowRank] | None = None,
+    log_dir: Any = None,
+) -> Any:
+    """Return observed entries, none so far; with workers, ``theta`` says where it is now."""
+    if workers is not None:
+        assert theta is not None
+        from ..distributed.entries import ShardedEntries
+
+        options: dict[str, Any] = {"workers": workers, "device": device, "log_dir": log_dir}
+        return ShardedEntries(shape, dtype, loss, theta=theta, **options)
+    if device == "cuda":
+        from ..cuda.entries import CudaEntries
+
+        return CudaEntries(shape, dtype, loss)
+    return HostEntries(shape, dtype, loss)
 
 
 def new_rows(device: str, shape: Shape, dtype: Any, is_sparse: bool) -> Rows:
