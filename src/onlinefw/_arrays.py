@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._devices import cupy, namespace, to_host
+from ._devices import check_device, cupy, namespace, to_host
 
 __all__ = ["here", "received", "received_here"]
 
@@ -46,6 +46,7 @@ def received(name: str, values: Any, device: str) -> Any:
         )
     if type(values).__module__.startswith("cupyx."):
         return values.get()
+    check_device("cuda")  # workers may have CuPy where this process has none
     xp = cupy()
     return values if isinstance(values, xp.ndarray) else xp.from_dlpack(values)
 

@@ -1,6 +1,7 @@
 """Small problems that every device must solve alike."""
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
 from onlinefw import losses
@@ -53,3 +54,30 @@ def as_double(X):
 def scale_of(kind):
     """Return what rows of a kind are divided by to be about 1."""
     return 255.0 if kind == "uint8" else 1.0
+
+
+def batches(rng, kind, targets, *, n_features=12, rounds=25, size=7):
+    """Yield rows of a kind with targets and weights."""
+    truth = rng.standard_normal(n_features) / np.sqrt(n_features)
+    for _ in range(rounds):
+        X = make_rows(rng, size, n_features, kind)
+        z = (X.astype(float) @ truth) / scale_of(kind)
+        yield X, targets(z + 0.1 * rng.standard_normal(size)), rng.random(size) + 0.5
+
+
+def follow(places, make, stream):
+    """Play the same rounds in two places; compare what they report and where they are."""
+    one, other = (make(place) for place in places)
+    for X, y, w in stream:
+        a, b = one.observe(X, y, w), other.observe(X, y, w)
+        assert a.kind == b.kind
+        assert b.loss == pytest.approx(a.loss, rel=1e-5, abs=1e-9)
+        assert b.gap == pytest.approx(a.gap, rel=1e-4, abs=1e-7)
+        np.testing.assert_allclose(other.theta, one.theta, rtol=1e-4, atol=1e-7)
+    assert other.objective.value() == pytest.approx(one.objective.value(), rel=1e-5)
+    assert other.objective.intercept == pytest.approx(one.objective.intercept, rel=1e-4, abs=1e-6)
+    assert other.certificate() == pytest.approx(one.certificate(), rel=1e-3, abs=1e-7)
+    np.testing.assert_allclose(
+        other.objective.predictions(), one.objective.predictions(), rtol=1e-4, atol=1e-6
+    )
+    return one, other

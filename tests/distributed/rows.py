@@ -6,6 +6,8 @@ from scipy import sparse
 import onlinefw as ofw
 from onlinefw.objectives import LinearObjective, RunningLeastSquares
 
+from .problems import Pseudohuber
+
 FEATURES, ROUNDS, BATCH = 20, 24, 15
 
 #: name -> what is special about it.
@@ -39,6 +41,7 @@ ROW_PROBLEMS = {
     },
     "newton": {"corrective": True, "loss": "Logistic", "intercept": True},
     "newton, sparse": {"corrective": True, "sparse": True, "loss": "Logistic"},
+    "own loss, intercept": {"loss": "Pseudohuber", "intercept": True},
     "recent": {"past": "recent", "max_past": 70},
     "reservoir": {"past": "reservoir", "max_past": 50, "loss": "Logistic"},
     "sums": {"sums": True},
@@ -52,6 +55,7 @@ LOSSES = {
     "Logistic": ofw.losses.Logistic(),
     "Sigmoid": ofw.losses.Sigmoid(3.0),
     "Correntropy": ofw.losses.Correntropy(4.0),
+    "Pseudohuber": Pseudohuber(),
 }
 
 
@@ -72,11 +76,11 @@ def row_batches(name):
         yield X, y, w
 
 
-def make_row_learner(name, workers=None):
+def make_row_learner(name, workers=None, **where):
     what = ROW_PROBLEMS[name]
     intercept = what.get("intercept", False)
     if what.get("sums"):
-        objective = RunningLeastSquares(FEATURES, fit_intercept=intercept, workers=workers)
+        objective = RunningLeastSquares(FEATURES, fit_intercept=intercept, workers=workers, **where)
     else:
         size = {"shape": what["shape"]} if "shape" in what else {"n_features": FEATURES}
         objective = LinearObjective(
@@ -87,6 +91,7 @@ def make_row_learner(name, workers=None):
             random_state=0,
             workers=workers,
             **size,
+            **where,
         )
     ball = what.get("ball", ofw.sets.L1Ball(3.0))
     step = what.get("step", ofw.steps.Harmonic(2))
@@ -96,17 +101,17 @@ def make_row_learner(name, workers=None):
     return ofw.OnlineFrankWolfe(objective, ball, step, corrective=corrective)
 
 
-def assert_same_rows(one, other):
+def assert_same_rows(one, other, tol=1e-8):
     """Two learners are in the same place, to rounding, and know the same about it."""
     a, b = one.objective, other.objective
-    np.testing.assert_allclose(b.theta, a.theta, atol=1e-8)
-    np.testing.assert_allclose(b.value(), a.value(), rtol=1e-8)
-    np.testing.assert_allclose(b.gradient(), a.gradient(), atol=1e-8)
-    np.testing.assert_allclose(b.intercept, a.intercept, atol=1e-8)
-    np.testing.assert_allclose(other.certificate(), one.certificate(), atol=1e-8)
+    np.testing.assert_allclose(b.theta, a.theta, atol=tol)
+    np.testing.assert_allclose(b.value(), a.value(), rtol=tol)
+    np.testing.assert_allclose(b.gradient(), a.gradient(), atol=tol)
+    np.testing.assert_allclose(b.intercept, a.intercept, atol=tol)
+    np.testing.assert_allclose(other.certificate(), one.certificate(), atol=tol)
     np.testing.assert_allclose(b.smoothness(), a.smoothness(), rtol=1e-4)
-    np.testing.assert_allclose(b.batch_gradient(), a.batch_gradient(), atol=1e-8)
+    np.testing.assert_allclose(b.batch_gradient(), a.batch_gradient(), atol=tol)
     assert b.n_observations == a.n_observations
     if isinstance(a, LinearObjective):
         assert b.n_kept == a.n_kept
-        np.testing.assert_allclose(b.predictions(), a.predictions(), atol=1e-8)
+        np.testing.assert_allclose(b.predictions(), a.predictions(), atol=tol)

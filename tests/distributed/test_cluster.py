@@ -1,30 +1,13 @@
 """Which Ray is used, and when it goes."""
 
-import os
-import subprocess
 import sys
-import textwrap
-from pathlib import Path
 
 import pytest
 
 import onlinefw as ofw
 from onlinefw.objectives import ObservedEntries
 
-
-def run(script, **environment):
-    """Run a script in a process of its own; return what it prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, **environment},
-        cwd=Path(__file__).parents[2],
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+from .own_process import run
 
 
 def test_importing_onlinefw_does_not_import_ray():

@@ -149,7 +149,7 @@ def fit(
     test: Annotated[str | None, typer.Option(help="A file to score the model on.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides which rows are held out.")] = 0,
     device: Annotated[
-        str, typer.Option(help="Where the data live: cpu, cuda (a GPU), or auto.")
+        str, typer.Option(help="Where the data live: cpu, cuda (a GPU; of each worker), or auto.")
     ] = "cpu",
     checkpoint: Annotated[
         Path | None, typer.Option(help="Where to keep all that is needed to go on.")
@@ -235,7 +235,7 @@ def fit(
         given=given,
         workers=workers,
         ray_address=ray_address,
-        device=_device(device),
+        device=_device(device, workers),
         quiet=quiet,
         as_json=as_json,
     )
@@ -351,13 +351,13 @@ def _count(option: str, text: str) -> int:
     return int(text)
 
 
-def _device(name: str) -> str:
-    """Refuse a device that is not here before the work begins."""
-    from .._devices import check_device
+def _device(name: str, workers: int | None) -> str:
+    """Refuse a device that is not here before the work begins; that of workers need not be."""
+    from .._devices import check_device, check_device_name
     from .refuse import refuse
 
     try:
-        check_device(name)
+        check_device(name) if workers is None else check_device_name(name)
     except (RuntimeError, ValueError) as error:
         refuse("fit", error)
     return name

@@ -10,7 +10,7 @@ from .._devices import cupy, to_host
 from .._typing import Array, State
 from ..losses import Gaussian, Loss, SignedLabels
 from ..objectives.host_predictions import HostPredictions
-from ..objectives.intercept import best_intercept
+from ..objectives.intercept import InterceptRows, best_intercept
 from ..objectives.row_loss import RowLoss, compiled
 from . import row_kernels as kernels
 from .dense_rows import CudaDenseRows
@@ -64,6 +64,10 @@ class CudaPredictions:
         self._settle()
         return to_host(self._z.data)
 
+    def targets(self) -> Array:
+        """Return all y."""
+        return to_host(self._y.data)
+
     @property
     def _rows(self) -> CudaDenseRows | CudaSparseRows:
         rows = self._store.rows
@@ -83,7 +87,7 @@ class CudaPredictions:
     @property
     def _brought(self) -> tuple[Array, Array, Array]:
         """Z, y and w in this process's memory, for losses of the user's own."""
-        return self.values(), to_host(self._y.data), self._store.w
+        return self.values(), self.targets(), self._store.w
 
     # Moving ---------------------------------------------------------------------------------------
 
@@ -163,10 +167,11 @@ class CudaPredictions:
 
     def best_intercept(self, start: float | None) -> float:
         """Return the b that minimises the sum of w phi(z + b, y)."""
-        if not self._is_compiled:
-            return self.on_host().best_intercept(start)
-        self._settle()
-        return best_intercept(self.loss, _RowSums(self), start)
+        return best_intercept(self.loss, self.row_sums(), start)
+
+    def row_sums(self) -> InterceptRows:
+        """Return what an intercept needs to know."""
+        return CudaRowSums(self) if self._is_compiled else self.on_host().row_sums()
 
     def steepest(self, b: float) -> float:
         """Return the largest w |phi'(z + b, y)|."""
@@ -249,28 +254,38 @@ class CudaLine:
         return float(self._at(c)[3])
 
 
-class _RowSums:
-    """What an intercept needs to know, from the device."""
+class CudaRowSums:
+    """What an intercept needs to know, from the device: see :class:`InterceptRows`."""
 
     def __init__(self, predictions: CudaPredictions) -> None:
         self._of = predictions
 
     @property
+    def _weighed(self) -> list[Any]:
+        """Z, y and w of the rows alone."""
+        return [buffer[: len(self._of._z)] for buffer in self._of._weighed]
+
+    @property
     def weight(self) -> float:
-        return float(self._of._weighed[2].sum())
+        """The sum of w."""
+        return float(self._weighed[2].sum())
 
     def sums(self, b: float) -> tuple[float, float]:
+        """Return the sums of w phi'(z + b, y) and of w phi''(z + b, y)."""
         slope, bend = self._of._sums(b)[1:3].tolist()
         return slope, bend
 
     def value(self, b: float) -> float:
+        """Return the sum of w phi(z + b, y)."""
         return self._of.total(b)
 
     def limits(self) -> tuple[float, float]:
-        z, y, w = self._of._weighed
+        """Return the smallest and the largest intercept that leave some row undecided."""
+        z, y, w = self._weighed
         at = (-z if isinstance(self._of.loss, SignedLabels) else y - z)[w > 0.0]
-        return float(at.min()), float(at.max())
+        return (float(at.min()), float(at.max())) if at.size else (np.inf, -np.inf)
 
     def residuals(self) -> tuple[Array, Array]:
-        z, y, w = self._of._weighed
+        """Return y - z and w."""
+        z, y, w = self._weighed
         return to_host(y - z), to_host(w)

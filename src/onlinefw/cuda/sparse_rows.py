@@ -230,5 +230,6 @@ def _starts(lengths: Any) -> Any:
     """Return where each of consecutive pieces starts, and where the last one ends."""
     xp = cupy()
     out = xp.zeros(len(lengths) + 1, np.int64)
-    out[1:] = xp.cumsum(lengths)
+    if len(lengths):
+        out[1:] = xp.cumsum(lengths)
     return out

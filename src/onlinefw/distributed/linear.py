@@ -32,6 +32,9 @@ class ShardedLinearObjective(LinearObjective, Elsewhere):
     home_class = LinearObjective
     _store: ShardedRowStore
 
+    def _new_carried(self) -> HostPredictions:
+        return HostPredictions(self._store, self.loss)  # of no rows: workers carry those of theirs
+
     @property
     def _number(self) -> int:
         return next(k for k, lane in enumerate(self._store.lanes) if lane is self)
@@ -123,7 +126,7 @@ class ShardedLinearObjective(LinearObjective, Elsewhere):
         z, y = self._store.home_lane(self._number)
         carried = HostPredictions(self._store, self.loss)
         carried.append(z, y)
-        return {**self.__dict__, "_carried": carried, "_image": None}
+        return {**self.__dict__, "_device": "cpu", "_carried": carried, "_image": None}
 
     def state_dict(self) -> State:
         """Return what an objective in one process would; from the log, if need be."""

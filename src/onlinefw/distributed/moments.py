@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from .._arrays import received_here
+from .._devices import check_device
 from .._threads import one_blas_thread
 from .._typing import Array
 from ..atoms import Atom, SignedCoordinate
 from ..linalg import top_singular_pair
 from ..objectives.host_gram import HostGram
 from ..objectives.least_squares import Moments
+from ..objectives.places import new_gram
 from .batch_log import BatchLog
 from .cluster import check_workers
 from .elsewhere import Elsewhere
@@ -29,10 +32,10 @@ LOG_SHARE = 4
 
 
 class GramShard:
-    """X'X of some batches, in the process of a worker."""
+    """X'X of some batches, in the process of a worker: in memory or on a GPU."""
 
-    def __init__(self, n_features: int) -> None:
-        self.gram, self._n = HostGram(n_features), n_features
+    def __init__(self, n_features: int, device: str) -> None:
+        self.gram, self._n = new_gram(check_device(device), n_features), n_features
 
     def working(self) -> AbstractContextManager[Any]:
         """Return a context to carry out a message in."""
@@ -43,7 +46,7 @@ class GramShard:
 
     def add(self, w: Array, *arrays: Array) -> None:
         """Add a batch."""
-        X = as_rows(list(arrays), self._n)
+        X = self.gram.bring(as_rows(list(arrays), self._n))
         self.gram.add(X, X if (w == 1.0).all() else self.gram.scaled(X, w))
 
     def add_sums(self, H: Array) -> None:
@@ -115,18 +118,24 @@ class ShardedMoments(Moments, Elsewhere):
     home_class = Moments
 
     def __init__(
-        self, n_features: int, centred: bool = False, *, workers: int, log_dir: Any = None
+        self,
+        n_features: int,
+        centred: bool = False,
+        *,
+        workers: int,
+        device: str = "cpu",
+        log_dir: Any = None,
     ) -> None:
         self.workers = check_workers(workers)
         self._n = workers
         self.centred, self.mean, self.total_weight = centred, np.zeros(n_features), 0.0
-        self.device, self.gram = "cpu", SplitGram(self)
+        self.device, self.gram = device, SplitGram(self)  # the device of the workers
         self.lanes = []
         self._next = 0
         self._logged = [0] * workers
         self._log = BatchLog(workers, log_dir)
-        args = [(n_features,)] * workers
-        self.shards = Shards(workers, "cpu", GramShard, args, self._rebuild)
+        args = [(n_features, device)] * workers
+        self.shards = Shards(workers, device, GramShard, args, self._rebuild)
 
     def close(self) -> None:
         """Give the workers back; the log goes, too."""
@@ -145,7 +154,7 @@ class ShardedMoments(Moments, Elsewhere):
     def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[float]:
         """Add rows, with a target for each lane; return each lane's mean loss of them."""
         self.shards.check_alive()
-        return super().observe(X, targets, sample_weight)
+        return super().observe(received_here("X", X, self.device), targets, sample_weight)
 
     def _add_gram(self, X: Any, weighted: Any, w: Array) -> None:
         k, self._next = self._next, (self._next + 1) % self._n
@@ -172,7 +181,7 @@ class ShardedMoments(Moments, Elsewhere):
         try:
             return sum(self.ask("values"))
         except ClusterLost:
-            shard = GramShard(self.mean.size)
+            shard = GramShard(self.mean.size, "cpu")
             for k in range(self._n):
                 for method, args in self._rebuild(k):
                     getattr(shard, method)(*args)
@@ -180,7 +189,7 @@ class ShardedMoments(Moments, Elsewhere):
 
     def home_state(self) -> dict[str, Any]:
         """Return the attributes of the same sums in one process."""
-        names = ("centred", "mean", "total_weight", "lanes", "device")
+        names = ("centred", "mean", "total_weight", "lanes")
         gram = HostGram(self.mean.size)
         gram.load(self.whole())
-        return {**{name: getattr(self, name) for name in names}, "gram": gram}
+        return {**{name: getattr(self, name) for name in names}, "device": "cpu", "gram": gram}

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._arrays import received_here
 from .._growing import GrowingArray
 from .._typing import Array
 from ..atoms import Atom
+from ..objectives.places import new_rows
 from ..objectives.row_store import RowStore
-from ..objectives.rows import DenseRows, Rows, SparseRows
+from ..objectives.rows import Rows
 from .batch_log import BatchLog
 from .cluster import check_workers
 from .elsewhere import Elsewhere
@@ -32,6 +34,8 @@ class ShardedRowStore(RowStore, Elsewhere):
         As there.
     workers : int
         How many.
+    device : "cpu" or "cuda"
+        Where their rows live; each on "cuda" has a GPU of its own.
     log_dir : path, optional
         Where to log the batches that workers have received.
     """
@@ -45,9 +49,11 @@ class ShardedRowStore(RowStore, Elsewhere):
         random_state: Any = None,
         *,
         workers: int,
+        device: str = "cpu",
         log_dir: Any = None,
     ) -> None:
         super().__init__(past, max_past, random_state)
+        self.device = device  # of the workers: nothing is on one of this process
         self.workers = check_workers(workers)
         self.log_dir = log_dir
         self._n: int = workers
@@ -88,10 +94,9 @@ class ShardedRowStore(RowStore, Elsewhere):
         """Return rows, targets and weights, or refuse them; without workers, before all."""
         if self._made is not None:
             self.shards.check_alive()
-        return super().check(X, targets, sample_weight, shape)
+        return super().check(received_here("X", X, self.device), targets, sample_weight, shape)
 
     def _add(self, X: Any, zs: list[Array], ys: list[Array], w: Array) -> None:
-        self._prepare(X)
         k, self._next = self._next, (self._next + 1) % self._n
         self._give(k, X, np.column_stack(zs), np.column_stack(ys), w)
 
@@ -99,17 +104,18 @@ class ShardedRowStore(RowStore, Elsewhere):
         """Make the shards, or widen the numbers that they hold."""
         if self._made is None:
             self._is_sparse, self._dtype = sparse.issparse(X), X.dtype
-            shards = Shards(self._n, "cpu", RowsShard, [self._args()] * self._n, self._rebuild)
+            self._shape = self.lanes[0].shape or X.shape[1:]
+            args = [self._args(self.device)] * self._n
+            shards = Shards(self._n, self.device, RowsShard, args, self._rebuild)
             self._made = shards, BatchLog(self._n, self.log_dir)
         wider = np.result_type(X.dtype, self._dtype)
         if wider != self._dtype:
             self._dtype = wider
             self._tell_all("widen", wider.str)
 
-    def _args(self) -> tuple[Any, ...]:
-        one = self.lanes[0]
-        losses = [lane.loss for lane in self.lanes]
-        return one.shape, self._dtype, self._is_sparse, losses, one.fit_intercept
+    def _args(self, device: str) -> tuple[Any, ...]:
+        losses, intercept = [lane.loss for lane in self.lanes], self.lanes[0].fit_intercept
+        return self._shape, self._dtype, self._is_sparse, losses, intercept, device
 
     def _give(self, k: int, X: Any, Z: Array, Y: Array, w: Array) -> None:
         assert self._made is not None
@@ -193,7 +199,7 @@ class ShardedRowStore(RowStore, Elsewhere):
             return [getattr(self._rebuilt_here(k), method)(*args) for k in range(self._n)]
 
     def _rebuilt_here(self, k: int) -> RowsShard:
-        shard = RowsShard(*self._args())
+        shard = RowsShard(*self._args("cpu"))
         for method, args in self._rebuild(k):
             getattr(shard, method)(*args)
         return shard
@@ -213,7 +219,7 @@ class ShardedRowStore(RowStore, Elsewhere):
         assert shape is not None
         *parts, w = zip(*self._gathered("held_rows"), strict=True)
         X = [as_rows(list(arrays), int(np.prod(shape))) for arrays in zip(*parts, strict=True)]
-        rows = (SparseRows if self._is_sparse else DenseRows)(shape, self._dtype)
+        rows = new_rows("cpu", shape, self._dtype, self._is_sparse)
         rows.append(self._in_order(X))
         return rows, self._in_order(list(w))
 
@@ -233,17 +239,9 @@ class ShardedRowStore(RowStore, Elsewhere):
         rows, w = self.home_rows()
         weights = GrowingArray()
         weights.append(w)
-        names = (
-            "past",
-            "max_past",
-            "lanes",
-            "n_seen",
-            "total_weight",
-            "_rng",
-            "device",
-            "_w_there",
-        )
-        return {**{name: getattr(self, name) for name in names}, "rows": rows, "_w": weights}
+        names = ("past", "max_past", "lanes", "n_seen", "total_weight", "_rng", "_w_there")
+        same = {name: getattr(self, name) for name in names}
+        return {**same, "device": "cpu", "rows": rows, "_w": weights}
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a store in one process would."""

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._devices import check_device, to_host
 from .._threads import one_blas_thread
 from .._typing import Array, Shape
 from ..atoms import Atom
 from ..losses import Loss
-from ..objectives.host_predictions import HostPredictions
-from ..objectives.intercept import RowSums
+from ..objectives.intercept import InterceptRows
 from ..objectives.linear import LinearObjective
+from ..objectives.places import at_home, new_rows
 from ..objectives.row_store import RowStore
-from ..objectives.rows import DenseRows, SparseRows
+from ..objectives.rows import DenseRows, Rows, SparseRows
 
-__all__ = ["RowsShard", "as_arrays", "as_rows"]
+__all__ = ["RowsShard", "all_rows", "as_arrays", "as_rows"]
 
 
 def as_arrays(X: Any) -> list[Array]:
@@ -45,18 +46,36 @@ def as_rows(arrays: list[Array], n_features: int) -> Any:
     return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features))
 
 
+def all_rows(rows: Rows | None) -> Any:
+    """Return stored rows, wherever they are, as one array or (sparse ones) one CSR matrix."""
+    rows = at_home(rows)
+    if isinstance(rows, DenseRows):
+        return rows.data
+    assert isinstance(rows, SparseRows)
+    rows._merge()
+    bulk = (rows._data, rows._indices, rows._indptr)
+    return sparse.csc_array(bulk, shape=(len(rows), rows.n_features)).tocsr()
+
+
 class RowsShard:
     """A :class:`RowStore` with its objectives ("lanes"), all whose means are sums.
 
-    The total weight is that of all shards, which only the driver knows; here it is 1.
+    Rows and predictions are in memory or on a GPU; what comes and goes is in numpy arrays either
+    way. The total weight is that of all shards, which only the driver knows; here it is 1.
     """
 
     def __init__(
-        self, shape: Shape, dtype: Any, is_sparse: bool, losses: list[Loss], fit_intercept: bool
+        self,
+        shape: Shape,
+        dtype: Any,
+        is_sparse: bool,
+        losses: list[Loss],
+        fit_intercept: bool,
+        device: str,
     ) -> None:
-        self.store = RowStore()
+        self.store = RowStore(device=check_device(device))
         self.store.total_weight = 1.0
-        self.store.rows = (SparseRows if is_sparse else DenseRows)(shape, dtype)
+        self.store.rows = new_rows(self.store.device, shape, dtype, is_sparse)
         size: dict[str, Any] = {"shape": shape} if len(shape) == 2 else {"n_features": shape[0]}
         self.lanes = [
             LinearObjective(loss, fit_intercept=fit_intercept, store=self.store, **size)
@@ -66,11 +85,10 @@ class RowsShard:
         self._trials: dict[int, Any] = {}
 
     @property
-    def rows(self) -> DenseRows | SparseRows:
+    def rows(self) -> Rows:
         """The rows."""
-        rows = self.store.rows
-        assert isinstance(rows, (DenseRows, SparseRows))
-        return rows
+        assert self.store.rows is not None
+        return self.store.rows
 
     def working(self) -> AbstractContextManager[Any]:
         """Return a context to carry out a message in."""
@@ -86,8 +104,7 @@ class RowsShard:
         X = as_rows(list(arrays), int(np.prod(self.rows.shape)))
         for lane, z, y in zip(self.lanes, Z.T, Y.T, strict=True):
             lane._receive(X, z, y, w)
-        self.rows.append(X)
-        self.store._w.append(w)
+        self.store._add(X, [], [], w)
 
     def load(self, Y: Array, w: Array, *arrays: Array) -> None:
         """Add rows of the log; predictions follow when all are there."""
@@ -103,17 +120,15 @@ class RowsShard:
 
     def keep(self, mask: Array) -> None:
         """Forget the rows where ``mask`` is False."""
-        for lane in self.lanes:
-            lane._keep(mask)
-        self.rows.keep(mask)
-        self.store._w.keep(mask)
+        if mask.size:
+            self.store._keep(mask)
 
     def keep_only(self, serials: Array, weights: Array) -> None:
         """Of all rows loaded, keep those with these numbers, with other weights."""
         mask = np.zeros(len(self.rows), bool)
         mask[serials] = True
         self.keep(mask)
-        self.store._w.data[:] = weights
+        self.store._set_all_weights(weights)
 
     # Moves ----------------------------------------------------------------------------------------
 
@@ -154,12 +169,10 @@ class RowsShard:
 
     def steepest(self, lane: int, b: float) -> float:
         """Return the largest slope."""
-        return self._at(lane, b)._steepest()
+        return self._at(lane, b)._steepest() if len(self.rows) else 0.0
 
-    def _sums(self, lane: int) -> RowSums:
-        carried = self.lanes[lane]._carried
-        assert isinstance(carried, HostPredictions)
-        return carried.row_sums()
+    def _sums(self, lane: int) -> InterceptRows:
+        return self.lanes[lane]._carried.row_sums()
 
     def intercept_sums(self, lane: int, b: float) -> tuple[float, float]:
         """Return the sums of slopes and curvatures."""
@@ -217,20 +230,15 @@ class RowsShard:
 
     def gram_product(self, v: Array) -> Array:
         """Return X' diag(w) X v."""
-        return self.rows.rmatvec(self.store.w * self.rows.matvec(v))
+        if len(self.rows) == 0:
+            return np.zeros(v.size)
+        return self.rows.rmatvec(self.store.w * to_host(self.rows.matvec(v)))
 
     # State ----------------------------------------------------------------------------------------
 
     def held_rows(self) -> list[Array]:
         """Return the rows and their weights, as arrays."""
-        rows = self.rows
-        if isinstance(rows, DenseRows):
-            return [*as_arrays(rows.data), self.store.w]
-        rows._merge()
-        bulk = sparse.csc_array(
-            (rows._data, rows._indices, rows._indptr), shape=(len(rows), rows.n_features)
-        )
-        return [*as_arrays(bulk.tocsr()), self.store.w]
+        return [*as_arrays(all_rows(self.rows)), self.store.w]
 
     def held_weights(self) -> Array:
         """Return the weights of the rows."""
@@ -239,7 +247,6 @@ class RowsShard:
     def held_lane(self, lane: int) -> tuple[Array, Array]:
         """Return predictions and targets of a lane."""
         carried = self.lanes[lane]._carried
-        assert isinstance(carried, HostPredictions)
         return carried.values(), carried.targets()
 
 

@@ -77,10 +77,12 @@ class Shards:
             self.pids: list[int] = ray.get([self._open(k) for k in range(workers)])
         except ray.exceptions.RayTaskError as error:
             self.close()
-            raise RuntimeError(
-                f"a worker could not begin: {str(error).strip().splitlines()[-1]}; are onlinefw "
-                "and classes of your own installed there, in the same versions?"
-            ) from error
+            why = f"a worker could not begin: {str(error).strip().splitlines()[-1]}"
+            if not isinstance(error, RuntimeError):  # else a shard itself has said what it needs
+                why += (
+                    "; are onlinefw and classes of your own installed there, in the same versions?"
+                )
+            raise RuntimeError(why) from error
 
     def close(self) -> None:
         """Give shards and workers back."""

@@ -79,7 +79,8 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
         1 shows a progress bar in terminals and notebooks (with ``rich`` installed).
     device : "cpu", "cuda" or "auto"
         Where what is kept of the past lives: in this process's memory or on a GPU (which needs
-        ``onlinefw[gpu]``); "auto" takes a GPU if there is one.
+        ``onlinefw[gpu]``); "auto" takes a GPU if there is one. With ``workers`` the device is
+        theirs, one GPU each.
     workers : int, optional
         Spread the data over so many workers of a Ray cluster (:mod:`onlinefw.distributed`): a
         running one, or a local one that is started; by default they are in this process.

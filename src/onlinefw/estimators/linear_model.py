@@ -160,7 +160,7 @@ class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
     def _play(self, X: Any, y: Array, w: Array | None, part: Any) -> None:
         """Play a round with a part of the rows, or (None) with those already held."""
         self._history.start()
-        self._team.use_workers(self.workers)
+        self._team.use_places(self.device, self.workers)
         if part is None:
             rounds = self._team.refine()
         else:

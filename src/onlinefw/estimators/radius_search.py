@@ -191,7 +191,7 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
     def _play(self, X: Any, y: Array, w: Array | None, part: Any) -> None:
         for one in self.estimators_:
             one._history.start()
-        self._team.use_workers(self.estimators_[0].workers)
+        self._team.use_places(self.estimators_[0].device, self.estimators_[0].workers)
         if part is None:
             self._share(self._team.refine())
             return

@@ -12,6 +12,7 @@ from .._typing import Array
 from ..estimators import FrankWolfeClassifier, FrankWolfeRegressor, RadiusSearch
 from ..estimators.linear_model import MOST_SUMS
 from ..losses import Loss
+from ..objectives.places import device_here
 from ..readers import DataError
 from .scaling import Scaling
 from .scores import ErrorRate, SquaredError
@@ -167,7 +168,8 @@ class RowsSession(Session):
         if self.radius == "auto":
             size = max(self.batch_length, ceil(X.shape[0] / SEARCH_ROUNDS))
             # A few rows, in this process wherever the rest will be.
-            few = clone(self.model).set_params(batch_size=size, epochs=1, workers=None)
+            here = device_here(self.model.device)
+            few = clone(self.model).set_params(batch_size=size, epochs=1, workers=None, device=here)
             search = RadiusSearch(few)
             self.model.set_params(radius=search.fit(scaling.apply(X), y).best_radius_)
         else:
@@ -196,15 +198,6 @@ class RowsSession(Session):
 
     def _refine(self) -> None:
         self.model._play(None, None, None, None)
-
-    def use_device(self, device: str) -> None:
-        """Let the model keep its rows on a device; those that are kept already stay."""
-        if self.rounds and device != self.model.device:
-            raise ValueError(
-                f"--device: the rows were learned with device={self.model.device!r} and stay "
-                "there; leave the option out to go on"
-            )
-        super().use_device(device)
 
     def predictor(self) -> Any:
         """Return a copy of the model for rows that are not scaled, which predicts only."""

@@ -55,6 +55,10 @@ class HostPredictions:
         self._settle()
         return self._z.data
 
+    def targets(self) -> Array:
+        """Return all y, not to be changed."""
+        return self._y.data
+
     @property
     def _weighed(self) -> tuple[Array, Array, Array]:
         """Z, y and w of all rows, up to date."""
@@ -151,10 +155,6 @@ class HostPredictions:
     def row_sums(self) -> RowSums:
         """Return what an intercept needs to know."""
         return RowSums(self._loss, *self._weighed)
-
-    def targets(self) -> Array:
-        """Return all y, not to be changed."""
-        return self._y.data
 
     def steepest(self, b: float) -> float:
         """Return the largest w |phi'(z + b, y)|."""

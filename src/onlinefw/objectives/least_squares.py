@@ -45,6 +45,13 @@ class Moments:
     def close(self) -> None:
         """Give workers back, if there are any."""
 
+    def use_device(self, device: str) -> None:
+        """Move the sums to a device of this process."""
+        self.device = check_device(device)
+        self.gram = back_there(self.device, at_home(self.gram))
+        for lane in self.lanes:
+            lane._bring_batch()
+
     def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[float]:
         """Add rows, with a target for each lane; return each lane's mean loss of them."""
         X = check_rows(received("X", X, self.device), self.mean.shape)
@@ -100,10 +107,8 @@ def sums_of_rows(
     from ..distributed.moments import ShardedMoments
 
     device, workers = check_places(device, workers)
-    if device != "cpu":
-        raise ValueError('rows with workers are in memory: use device="cpu" with workers=')
     assert workers is not None
-    return ShardedMoments(n_features, centred, workers=workers, log_dir=log_dir)
+    return ShardedMoments(n_features, centred, workers=workers, device=device, log_dir=log_dir)
 
 
 class RunningLeastSquares(Objective):
@@ -125,7 +130,8 @@ class RunningLeastSquares(Objective):
     device : "cpu", "cuda" or "auto"
         Where X'X lives: in this process's memory or on a GPU (which needs ``onlinefw[gpu]``);
         "auto" takes a GPU if there is one. Rows may come as numpy, scipy, CuPy or torch arrays.
-        All vectors as long as theta are in this process's memory either way.
+        All vectors as long as theta are in this process's memory either way. With ``workers`` the
+        device is theirs, one GPU each.
     workers : int, optional
         Let so many workers of a Ray cluster (:mod:`onlinefw.distributed`) add up X'X, whole
         batches in turn; a step along a coordinate asks each for one row of it. By default all is
@@ -175,6 +181,10 @@ class RunningLeastSquares(Objective):
     def __getstate__(self) -> dict[str, Any]:
         batch = self._batch if self._batch is None else (here(self._batch[0]), *self._batch[1:])
         return {**self.__dict__, "_batch": batch}
+
+    def _bring_batch(self) -> None:
+        """Hold the last batch in this process's memory, from where it can go anywhere."""
+        self.__dict__.update(self.__getstate__())
 
     @property
     def device(self) -> str:

@@ -20,7 +20,7 @@ from ..linalg import top_singular_pair
 from ..losses import Loss
 from .base import Line, Objective, spectral_norm_squared
 from .coordinate_model import CoordinateModel
-from .places import at_home, back_there, device_here, new_predictions
+from .places import at_home, back_there, check_places, device_here, new_predictions
 from .predictions import Predictions
 from .row_store import RowStore, row_store
 from .rows import Rows
@@ -63,7 +63,8 @@ class LinearObjective(Objective):
     device : "cpu", "cuda" or "auto"
         Where rows and predictions live: in this process's memory or on a GPU (which needs
         ``onlinefw[gpu]``); "auto" takes a GPU if there is one. Rows may come as numpy, scipy, CuPy
-        or torch arrays. Theta and its gradient are in this process's memory either way.
+        or torch arrays. Theta and its gradient are in this process's memory either way. With
+        ``workers`` the device is theirs, one GPU each.
     workers : int, optional
         Spread the rows over so many workers of a Ray cluster (:mod:`onlinefw.distributed`), whole
         batches in turn; by default they are in this process.
@@ -120,7 +121,7 @@ class LinearObjective(Objective):
         self._store = store
         self._store.lanes.append(self)
         self._device = self._store.device
-        self._carried: Predictions = new_predictions(self.device, self._store, loss)
+        self._carried = self._new_carried()
         self._b: float | None = None
         self._b_due = True  # whether b may no longer be the best
         self._moves = 0
@@ -128,6 +129,13 @@ class LinearObjective(Objective):
         self._gradient: Array | None = None
         self._image: tuple[Atom, Any] | None = None
         self._batch: tuple[Any, Array, Array] | None = None
+
+    def _new_carried(self) -> Predictions:
+        return new_predictions(self.device, self._store, self.loss)
+
+    def _use_device(self, device: str) -> None:
+        """Carry everything on a device of this process; the store has gone there."""
+        self.__setstate__({**self.__getstate__(), "_device": device})
 
     def working(self) -> AbstractContextManager[Any]:
         """Leave the cores to the compiled loops."""
@@ -399,7 +407,8 @@ class LinearObjective(Objective):
         where you say.
         """
         shape = None if state["shape"] is None else tuple(state["shape"])
-        store = RowStore.from_state(state["store"], shape, device)
+        device, workers = check_places(device, workers)
+        store = RowStore.from_state(state["store"], shape, device if workers is None else "cpu")
         loss = rebuild(state["loss"], "loss", loss)
         assert loss is not None
         objective = cls(loss, fit_intercept=state["fit_intercept"], store=store)
@@ -410,7 +419,7 @@ class LinearObjective(Objective):
         if workers is not None:
             from ..distributed.moving import spread_rows
 
-            spread_rows(store, workers, log_dir)
+            spread_rows(store, workers, device, log_dir)
         return objective
 
     def __repr__(self) -> str:

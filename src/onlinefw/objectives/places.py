@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from scipy import sparse
-
-from .._devices import check_device
+from .._devices import check_device, check_device_name
 from .._typing import Shape
 from ..iterates import LowRank
 from ..losses import Loss
@@ -57,16 +55,14 @@ def new_entries(
     return HostEntries(shape, dtype, loss)
 
 
-def new_rows(device: str, first: Any, shape: Shape) -> Rows:
-    """Return rows like the first batch, none so far."""
+def new_rows(device: str, shape: Shape, dtype: Any, is_sparse: bool) -> Rows:
+    """Return rows on a device of this process, none so far."""
     if device == "cpu":
-        kind = SparseRows if sparse.issparse(first) else DenseRows
-        return kind(shape, first.dtype)
+        return (SparseRows if is_sparse else DenseRows)(shape, dtype)
     from ..cuda.dense_rows import CudaDenseRows
     from ..cuda.sparse_rows import CudaSparseRows
 
-    there = CudaSparseRows if sparse.issparse(first) else CudaDenseRows
-    return there(shape, first.dtype)
+    return (CudaSparseRows if is_sparse else CudaDenseRows)(shape, dtype)
 
 
 def new_predictions(device: str, store: RowStore, loss: Loss) -> Predictions:
@@ -121,7 +117,7 @@ def back_there(device: str, part: Any) -> Any:
 
 def device_here(device: str) -> str:
     """Return the device of a file or pickle as one of this machine: a GPU if there is one."""
-    return "cpu" if device == "cpu" else check_device("auto")
+    return "cpu" if check_device_name(device) == "cpu" else check_device("auto")
 
 
 def check_places(device: Any, workers: Any) -> tuple[str, int | None]:

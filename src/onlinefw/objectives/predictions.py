@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from .._typing import Array, State
 from .base import Line
+from .intercept import InterceptRows
 
 __all__ = ["Predictions"]
 
@@ -29,6 +30,10 @@ class Predictions(Protocol):
 
     def values(self) -> Array:
         """Return all z, not to be changed."""
+        ...
+
+    def targets(self) -> Array:
+        """Return all y, not to be changed."""
         ...
 
     # Moving ---------------------------------------------------------------------------------------
@@ -74,6 +79,10 @@ class Predictions(Protocol):
 
     def best_intercept(self, start: float | None) -> float:
         """Return the b that minimises the sum of w phi(z + b, y)."""
+        ...
+
+    def row_sums(self) -> InterceptRows:
+        """Return what an intercept needs to know."""
         ...
 
     def steepest(self, b: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from .._arrays import received, received_here
 from .._devices import check_device, namespace
@@ -93,6 +94,14 @@ class RowStore:
     def close(self) -> None:
         """Give workers back, if there are any."""
 
+    def use_device(self, device: str) -> None:
+        """Move the rows, and all that is carried along with them, to a device of this process."""
+        self.device = check_device(device)
+        self.rows = back_there(self.device, at_home(self.rows))
+        self._w_there = _copy_there(self.device, self._w)
+        for lane in self.lanes:
+            lane._use_device(self.device)
+
     def check(self, X: Any, targets: list[Any], sample_weight: Any, shape: Shape | None) -> Any:
         """Return rows, targets (one array per lane) and weights, or refuse them."""
         X = check_rows(received("X", X, self.device), shape)
@@ -115,6 +124,7 @@ class RowStore:
                 f"{self.lanes[0].loss} of these rows is infinite at the current coefficients; "
                 "rescale the features, or use a smaller radius"
             )
+        self._prepare(X)
         for lane, z, y in zip(self.lanes, zs, ys, strict=True):
             lane._receive(X, z, y, w)
         self._add(X, zs, ys, w)
@@ -126,12 +136,15 @@ class RowStore:
             self._forget(n_new)
         return losses
 
+    def _prepare(self, X: Any) -> None:
+        """Make a place for rows like these; what is amiss with it is said before all changes."""
+        if self.rows is None:
+            shape = self.lanes[0].shape or X.shape[1:]
+            self.rows = new_rows(self.device, shape, X.dtype, sparse.issparse(X))
+
     def _add(self, X: Any, zs: list[Array], ys: list[Array], w: Array) -> None:
         """Put the rows where they stay; the lanes have taken their predictions and targets over."""
-        if self.rows is None:
-            shape = self.lanes[0].shape
-            assert shape is not None
-            self.rows = new_rows(self.device, X, shape)
+        assert self.rows is not None
         self.rows.append(X)
         self._w.append(w)
         if self._w_there is not None:
@@ -156,10 +169,17 @@ class RowStore:
             assert weight == 0.0
             self._w_there.zero(rows)
 
+    def _set_all_weights(self, weights: Array) -> None:
+        self._w.data[:] = weights
+        self._w_there = _copy_there(self.device, self._w)
+
     def _give_back(self) -> None:
         """Give the memory of forgotten rows back."""
+        self._keep(self.kept)
+
+    def _keep(self, mask: Array) -> None:
+        """Hold the rows where ``mask`` is True only."""
         assert self.rows is not None
-        mask = self.kept
         for lane in self.lanes:
             lane._keep(mask)
         self.rows.keep(mask)
@@ -249,10 +269,10 @@ def row_store(
     from ..distributed.row_store import ShardedRowStore
 
     device, workers = check_places(device, workers)
-    if device != "cpu":
-        raise ValueError('rows with workers are in memory: use device="cpu" with workers=')
     assert workers is not None
-    return ShardedRowStore(past, max_past, random_state, workers=workers, log_dir=log_dir)
+    return ShardedRowStore(
+        past, max_past, random_state, workers=workers, device=device, log_dir=log_dir
+    )
 
 
 def _copy_there(device: str, weights: GrowingArray) -> Any:
