@@ -7,7 +7,7 @@ import pytest
 
 import onlinefw as ofw
 
-from ..distributed.in_process import kill_before, ray_in_process
+from ..distributed.in_process import kill_before
 from ..distributed.problems import (
     MATRIX_PROBLEMS,
     assert_same,
@@ -18,13 +18,7 @@ from ..distributed.problems import (
     tolerance,
 )
 
-pytestmark = pytest.mark.gpu
-
-
-@pytest.fixture(autouse=True)
-def ray(monkeypatch):
-    with ray_in_process(monkeypatch) as module:
-        yield module
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("in_process")]
 
 
 def on_gpus(name, workers):
@@ -80,11 +74,11 @@ def test_a_run_goes_on_anywhere(end):
         assert_same(alone(name), learner)
 
 
-def test_a_pickle_and_a_lost_cluster_leave_everything_in_memory(ray):
+def test_a_pickle_and_a_lost_cluster_leave_everything_in_memory(in_process):
     spread, batches = on_gpus("square", 2), batches_of("square")
     follow(spread, batches[:8])
     copy = pickle.loads(pickle.dumps(spread))
-    ray.shutdown()
+    in_process.shutdown()
     rebuilt = ofw.OnlineFrankWolfe.from_state(spread.state_dict())
     for learner in (copy, rebuilt):
         assert (learner.objective.device, learner.objective.workers) == ("cpu", None)
