@@ -15,6 +15,7 @@ import numpy as np
 from workers import ROWS, TimedShard, chunks, timed
 
 import onlinefw as ofw
+from onlinefw._threads import one_blas_thread
 from onlinefw.distributed import entries as sharded
 from onlinefw.distributed.cluster import Cluster
 from onlinefw.distributed.shards import FAN_IN, TREE_FROM
@@ -57,11 +58,16 @@ def bytes_of_round(m1, m2, workers, reads):
 
 def predicted(nonzeros, m1, m2, workers, reads, constants, parallel, link):
     """Seconds of a round: in the workers' memory, for calls, for bytes, and the driver's own."""
-    read, normal, call, dispatch, told, own = constants
+    read, normal, call, dispatch, told, own, fresh = constants
     memory = nonzeros * (read + (reads - 1) * normal) / parallel
     levels = np.ceil(np.log(workers) / np.log(FAN_IN)) if workers >= TREE_FROM else 0
     calls = (reads + 1) * (call + workers * dispatch) + reads * levels * call + 2 * workers * told
-    return memory, calls, bytes_of_round(m1, m2, workers, reads) / link, own * (m1 + m2)
+    return (
+        memory,
+        calls,
+        bytes_of_round(m1, m2, workers, reads) / link,
+        own * (m1 + m2) + fresh * BATCH,
+    )
 
 
 def filled(size, workers):
@@ -84,6 +90,29 @@ def quiet(values):
     return float(np.quantile(values, 0.1))
 
 
+class Noted:
+    """Adds up how long some calls of an object take."""
+
+    def __init__(self, owner, *names):
+        self.seconds = 0.0
+        for name in names:
+            setattr(owner, name, self._wrapped(getattr(owner, name)))
+
+    def _wrapped(self, function):
+        def noted(*args):
+            start = time.perf_counter()
+            result = function(*args)
+            self.seconds += time.perf_counter() - start
+            return result
+
+        return noted
+
+    def taken(self):
+        """Return what was noted since the last time."""
+        seconds, self.seconds = self.seconds, 0.0
+        return seconds
+
+
 def measure(size, repeat):
     numba.set_num_threads(1)
     m2 = sharded_columns()
@@ -98,12 +127,16 @@ def measure(size, repeat):
     tells = {1: [], 2: [], 3: []}
     carried = {1: [], 2: [], 3: []}  # seconds of messages beyond an empty one
     rounds = {workers: [] for workers in learners}
-    reads = []
+    reads, own_seconds, fresh_seconds = [], [], []
+    passes = Noted(host, "read", "normal")
+    arrivals = Noted(learners[None].objective, "observe")
     for _ in range(repeat):
         for threads, seconds in ((2, both), (1, kernels["read"])):
             numba.set_num_threads(threads)
-            host.read(V, ones)  # makes room for the sums of so many threads
-            seconds.append(timed(lambda: host.read(V, ones)))
+            time.sleep(0.02)  # threads of others that wait for more work, spinning, give up
+            with one_blas_thread():  # as in a round
+                host.read(V, ones)  # makes room for the sums of so many threads
+                seconds.extend(timed(lambda: host.read(V, ones)) for _ in range(3))
         kernels["normal"].append(timed(lambda: host.normal(v, ones)))
         for workers in (1, 2, 3):
             entries = learners[workers].objective._entries
@@ -116,19 +149,24 @@ def measure(size, repeat):
             carried[workers].append(beyond)
         X = np.column_stack((rng.integers(ROWS, size=BATCH), rng.integers(m2, size=BATCH)))
         y = rng.standard_normal(BATCH)
+        passes.taken()
         for workers, learner in learners.items():
             before = learner.objective.reads
             rounds[workers].append(timed(lambda one=learner, batch=(X, y): one.observe(*batch)))
+            if workers is None:
+                fresh_seconds.append(arrivals.taken())
+                own_seconds.append(rounds[None][-1] - fresh_seconds[-1] - passes.taken())
             reads.append(learner.objective.reads - before)
     stored = len(host)
     times = {workers: quiet(c) for workers, c in calls.items()}
     dispatch = max((times[3] - times[1]) / 2, 0.0)
     link = np.median([4 * LANES * 2 * n * m2 / max(quiet(c), 1e-6) for n, c in carried.items()])
+    own = quiet(np.array(own_seconds)) / (ROWS + m2)
+    fresh = quiet(fresh_seconds) / BATCH
     often, rounds = np.mean(reads), {k: quiet(r) for k, r in rounds.items()}
     read, normal = (quiet(kernels[name]) / stored for name in ("read", "normal"))
-    own = max(rounds[None] - stored * (read + (often - 1) * normal), 0.0) / (ROWS + m2)
     told = float(np.mean([quiet(seconds) / workers for workers, seconds in tells.items()]))
-    constants = read, normal, max(times[1] - dispatch, 0.0), dispatch, told, own
+    constants = read, normal, max(times[1] - dispatch, 0.0), dispatch, told, own, fresh
     return stored, constants, quiet(kernels["read"]) / quiet(both), link, often, rounds
 
 
@@ -142,7 +180,7 @@ def main():
     held = Cluster.lease(3)
     cores, load = os.cpu_count(), os.getloadavg()[0]
     stored, constants, two, link, reads, rounds = measure(int(options.size), options.repeat)
-    read, normal, call, dispatch, told, own = constants
+    read, normal, call, dispatch, told, own, fresh = constants
     print("# The cost model of docs/scaling.md: constants, a check, predictions\n")
     print("`python benchmarks/scaling.py > benchmarks/scaling.md`\n")
     print(f"{cores} cores, load {load:.1f} at the start; {options.repeat} turns; one")
@@ -158,6 +196,7 @@ def main():
     print(f"| a message without an answer, to a worker | {1e3 * told:.2f} ms |")
     print(f"| messages on one machine | {link / 1e9:.2f} GB/s |")
     print(f"| the driver's own work, for every row and column | {1e9 * own:.0f} ns |")
+    print(f"| ... and for every new entry | {1e9 * fresh:.0f} ns |")
     print(f"| reads of the store a round | {reads:.1f} |")
     print("\n## Rounds on this machine\n")
     print(f"Rounds with {BATCH:,} new entries; the work of the driver is that of one process.\n")
