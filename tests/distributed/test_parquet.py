@@ -177,6 +177,16 @@ def test_bad_values_of_a_file_are_named(folder):
         model.fit(np.zeros((3, 2), int))
 
 
+def test_what_cannot_go_with_files_is_refused(folder):
+    model, ratings = ofw.FrankWolfeMatrixCompletion(60.0), ratings_in(folder)
+    with pytest.raises(ValueError, match="leave y out"):
+        model.fit(ratings, np.ones(3))
+    with pytest.raises(ValueError, match="leave sample_weight out"):
+        model.partial_fit(next(iter(ratings)), sample_weight=np.ones(50))
+    with pytest.raises(ValueError, match="shuffle=False"):
+        model.set_params(shuffle=True).fit(ratings)
+
+
 def test_the_range_of_a_batch_is_known_without_reading_it(folder):
     for batch in ratings_in(folder):
         low, high = batch.value_range()

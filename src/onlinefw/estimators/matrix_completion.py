@@ -209,14 +209,15 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         ----------
         X : array-like of shape (n, 2), or ParquetRatings
             Row and column of each observation, whole numbers from 0. Or files with values as well,
-            in batches of their own, which ``workers`` read themselves (the driver does with
-            ``offsets`` or ``weighting``, which it learns from them).
+            in batches of their own size and order, which ``workers`` read themselves (this process
+            does with ``offsets`` or ``weighting``, which it learns from them).
         y : array-like of shape (n,)
             The observed values.
         sample_weight : array-like, optional
             How much each counts.
         """
         if isinstance(X, ParquetRatings):
+            _check_alone(y, sample_weight)
             return self._fit_files(X)
         X, y, w = self._checked(X, y, sample_weight)
         size = self._batch_length(len(y))
@@ -230,6 +231,8 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         return self._stream(batches, rounds)
 
     def _fit_files(self, ratings: ParquetRatings) -> Self:
+        if self.shuffle:
+            raise ValueError("files are read in their order: use shuffle=False with ParquetRatings")
         if len(ratings) == 0:
             raise ValueError(f"there is nothing to learn from: {ratings}")
         X, y, _ = self._read(next(iter(ratings)))
@@ -278,6 +281,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         """
         check_can_learn(self)
         if isinstance(X, ParquetBatch):
+            _check_alone(y, sample_weight)
             if not hasattr(self, "_learner"):
                 first = self._read(X)
                 self._begin(*first[:2], len(first[1]))
@@ -580,6 +584,13 @@ def _choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
     ):
         options = ", ".join(repr(option) for option in allowed)
         raise ValueError(f"{name} must be one of {options}, got {value!r}")
+
+
+def _check_alone(y: Any, sample_weight: Any) -> None:
+    """Refuse values and weights beside files, which have values of their own and count once."""
+    for name, given in (("y", y), ("sample_weight", sample_weight)):
+        if given is not None:
+            raise ValueError(f"ParquetRatings hold the values themselves: leave {name} out")
 
 
 def _shape_of(X: Array) -> tuple[int, int]:
