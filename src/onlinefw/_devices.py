@@ -13,10 +13,14 @@ import numpy as np
 
 from ._typing import Array
 
-__all__ = ["check_device", "check_device_name", "cupy", "namespace", "to_host"]
+__all__ = ["NoDevice", "check_device", "check_device_name", "cupy", "namespace", "to_host"]
 
 DEVICES = ("cpu", "cuda", "auto")
 INSTALL = "install it with: pip install 'onlinefw[gpu]'"
+
+
+class NoDevice(RuntimeError):
+    """The device that was asked for is not here, or what it needs is not installed."""
 
 
 def check_device(device: Any) -> str:
@@ -31,7 +35,7 @@ def check_device(device: Any) -> str:
     device = check_device_name(device)
     reason = None if device == "cpu" else _why_not()
     if device == "cuda" and reason is not None:
-        raise RuntimeError(f'device="cuda" {reason}, or use device="cpu"')
+        raise NoDevice(f'device="cuda" {reason}, or use device="cpu"')
     return "cpu" if device == "cpu" or reason is not None else "cuda"
 
 

@@ -13,6 +13,7 @@ from ._devices import namespace, to_host
 from ._typing import Array, Shape
 
 __all__ = [
+    "check_alone",
     "check_finite",
     "check_indices",
     "check_magnitude",
@@ -33,6 +34,22 @@ TOO_LARGE_FOR_FLOAT32 = 1e15
 KEPT = (np.dtype(np.float32), np.dtype(np.uint8))
 #: Stores keep indices in 32 bits.
 LARGEST_INDEX = 2**32
+
+
+def check_alone(y: Any, sample_weight: Any) -> None:
+    """Refuse values and weights beside files, which hold their own.
+
+    Examples
+    --------
+    >>> from onlinefw._validation import check_alone
+    >>> check_alone([1.0], None)
+    Traceback (most recent call last):
+    ...
+    ValueError: files hold the values themselves: leave y out
+    """
+    for name, given in (("y", y), ("sample_weight", sample_weight)):
+        if given is not None:
+            raise ValueError(f"files hold the values themselves: leave {name} out")
 
 
 def check_part(name: str, part: Any, wanted: type, example: str) -> None:

@@ -177,6 +177,7 @@ def test_bad_values_of_a_file_are_named(folder):
         model.fit(np.zeros((3, 2), int))
 
 
+@pytest.mark.usefixtures("cluster")
 def test_what_cannot_go_with_files_is_refused(folder):
     model, ratings = ofw.FrankWolfeMatrixCompletion(60.0), ratings_in(folder)
     with pytest.raises(ValueError, match="leave y out"):
@@ -185,6 +186,11 @@ def test_what_cannot_go_with_files_is_refused(folder):
         model.partial_fit(next(iter(ratings)), sample_weight=np.ones(50))
     with pytest.raises(ValueError, match="shuffle=False"):
         model.set_params(shuffle=True).fit(ratings)
+    for workers in (None, 2):
+        learner = learner_for(ratings, workers)
+        with pytest.raises(ValueError, match="leave sample_weight out"):
+            learner.observe(next(iter(ratings)), sample_weight=np.ones(50))
+        assert learner.objective.n_observations == 0
 
 
 def test_the_range_of_a_batch_is_known_without_reading_it(folder):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..objectives.least_squares import Moments
-from ..objectives.places import check_places, device_here
+from ..objectives.places import check_places
 from ..objectives.row_store import RowStore
 from .learner import Learner
 from .rounds import Round
@@ -31,17 +31,14 @@ class SideBySide:
         self.past, self.learners = past, learners
 
     def use_places(self, device: str, workers: int | None) -> None:
-        """Move the past to so many workers (None: into this process), on that device.
+        """Move the past to so many workers (None: into this process), on that device."""
+        if workers == self.past.workers and device in (self.past.device, workers and "auto"):
+            return  # workers have settled what "auto" is
+        device, workers = check_places(device, workers)
+        if (device, workers) != (self.past.device, self.past.workers):
+            from ..distributed.moving import moved
 
-        Where this process has no GPU, what was on one elsewhere goes on in memory.
-        """
-        if workers is None:
-            device = device_here(device)
-        if self.past.workers == workers and device in (self.past.device, "auto"):
-            return
-        from ..distributed.moving import moved
-
-        self.past = moved(self.past, *check_places(device, workers))
+            self.past = moved(self.past, device, workers)
 
     def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[Round]:
         """Play a round with new rows and a target for each learner."""

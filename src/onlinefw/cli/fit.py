@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 import typer
 
+from .._devices import NoDevice
 from .._words import counted, gap_in_words
 from ..distributed import ClusterLost
+from ..distributed.errors import WorkerFailed
 from ..files import ModelFileError, save
 from ..fitting.expected import expected_rows
 from ..fitting.loop import Checkpoint, learn, resume
 from ..fitting.ratings import RatingsSession
 from ..fitting.rows import RowsSession
 from ..fitting.session import Session
+from ..objectives.places import device_here
 from ..readers import DataError, Reader, read_ratings, read_rows
 from ..readers.sources import find_sources
 from .fit_display import Display
@@ -28,7 +31,7 @@ from .json_text import as_json_text
 from .model_file import check_checkpoint
 from .on_ray import say_lost, use_ray
 from .places import check_place
-from .refuse import one_line_errors
+from .refuse import one_line_errors, refuse
 
 __all__ = ["FitOptions", "run_fit"]
 
@@ -99,6 +102,8 @@ def run_fit(
                 quiet,
                 as_json,
             )
+        except (NoDevice, WorkerFailed) as error:
+            refuse("fit", error)
         except ClusterLost as error:
             say_lost(error, checkpoint_at or resume_from)
             raise typer.Exit(1) from None
@@ -139,6 +144,8 @@ def _fit(
     session.use_workers(workers)
     if resume_from is None or "device" in given:
         session.use_device(device)
+    elif workers is None:
+        session.use_device(device_here(session.model.device))
     checkpoint = None
     if checkpoint_at is not None:
         checkpoint = Checkpoint(checkpoint_at, every, asdict(options))

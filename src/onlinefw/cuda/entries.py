@@ -79,9 +79,7 @@ class CudaEntries(StoredEntries):
             new["row"], new["col"], new["z"], new["c"], new["s"],
         )  # fmt: skip
         z = to_host(new["z"])
-        self._due = True
-        if self._pending is None:  # a merge that had to carry a move out would cost a read
-            self._merge_if_due()
+        self._have_come()
         return z
 
     def grow(self, m1: int, m2: int) -> None:
@@ -339,16 +337,13 @@ class CudaEntries(StoredEntries):
         self.reads += 1
         return self._matrix("c") @ cp.asarray(v, dtype=float)
 
-    def _newest(self, theta: LowRank | None) -> tuple[Array, Array, Array]:
-        tail, (rows, columns) = self.store.tail, self._offsets
-        if theta is None:
-            self._move_tail()
-            at = self.predictions(tail)
-        else:
+    def _newest(self, theta: LowRank | None, since: int) -> tuple[Array, Array, Array]:
+        self._move_tail()
+        part = {name: values[since:] for name, values in self.store.tail.items()}
+        if theta is not None:
             assert isinstance(theta, CudaLowRank)
-            at = theta.entries_there(tail["row"], tail["col"])
-            at = at + (rows[tail["row"]] + columns[tail["col"]])
-        return to_host(at), to_host(tail["c"]), to_host(tail["s"])
+            part["z"] = theta.entries_there(part["row"], part["col"])
+        return to_host(self.predictions(part)), to_host(part["c"]), to_host(part["s"])
 
     def regressions_of_sorted(self) -> CudaRegressions:
         """Return the regressions of what has been sorted in, just after a merge."""

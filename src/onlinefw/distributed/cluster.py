@@ -92,8 +92,8 @@ class Cluster:
         with cls._lock:
             cluster = cls._connected(workers)
             held = len(cluster._actors.get("cuda", ()))
-            free = int(import_ray().cluster_resources().get("GPU", 0))
-            return "cuda" if max(held, free) >= workers else "cpu"
+            count = int(import_ray().cluster_resources().get("GPU", 0))
+            return "cuda" if max(held, count) >= workers else "cpu"
 
     @classmethod
     def lease(cls, workers: int, device: str = "cpu") -> Cluster:

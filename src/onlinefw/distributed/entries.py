@@ -510,6 +510,7 @@ class ShardedEntries(Elsewhere):
             self._load(k, tail, numbers)
         self._tell("merge", self._cut)
         self._send_offsets()
+        self._ask("wait")  # until all is there
 
     def _load(self, k: int, entries: list[Array], numbers: Array) -> None:
         """Give a shard entries with their predictions."""

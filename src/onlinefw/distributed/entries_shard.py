@@ -127,7 +127,8 @@ class EntriesShard:
     def _merge(self, cut: int) -> None:
         n = int(np.searchsorted(self._numbers.data, cut))
         self.entries.merge_oldest(n)
-        self._numbers.drop_first(n)
+        if n:
+            self._numbers.drop_first(n)
 
     def bulk_size(self) -> int:
         """Return how many entries have been sorted in."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ClusterLost", "OutOfStep"]
+__all__ = ["ClusterLost", "OutOfStep", "WorkerFailed"]
 
 
 class ClusterLost(RuntimeError):
@@ -12,6 +12,10 @@ class ClusterLost(RuntimeError):
     and so does the last checkpoint; both go on in one process or with any number of workers. The
     batch of the round that was broken off is part of that past if ``n_observations`` counts it.
     """
+
+
+class WorkerFailed(RuntimeError):
+    """A worker cannot do what it is asked to: something is missing there, or too little memory."""
 
 
 class OutOfStep(RuntimeError):

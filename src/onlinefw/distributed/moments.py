@@ -146,6 +146,7 @@ class ShardedMoments(Moments, Elsewhere):
         """Give one worker sums that were made earlier."""
         self._log.append(0, [sums])
         self.shards.tell("add_sums", [(sums,)] + [None] * (self._n - 1))
+        self.ask("wait")  # until it is there
 
     def ask(self, method: str, *args: Any) -> list[Any]:
         """Ask all workers."""

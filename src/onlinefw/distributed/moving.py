@@ -20,8 +20,23 @@ __all__ = ["moved", "spread_rows"]
 def moved(past: Any, device: str, workers: int | None, log_dir: Any = None) -> Any:
     """Return the same past on a device of this process, or on those of so many workers.
 
-    Its objectives go on with that.
+    Its objectives go on with that. If it cannot be moved, all is as it was.
     """
+    before = [(one, type(one), dict(one.__dict__)) for one in (past, *past.lanes)]
+    try:
+        new = _moved(past, device, workers, log_dir)
+    except BaseException:
+        for one, kind, state in before:
+            one.__class__ = kind
+            one.__dict__.clear()
+            one.__dict__.update(state)
+        raise
+    if new is not past:
+        past.close()
+    return new
+
+
+def _moved(past: Any, device: str, workers: int | None, log_dir: Any) -> Any:
     if isinstance(past, Moments):
         return _moved_sums(past, device, workers, log_dir)
     if isinstance(past, ShardedRowStore):
@@ -44,7 +59,6 @@ def _moved_sums(past: Moments, device: str, workers: int | None, log_dir: Any) -
     for lane in new.lanes:
         lane._bring_batch()
         lane._moments = new
-    past.close()
     return new
 
 
@@ -57,7 +71,6 @@ def _gathered_rows(past: ShardedRowStore) -> RowStore:
         lane.__class__ = LinearObjective
         lane.__dict__.update({**state, "_store": store})
         lane._carried._store = store
-    past.close()
     return store
 
 
@@ -87,4 +100,5 @@ def spread_rows(
     for k in range(workers):
         part = slice(cuts[k], cuts[k + 1])
         spread._give(k, X[part], Z[part], Y[part], store.w[part])
+    spread.ask("wait")  # until all is there
     return spread

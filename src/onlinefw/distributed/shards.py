@@ -12,7 +12,7 @@ import numpy as np
 
 from .._typing import Array
 from .cluster import MESSAGE_BYTES, PATIENCE, Cluster, import_ray
-from .errors import ClusterLost, OutOfStep
+from .errors import ClusterLost, OutOfStep, WorkerFailed
 from .wire import Parcel
 
 __all__ = ["Message", "Shards", "added"]
@@ -82,7 +82,7 @@ class Shards:
                 why += (
                     "; are onlinefw and classes of your own installed there, in the same versions?"
                 )
-            raise RuntimeError(why) from error
+            raise WorkerFailed(why) from error
 
     def close(self) -> None:
         """Give shards and workers back."""
@@ -180,7 +180,7 @@ class Shards:
                 return ray.get(ref)
             except OutOfStep as error:
                 if error.failure is not None:
-                    raise RuntimeError(f"worker {k} failed earlier: {error.failure}") from None
+                    raise WorkerFailed(f"worker {k} failed earlier: {error.failure}") from None
             except ray.exceptions.RayActorError:
                 pass
             except ray.exceptions.RayTaskError:  # an error of the question itself, or of a loss
@@ -242,7 +242,10 @@ class Shards:
     def check_alive(self) -> None:
         """Refuse to go on without a cluster, before anything changes."""
         if self.closed:
-            raise ClusterLost(f"the workers of this objective have been closed: {REMEDY}")
+            raise RuntimeError(
+                "the workers of this objective have been closed, with all they held; "
+                'use_places("cpu", None), or state_dict(), before close() keeps it'
+            )
         if self._gone is not None or not self._cluster.alive:
             raise self._lost(self._gone or "Ray was shut down")
 

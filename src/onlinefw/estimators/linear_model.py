@@ -29,6 +29,7 @@ from .history import History
 from .learnable import check_can_learn
 from .path import Path
 from .progress import progress
+from .unpickled import GoesOnHere
 
 __all__ = ["CONSTRAINTS", "StreamingLinearModel", "batches"]
 
@@ -47,7 +48,7 @@ RADIUS = 1.0
 KEPT = (np.float64, np.float32, np.uint8)
 
 
-class StreamingLinearModel(CallbackSupportMixin, BaseEstimator, ABC):
+class StreamingLinearModel(GoesOnHere, CallbackSupportMixin, BaseEstimator, ABC):
     """The common part of the regressor and the classifier: see there for the parameters."""
 
     def __init__(

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._devices import to_host
 from .._typing import Array
 from .._validation import (
+    check_alone,
     check_indices,
     check_magnitude,
     check_precision,
@@ -33,6 +34,7 @@ from .learnable import check_can_learn
 from .progress import progress
 from .race import Race
 from .smoothed_weights import SmoothedWeights
+from .unpickled import GoesOnHere
 
 __all__ = ["FrankWolfeMatrixCompletion"]
 
@@ -57,7 +59,7 @@ RACE_SIZE = 1_000_000
 REFRESHES_PER_PASS = 10
 
 
-class FrankWolfeMatrixCompletion(BaseEstimator):
+class FrankWolfeMatrixCompletion(GoesOnHere, BaseEstimator):
     """A low-rank matrix from a stream of its entries, by online Frank-Wolfe on a trace-norm ball.
 
     Each batch costs one round: the model is right *now*, rows and columns may appear at any time,
@@ -217,7 +219,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
             How much each counts.
         """
         if isinstance(X, ParquetRatings):
-            _check_alone(y, sample_weight)
+            check_alone(y, sample_weight)
             return self._fit_files(X)
         X, y, w = self._checked(X, y, sample_weight)
         size = self._batch_length(len(y))
@@ -281,7 +283,7 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         """
         check_can_learn(self)
         if isinstance(X, ParquetBatch):
-            _check_alone(y, sample_weight)
+            check_alone(y, sample_weight)
             if not hasattr(self, "_learner"):
                 first = self._read(X)
                 self._begin(*first[:2], len(first[1]))
@@ -411,14 +413,14 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
 
     def _refine(self, k: int, rounds: int) -> None:
         """Play round k of the later epochs, each of so many rounds, with the entries held."""
+        self._take_places()
         if k % ceil(rounds / REFRESHES_PER_PASS) == 0:
             self.objective_.refresh_offsets()
         self._record(self._learner.refine())
 
     def _learn(self, X: Any, y: Array | None, w: Array | None) -> None:
         self._history.start()
-        for learner in self._learners:  # a file holds the data, not where they were
-            learner.objective.use_places(self.device, self.workers)  # type: ignore[attr-defined]
+        self._take_places()
         if self._weights is not None:
             self._weights.make_room(self._learners, X)
         player = self._learner if self._race is None else self._race
@@ -433,6 +435,11 @@ class FrankWolfeMatrixCompletion(BaseEstimator):
         if self._weights is not None:
             self._weights.follow(self._learners)
         self._record(round_)
+
+    def _take_places(self) -> None:
+        """Bring the data where they should be: a file holds the data, not where they were."""
+        for learner in self._learners:
+            learner.objective.use_places(self.device, self.workers)  # type: ignore[attr-defined]
 
     @property
     def _learners(self) -> list[OnlineFrankWolfe]:
@@ -584,13 +591,6 @@ def _choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
     ):
         options = ", ".join(repr(option) for option in allowed)
         raise ValueError(f"{name} must be one of {options}, got {value!r}")
-
-
-def _check_alone(y: Any, sample_weight: Any) -> None:
-    """Refuse values and weights beside files, which have values of their own and count once."""
-    for name, given in (("y", y), ("sample_weight", sample_weight)):
-        if given is not None:
-            raise ValueError(f"ParquetRatings hold the values themselves: leave {name} out")
 
 
 def _shape_of(X: Array) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from .._state import describe, rebuild
 from .._threads import one_blas_thread, threads_for
 from .._typing import Array, Direction, Shape, State
 from .._validation import (
+    check_alone,
     check_indices,
     check_magnitude,
     check_part,
@@ -32,7 +33,7 @@ from .base import Line, Objective
 from .biases import RunningBiases
 from .entries_gradient import EntriesGradient, complete_basis
 from .factors import as_factors
-from .places import check_places, new_entries
+from .places import check_places, low_rank_class, new_entries
 
 __all__ = ["ObservedEntries"]
 
@@ -118,8 +119,6 @@ class ObservedEntries(Objective):
         if np.shape(shape) != (2,) or min(shape) < 1:
             raise ValueError(f"shape must be (rows, columns), both positive, got {shape}")
         self.dtype: Any = check_precision(dtype)
-        device, workers = check_places(device, workers)
-        self._set_device(device, workers)
         if max_atoms is not None:
             max_atoms = check_whole("max_atoms", max_atoms, 2, " or None")
         self.loss, self.growing, self.max_atoms = loss, bool(growing), max_atoms
@@ -132,6 +131,8 @@ class ObservedEntries(Objective):
                 "Correntropy(sigma), or leave offsets out"
             )
         self.offsets = offsets
+        device, workers = check_places(device, workers)
+        self._set_device(device, workers)
         self.total_weight, self.certificate_reads = 0.0, 0
         self._yy = 0.0  # the weighted sum of y^2, for the value of the square loss
         self._block: Array | None = None  # where the next linear minimisation starts
@@ -168,15 +169,16 @@ class ObservedEntries(Objective):
         device, workers = check_places(device, workers)
         if (device, workers) == (self.device, self.workers):
             return
-        before, theta = self._entries, self._low_rank
+        before, theta, block = self._entries, self._low_rank, self._block
+        kind = low_rank_class(device if workers is None else "cpu")
+        if type(theta) is not kind:
+            theta = kind.from_state(theta.state_dict())
+        if block is not None:
+            block = kind._xp.asarray(to_host(block))
         entries = self._new_entries(device, workers, log_dir)
         entries.load_state(before.state_dict())
-        self._entries = entries
+        self._entries, self._iterate, self._block = entries, theta, block
         self._set_device(device, workers)
-        if type(theta) is not self._iterate_class:
-            self._iterate = self._iterate_class.from_state(theta.state_dict())
-        if self._block is not None:
-            self._block = self._iterate_class._xp.asarray(to_host(self._block))
         if hasattr(before, "close"):
             before.close()
 
@@ -198,11 +200,7 @@ class ObservedEntries(Objective):
 
     @property
     def _iterate_class(self) -> type[LowRank]:
-        if self._theta_device == "cuda":
-            from ..cuda.low_rank import CudaLowRank
-
-            return CudaLowRank
-        return LowRank
+        return low_rank_class(self._theta_device)
 
     @property
     def _matrix_shape(self) -> tuple[int, int]:
@@ -266,6 +264,7 @@ class ObservedEntries(Objective):
         Or X is a batch of :class:`~onlinefw.distributed.ParquetRatings`, without y.
         """
         if hasattr(X, "read"):
+            check_alone(y, sample_weight)
             if self.workers is not None and self.offsets is None:
                 return self._add_file(X)
             X, y = X.read()

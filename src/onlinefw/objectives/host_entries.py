@@ -307,13 +307,11 @@ class HostEntries(StoredEntries):
         self.reads += 1
         return self.store.weighted_products(v)
 
-    def _newest(self, theta: LowRank | None) -> tuple[Array, Array, Array]:
+    def _newest(self, theta: LowRank | None, since: int) -> tuple[Array, Array, Array]:
         tail = self.store.tail
-        if theta is None:
-            return self.predictions(tail), tail.c, tail.s
-        cols = np.argsort(self.store.rank)[tail.col]
-        at = theta.entries(tail.row, cols) + (self.row_offset[tail.row] + self.col_offset[cols])
-        return at, tail.c, tail.s
+        rows, cols = tail.row[since:], np.argsort(self.store.rank)[tail.col[since:]]
+        z = tail.z[since:] if theta is None else theta.entries(rows, cols)
+        return z + (self.row_offset[rows] + self.col_offset[cols]), tail.c[since:], tail.s[since:]
 
     def regressions_of_sorted(self) -> HostRegressions:
         """Return the regressions of what has been sorted in, just after a merge."""

@@ -45,13 +45,6 @@ class Moments:
     def close(self) -> None:
         """Give workers back, if there are any."""
 
-    def use_device(self, device: str) -> None:
-        """Move the sums to a device of this process."""
-        self.device = check_device(device)
-        self.gram = back_there(self.device, at_home(self.gram))
-        for lane in self.lanes:
-            lane._bring_batch()
-
     def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[float]:
         """Add rows, with a target for each lane; return each lane's mean loss of them."""
         X = check_rows(received("X", X, self.device), self.mean.shape)

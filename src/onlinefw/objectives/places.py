@@ -23,6 +23,7 @@ __all__ = [
     "back_there",
     "check_places",
     "device_here",
+    "low_rank_class",
     "new_entries",
     "new_gram",
     "new_predictions",
@@ -53,6 +54,15 @@ def new_entries(
 
         return CudaEntries(shape, dtype, loss)
     return HostEntries(shape, dtype, loss)
+
+
+def low_rank_class(device: str) -> type[LowRank]:
+    """Return what a theta of low rank is on a device of this process."""
+    if device == "cpu":
+        return LowRank
+    from ..cuda.low_rank import CudaLowRank
+
+    return CudaLowRank
 
 
 def new_rows(device: str, shape: Shape, dtype: Any, is_sparse: bool) -> Rows:

@@ -91,6 +91,10 @@ class StoredEntries(ABC):
     def append(self, rows: Array, cols: Array, z: Array, c: Array, s: Array) -> None:
         """Add entries with their predictions, weights and targets (sums of them, if combined)."""
         self.store.append(rows, cols, z, c, s)
+        self._have_come()
+
+    def _have_come(self) -> None:
+        """Let new entries in the tail count."""
         self._due = True
         if self._pending is None:  # a merge that had to carry a move out would cost a read
             self._merge_if_due()
@@ -208,13 +212,13 @@ class StoredEntries(ABC):
         since : int
             Leave so many of the oldest of them out.
         """
-        at, c, s = (x[since:].astype(float) for x in self._newest(theta))
+        at, c, s = (x.astype(float) for x in self._newest(theta, since))
         y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if self.combine else s
         return float(c @ self.loss.value(at, y)), float(c.sum()), float(c @ y**2)
 
     @abstractmethod
-    def _newest(self, theta: LowRank | None) -> tuple[Array, Array, Array]:
-        """Return predictions, c and s of the newest entries, in this process's memory."""
+    def _newest(self, theta: LowRank | None, since: int) -> tuple[Array, Array, Array]:
+        """Return predictions, c and s of those entries, in this process's memory."""
 
     def regressions(self, everything: bool) -> Any:
         """Return every row's and column's regression of what the offsets leave over.
