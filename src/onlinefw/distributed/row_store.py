@@ -105,9 +105,11 @@ class ShardedRowStore(RowStore, Elsewhere):
             return super()._observe_file(batch)
         lane: Any = self.lanes[0]
         k = batch.partition % self._n
-        lane._agree_on(batch.shape[1:])
+        with naming(batch):
+            lane._agree_on(batch.shape[1:])
+            dtype = batch.dtype
         loss, weight, n_new, w = self._staged(k, batch, lane)
-        self._widen(batch.dtype)
+        self._widen(dtype)
         lane._receive_file(batch)
         assert self._made is not None
         shards, log = self._made

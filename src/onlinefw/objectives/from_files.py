@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..distributed.file_rounds import FileBatch
+from ..distributed.parquet_rows import ParquetRowsBatch
+
 __all__ = ["check_alone", "is_in_a_file", "naming", "observe_here"]
 
 
 def is_in_a_file(X: Any) -> bool:
     """Whether X only says where rows are, as batches of ParquetRows do."""
-    return hasattr(X, "read")
+    return isinstance(X, FileBatch)
 
 
 def check_alone(batch: Any, targets: list[Any], sample_weight: Any) -> None:
@@ -23,7 +26,7 @@ def check_alone(batch: Any, targets: list[Any], sample_weight: Any) -> None:
             f"{batch}: leave sample_weight out, and name a column of weights: "
             "ParquetRows(..., weight=...)"
         )
-    if not hasattr(batch, "dtype"):
+    if not isinstance(batch, ParquetRowsBatch):
         raise ValueError(f"{batch}: rows of features are needed, in batches of ParquetRows")
 
 
