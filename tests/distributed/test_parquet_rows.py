@@ -17,6 +17,7 @@ from onlinefw.objectives import LinearObjective, RunningLeastSquares  # noqa: E4
 
 from . import killing  # noqa: E402
 from .in_process import kill, kill_before, ray_in_process  # noqa: E402
+from .parquet_problems import NAMES, in_files, write  # noqa: E402
 from .problems import follow  # noqa: E402
 from .rows import (  # noqa: E402
     BATCH,
@@ -26,25 +27,6 @@ from .rows import (  # noqa: E402
     make_row_learner,
     row_batches,
 )
-
-NAMES = [f"x{j}" for j in range(FEATURES)]
-
-
-def write(file, X, y, w=None):
-    columns = {name: X[:, j] for j, name in enumerate(NAMES[: X.shape[1]])}
-    weights = {} if w is None else {"weight": w}
-    pq.write_table(pa.table({**columns, "target": y, **weights}), file, row_group_size=40)
-
-
-def in_files(folder, name, n_files=3):
-    """The stream of a problem in files: batch t is in file t % n_files, so the rounds are its."""
-    batches = list(row_batches(name))
-    for part in range(n_files):
-        X, y, w = zip(*batches[part::n_files], strict=True)
-        w = None if w[0] is None else np.concatenate(w)
-        write(folder / f"part-{part}.parquet", np.concatenate(X), np.concatenate(y), w)
-    weight = None if batches[0][2] is None else "weight"
-    return ParquetRows(folder, weight=weight, batch_size=BATCH)
 
 
 def alone(name, rounds=ROUNDS):
