@@ -100,6 +100,25 @@ def test_workers_without_rows_add_nothing(rng, sparse):
         np.testing.assert_allclose(facts(device, 3), expected, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["logistic, intercept, weights", "recent", "newton"])
+@pytest.mark.usefixtures("cuda")
+def test_workers_read_files_onto_their_gpus(name, tmp_path):
+    pytest.importorskip("pyarrow")
+    from ..distributed.parquet_problems import in_files
+
+    rows, expected = in_files(tmp_path, name), make_row_learner(name)
+    learner = make_row_learner(name, 2, device="cuda")
+    history = history_of(expected, row_batches(name))
+    batches = [(batch,) for batch in rows]
+    found = [history_of(learner, batches[:3])]
+    shards = shards_of(learner)
+    kill_before(shards, {5, 14})
+    found.append(history_of(learner, batches[3:]))
+    assert shards.restarts == 2
+    assert_same_way(name, np.concatenate(found), history)
+    assert_same_rows(expected, learner, 1e-7)
+
+
 # Places -------------------------------------------------------------------------------------------
 
 

@@ -6,5 +6,6 @@ Objectives and estimators take ``workers=N``. A Ray that is running is used (``r
 
 from .errors import ClusterLost
 from .parquet import ParquetRatings
+from .parquet_rows import ParquetRows
 
-__all__ = ["ClusterLost", "ParquetRatings"]
+__all__ = ["ClusterLost", "ParquetRatings", "ParquetRows"]

@@ -17,7 +17,9 @@ from ..objectives.intercept import best_intercept
 from ..objectives.linear import LinearObjective
 from .elsewhere import Elsewhere
 from .entries_line import Parabola
+from .parquet_rows import ParquetRowsBatch
 from .row_store import ShardedRowStore
+from .rows_in_files import checked_rows
 
 __all__ = ["ShardedLinearObjective"]
 
@@ -31,6 +33,7 @@ class ShardedLinearObjective(LinearObjective, Elsewhere):
 
     home_class = LinearObjective
     _store: ShardedRowStore
+    _batch: Any  # as there, or where the last batch is
 
     def _new_carried(self) -> HostPredictions:
         return HostPredictions(self._store, self.loss)  # of no rows: workers carry those of theirs
@@ -56,6 +59,19 @@ class ShardedLinearObjective(LinearObjective, Elsewhere):
         self.n_observations += X.shape[0]
         self._batch = (X, y, w)
         self._forget_derived()
+
+    def _receive_file(self, batch: Any) -> None:
+        """Take note of rows that a worker has read."""
+        if self.shape is None:
+            self._set_shape(batch.shape[1:])
+        self.n_observations += batch.shape[0]
+        self._batch = ParquetRowsBatch(*batch.place)
+        self._forget_derived()
+
+    def _last_batch(self) -> tuple[Any, Array, Array] | None:
+        if isinstance(self._batch, ParquetRowsBatch):
+            self._batch = checked_rows(self._batch.place, self.shape, self.loss)
+        return super()._last_batch()
 
     # Sums -----------------------------------------------------------------------------------------
 
@@ -126,7 +142,12 @@ class ShardedLinearObjective(LinearObjective, Elsewhere):
         z, y = self._store.home_lane(self._number)
         carried = HostPredictions(self._store, self.loss)
         carried.append(z, y)
-        return {**self.__dict__, "_device": "cpu", "_carried": carried, "_image": None}
+        try:
+            batch = self._last_batch()
+        except ValueError:  # a file that is gone: all else is with the workers
+            batch = None
+        brought = {"_carried": carried, "_image": None, "_batch": batch}
+        return {**self.__dict__, "_device": "cpu", **brought}
 
     def state_dict(self) -> State:
         """Return what an objective in one process would; from the log, if need be."""

@@ -12,6 +12,7 @@ from .._arrays import received_here
 from .._growing import GrowingArray
 from .._typing import Array
 from ..atoms import Atom
+from ..objectives.from_files import naming
 from ..objectives.places import new_rows
 from ..objectives.row_store import RowStore
 from ..objectives.rows import Rows
@@ -66,6 +67,8 @@ class ShardedRowStore(RowStore, Elsewhere):
         self._batches: list[tuple[int, int]] = []
         # Where rows may be forgotten: whose each is, and its number among all it ever got.
         self._owner, self._serial = GrowingArray(dtype=np.int32), GrowingArray(dtype=np.int64)
+        self._places: list[tuple[Any, ...]] = []  # of the batches that workers have read themselves
+        self._followed = False  # whether the shards know theta
         #: What a lane has begun: the atom and intercept of a line, the change of a trial.
         self.lines: dict[int, tuple[Atom, float]] = {}
         self.trials: dict[int, tuple[Array, Array]] = {}
@@ -96,6 +99,62 @@ class ShardedRowStore(RowStore, Elsewhere):
             self.shards.check_alive()
         return super().check(received_here("X", X, self.device), targets, sample_weight, shape)
 
+    def _observe_file(self, batch: Any) -> list[float]:
+        """Let a worker read the rows, which stay with it."""
+        if len(self.lanes) > 1:
+            return super()._observe_file(batch)
+        lane: Any = self.lanes[0]
+        k = batch.partition % self._n
+        with naming(batch):
+            lane._agree_on(batch.shape[1:])
+            dtype = batch.dtype
+        loss, weight, n_new, w = self._staged(k, batch, lane)
+        self._widen(dtype)
+        lane._receive_file(batch)
+        assert self._made is not None
+        shards, log = self._made
+        log.append(k, [np.array([len(self._places)])])
+        self._places.append(batch.place)
+        shards.tell("keep_staged", self._only(k, ()))
+        self._arrived(k, batch.shape[0], w)
+        self._count(n_new, weight)
+        if batch.following is not None:
+            following = batch.following.partition % self._n
+            shards.tell("announce", self._only(following, (batch.following.place,)))
+        return [loss]
+
+    def _staged(self, k: int, batch: Any, lane: Any) -> tuple[float, float, int, Array | None]:
+        """Let worker k read a batch: what is amiss with it is said before anything changes."""
+        is_first = self._made is None
+        if is_first:
+            self._make(batch)
+        try:
+            self._lead()
+            question = (batch.place, lane.intercept, self.past != "all")
+            answer = self.shards.ask("stage", self._only(k, question))[k]
+            if isinstance(answer, str):
+                raise ValueError(answer)
+            with naming(batch):
+                self._check_losses([answer[0]])
+            return answer
+        except BaseException:
+            if is_first:  # the next batch may be of another kind
+                self.close()
+                self._made, self._followed = None, False
+            raise
+
+    def _lead(self) -> None:
+        """Let the shards know theta, of which they only hear moves otherwise."""
+        if not self._followed:
+            for number, lane in enumerate(self.lanes):
+                if lane.theta is not None:
+                    self.tell("follow", number, np.asarray(lane.theta))
+            self._followed = True
+
+    def _only(self, k: int, args: tuple[Any, ...]) -> list[tuple[Any, ...] | None]:
+        """Arguments for worker k alone."""
+        return [args if j == k else None for j in range(self._n)]
+
     def _add(self, X: Any, zs: list[Array], ys: list[Array], w: Array) -> None:
         k, self._next = self._next, (self._next + 1) % self._n
         self._give(k, X, np.column_stack(zs), np.column_stack(ys), w)
@@ -103,12 +162,19 @@ class ShardedRowStore(RowStore, Elsewhere):
     def _prepare(self, X: Any) -> None:
         """Make the shards, or widen the numbers that they hold."""
         if self._made is None:
-            self._is_sparse, self._dtype = sparse.issparse(X), X.dtype
-            self._shape = self.lanes[0].shape or X.shape[1:]
-            args = [self._args(self.device)] * self._n
-            shards = Shards(self._n, self.device, RowsShard, args, self._rebuild)
-            self._made = shards, BatchLog(self._n, self.log_dir)
-        wider = np.result_type(X.dtype, self._dtype)
+            self._make(X)
+        self._widen(X.dtype)
+
+    def _make(self, X: Any) -> None:
+        """Make shards for rows like these (or for a batch of a file)."""
+        self._is_sparse, self._dtype = sparse.issparse(X), X.dtype
+        self._shape = self.lanes[0].shape or X.shape[1:]
+        args = [self._args(self.device)] * self._n
+        shards = Shards(self._n, self.device, RowsShard, args, self._rebuild)
+        self._made = shards, BatchLog(self._n, self.log_dir)
+
+    def _widen(self, dtype: Any) -> None:
+        wider = np.result_type(dtype, self._dtype)
         if wider != self._dtype:
             self._dtype = wider
             self._tell_all("widen", wider.str)
@@ -126,13 +192,16 @@ class ShardedRowStore(RowStore, Elsewhere):
             X = sparse.csr_array(X)
         arrays = as_arrays(X)
         log.append(k, [Y, w, *arrays])
-        message = [(Z, Y, w, *arrays) if j == k else None for j in range(self._n)]
-        shards.tell("append", message)
+        shards.tell("append", self._only(k, (Z, Y, w, *arrays)))
+        self._arrived(k, X.shape[0], w)
+
+    def _arrived(self, k: int, n: int, w: Array | None) -> None:
+        """Take note of n more rows with worker k; where rows may be forgotten, of their weights."""
         self.lines.clear()
-        n = X.shape[0]
         if self.past == "all":
             self._batches.append((k, n))
         else:
+            assert w is not None
             self._w.append(w)
             self._owner.append(np.full(n, k))
             self._serial.append(np.arange(self._sent[k], self._sent[k] + n))
@@ -177,13 +246,17 @@ class ShardedRowStore(RowStore, Elsewhere):
     def _rebuild(self, k: int) -> Iterator[Message]:
         """What a restarted worker is told."""
         assert self._made is not None
-        for Y, w, *arrays in self._made[1].records(k):
-            yield "load", (Y, w, *arrays)
+        for record in self._made[1].records(k):
+            if len(record) == 1:  # a batch that is in a file
+                yield "load_file", (self._places[int(record[0][0])],)
+            else:
+                yield "load", tuple(record)
         if self.past != "all":
             mine = self._owner.data == k
             yield "keep_only", (self._serial.data[mine], self.w[mine])
         for number, lane in enumerate(self.lanes):
-            yield "place", (number, np.asarray(lane.theta))
+            if lane.theta is not None:
+                yield "place", (number, np.asarray(lane.theta))
         for number, (atom, b) in self.lines.items():
             yield "line", (number, atom, b)
         for number, (chosen, change) in self.trials.items():

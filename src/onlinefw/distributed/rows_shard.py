@@ -18,6 +18,7 @@ from ..objectives.linear import LinearObjective
 from ..objectives.places import at_home, new_rows
 from ..objectives.row_store import RowStore
 from ..objectives.rows import DenseRows, Rows, SparseRows
+from .rows_in_files import ReadAhead
 
 __all__ = ["RowsShard", "all_rows", "as_arrays", "as_rows"]
 
@@ -76,6 +77,7 @@ class RowsShard:
         self.store = RowStore(device=check_device(device))
         self.store.total_weight = 1.0
         self.store.rows = new_rows(self.store.device, shape, dtype, is_sparse)
+        self._is_sparse = is_sparse
         size: dict[str, Any] = {"shape": shape} if len(shape) == 2 else {"n_features": shape[0]}
         self.lanes = [
             LinearObjective(loss, fit_intercept=fit_intercept, store=self.store, **size)
@@ -83,6 +85,8 @@ class RowsShard:
         ]
         self._lines: dict[int, tuple[Atom, Any]] = {}
         self._trials: dict[int, Any] = {}
+        self._files = ReadAhead(shape, losses[0])
+        self._staged: tuple[Any, Array, Array, Array] | None = None  # rows that may be kept
 
     @property
     def rows(self) -> Rows:
@@ -109,6 +113,45 @@ class RowsShard:
     def load(self, Y: Array, w: Array, *arrays: Array) -> None:
         """Add rows of the log; predictions follow when all are there."""
         self.append(np.zeros(Y.shape), Y, w, *arrays)
+
+    def follow(self, lane: int, theta: Array) -> None:
+        """Know theta, which predictions agree with already."""
+        iterate: Any = self.lanes[lane].iterate
+        iterate.place(theta)
+
+    def stage(self, place: tuple[Any, ...], b: float, all_weights: bool) -> Any:
+        """Read a batch of a file, which is kept if the driver says so.
+
+        Return its mean loss, its total weight, how many of its rows count and (if wanted) all
+        their weights; or what is wrong with it.
+        """
+        try:
+            X, y, w = self._files.read(place)
+        except ValueError as error:
+            return str(error)
+        z = self.lanes[0]._predicted(X)
+        self._staged = X, z, y, w
+        loss = self._at(0, b)._loss_of(z, y, w)
+        return loss, float(w.sum()), int(np.count_nonzero(w)), w if all_weights else None
+
+    def keep_staged(self) -> None:
+        """Add the rows that were read last."""
+        assert self._staged is not None
+        (X, z, y, w), self._staged = self._staged, None
+        self._add_file(X, z, y, w)
+
+    def load_file(self, place: tuple[Any, ...]) -> None:
+        """Add rows that are in a file; predictions follow when all are there."""
+        X, y, w = self._files.read(place)
+        self._add_file(X, np.zeros(y.size), y, w)
+
+    def _add_file(self, X: Array, z: Array, y: Array, w: Array) -> None:
+        arrays = as_arrays(sparse.csr_array(X) if self._is_sparse else X)
+        self.append(z[:, None], y[:, None], w, *arrays)
+
+    def announce(self, place: tuple[Any, ...]) -> None:
+        """Begin to read a batch that will be staged."""
+        self._files.announce(place)
 
     def widen(self, dtype: str) -> None:
         """Keep numbers in a wider type from now on."""

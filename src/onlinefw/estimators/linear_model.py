@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
 from math import ceil
 from numbers import Real
@@ -18,6 +19,7 @@ from .._typing import Array, Shape
 from .._validation import check_finite, check_part, check_whole
 from ..algorithms import Learner, NewtonSteps, OnlineAwayFrankWolfe, OnlineFrankWolfe, Round
 from ..algorithms.side_by_side import SideBySide
+from ..distributed.file_rounds import FileBatch, FileRounds
 from ..losses import Loss, Square
 from ..objectives import LinearObjective, RunningLeastSquares
 from ..objectives.least_squares import Moments, sums_of_rows
@@ -135,10 +137,14 @@ class StreamingLinearModel(GoesOnHere, CallbackSupportMixin, BaseEstimator, ABC)
         X, y, w = self._checked(X, y, sample_weight, first=True)
         parts = batches(self, X.shape[0], check_whole("batch_size", self.batch_size))
         self._start(X)
-        callbacks = RoundCallbacks(self, len(parts), X=X, y=y)
+        return self._stream(parts, partial(self._play, X, y, w), X=X, y=y)
+
+    def _stream(self, parts: list[Any], play: Callable[[Any], None], **data: Any) -> Self:
+        """Play a round with each part of the data."""
+        callbacks = RoundCallbacks(self, len(parts), **data)
         with progress(self.verbose, len(parts)) as advance:
             for part in parts:
-                if callbacks.play(partial(self._play, X, y, w, part)):
+                if callbacks.play(partial(play, part)):
                     break
                 advance()
         callbacks.end()
@@ -160,14 +166,16 @@ class StreamingLinearModel(GoesOnHere, CallbackSupportMixin, BaseEstimator, ABC)
 
     def _play(self, X: Any, y: Array, w: Array | None, part: Any) -> None:
         """Play a round with a part of the rows, or (None) with those already held."""
+        if part is None:
+            self._round()
+        else:
+            self._round(X[part], self._targets(y[part]), None if w is None else w[part])
+
+    def _round(self, *new: Any) -> None:
+        """Play a round with new rows, targets and weights, or with those already held."""
         self._history.start()
         self._team.use_places(self.device, self.workers)
-        if part is None:
-            rounds = self._team.refine()
-        else:
-            weights = None if w is None else w[part]
-            rounds = self._team.observe(X[part], self._targets(y[part]), weights)
-        self._record(rounds)
+        self._record(self._team.observe(*new) if new else self._team.refine())
 
     def _record(self, rounds: list[Round]) -> None:
         self._history.append(_summary(rounds))
@@ -177,6 +185,10 @@ class StreamingLinearModel(GoesOnHere, CallbackSupportMixin, BaseEstimator, ABC)
         self, X: Any, y: Any, sample_weight: Any, first: bool, classes: Any = None
     ) -> tuple[Any, Array, Array | None]:
         """Refuse bad input before anything changes."""
+        if isinstance(X, (FileBatch, FileRounds)):
+            raise ValueError(
+                f"{type(self).__name__} learns from arrays here: X, y, weight = batch.read()"
+            )
         X, y, sample_weight = self._here(X=X, y=y, sample_weight=sample_weight)
         if y is not None and not issparse(y):
             check_finite("y", np.asarray(y))

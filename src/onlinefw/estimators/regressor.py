@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -16,12 +16,12 @@ from ..losses import (
     Poisson,
     Square,
 )
-from .linear_model import StreamingLinearModel
+from .from_files import LearnsFromFiles
 
 __all__ = ["FrankWolfeRegressor"]
 
 
-class FrankWolfeRegressor(RegressorMixin, StreamingLinearModel):
+class FrankWolfeRegressor(RegressorMixin, LearnsFromFiles):
     """Sparse or low-rank linear regression from a stream of rows, by online Frank-Wolfe.
 
     One ``partial_fit`` is one round: the model is right *now*, and ``gap_`` says how far from
@@ -119,10 +119,6 @@ class FrankWolfeRegressor(RegressorMixin, StreamingLinearModel):
         "bernoulli": Bernoulli,
         "exponential": Exponential,
     }
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Play one round with these rows; parameters as for :meth:`fit`."""
-        return self._partial_fit(X, y, sample_weight)
 
     def _check_y(self, y: Any, first: bool, classes: Any = None) -> Array:
         y = np.asarray(y)

@@ -14,6 +14,7 @@ from ..atoms import Atom
 from ..iterates import DenseIterate
 from ..losses import Square
 from .base import Objective, spectral_norm_squared
+from .from_files import check_alone, is_in_a_file, observe_here
 from .places import at_home, back_there, check_places, device_here, new_gram
 
 __all__ = ["RunningLeastSquares", "sums_of_rows"]
@@ -47,6 +48,9 @@ class Moments:
 
     def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[float]:
         """Add rows, with a target for each lane; return each lane's mean loss of them."""
+        if is_in_a_file(X):
+            check_alone(X, targets, sample_weight)
+            return observe_here(self, X)
         X = check_rows(received("X", X, self.device), self.mean.shape)
         targets = [received_here("y", y, self.device) for y in targets]
         sample_weight = received_here("sample_weight", sample_weight, self.device)
@@ -214,7 +218,10 @@ class RunningLeastSquares(Objective):
         return self._mean_y - float(self._moments.mean @ self._vector)
 
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
-        """Add rows to the sums; return the weighted mean of their losses at the iterate."""
+        """Add rows to the sums; return the weighted mean of their losses at the iterate.
+
+        Or X is a batch of :class:`~onlinefw.distributed.ParquetRows`, without y.
+        """
         if len(self._moments.lanes) > 1:
             raise ValueError("these sums are shared with other objectives: use their Moments")
         return self._moments.observe(X, [y], sample_weight)[0]

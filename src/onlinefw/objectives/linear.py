@@ -142,8 +142,11 @@ class LinearObjective(Objective):
         return one_blas_thread()
 
     def __getstate__(self) -> dict[str, Any]:
-        batch = self._batch if self._batch is None else (here(self._batch[0]), *self._batch[1:])
-        brought = {"_carried": at_home(self._carried), "_image": None, "_batch": batch}
+        brought = {
+            "_carried": at_home(self._carried),
+            "_image": None,
+            "_batch": self._last_batch(),
+        }
         return {**self.__dict__, **brought}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -187,7 +190,11 @@ class LinearObjective(Objective):
         return self._store.w
 
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
-        """Add rows; return the weighted mean of their losses at the current iterate."""
+        """Add rows; return the weighted mean of their losses at the current iterate.
+
+        Or X is a batch of :class:`~onlinefw.distributed.ParquetRows`, without y: where there are
+        ``workers``, one of them reads it.
+        """
         if len(self._store.lanes) > 1:
             raise ValueError("these rows are shared with other objectives: use their RowStore")
         return self._store.observe(X, [y], sample_weight)[0]
@@ -359,20 +366,23 @@ class LinearObjective(Objective):
         )
         return self.loss.smoothness * top_singular_pair(operator, tol=1e-6)[1] ** 2
 
+    def _last_batch(self) -> tuple[Any, Array, Array] | None:
+        """Return rows, targets and weights of the last batch, in this process's memory."""
+        return self._batch if self._batch is None else (here(self._batch[0]), *self._batch[1:])
+
     def batch_gradient(self) -> Array:
         """Return the gradient of the last batch's mean loss at the current iterate."""
-        self._needs_batch(self._batch)
-        assert self._batch is not None and self.shape is not None
-        X, y, w = self._batch
-        X = here(X)
+        self._needs_batch(batch := self._last_batch())
+        assert batch is not None and self.shape is not None
+        X, y, w = batch
         z = X @ self._flat_theta + self.intercept
         return (X.T @ (w * self.loss.derivative(z, y) / w.sum())).reshape(self.shape)
 
     def batch_smoothness(self) -> float:
         """Return the smoothness of the last batch's mean loss."""
-        self._needs_batch(self._batch)
-        assert self._batch is not None
-        return self.loss.smoothness * spectral_norm_squared(here(self._batch[0]), self._batch[2])
+        self._needs_batch(batch := self._last_batch())
+        assert batch is not None
+        return self.loss.smoothness * spectral_norm_squared(batch[0], batch[2])
 
     # State -------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from .._devices import check_device, namespace
 from .._growing import GrowingArray
 from .._typing import Array, Shape, State
 from .._validation import check_rows, check_targets, check_weights, check_whole
+from .from_files import check_alone, is_in_a_file, observe_here
 from .places import at_home, back_there, check_places, device_here, new_rows, new_weights
 from .rows import Rows, rows_from_state
 
@@ -116,25 +117,38 @@ class RowStore:
 
     def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[float]:
         """Add rows, with a target for each lane; return each lane's mean loss of them."""
+        if is_in_a_file(X):
+            check_alone(X, targets, sample_weight)
+            return self._observe_file(X)
         X, ys, w = self.check(X, targets, sample_weight, self.lanes[0].shape)
         zs = [lane._predicted(X) for lane in self.lanes]
         losses = [lane._loss_of(z, y, w) for lane, z, y in zip(self.lanes, zs, ys, strict=True)]
+        self._check_losses(losses)
+        self._prepare(X)
+        for lane, z, y in zip(self.lanes, zs, ys, strict=True):
+            lane._receive(X, z, y, w)
+        self._add(X, zs, ys, w)
+        self._count(int(np.count_nonzero(w)), float(w.sum()))
+        return losses
+
+    def _observe_file(self, batch: Any) -> list[float]:
+        """Add rows that are in a file."""
+        return observe_here(self, batch)
+
+    def _check_losses(self, losses: list[float]) -> None:
         if not np.isfinite(losses).any():  # of several models, some may be ruled out
             raise ValueError(
                 f"{self.lanes[0].loss} of these rows is infinite at the current coefficients; "
                 "rescale the features, or use a smaller radius"
             )
-        self._prepare(X)
-        for lane, z, y in zip(self.lanes, zs, ys, strict=True):
-            lane._receive(X, z, y, w)
-        self._add(X, zs, ys, w)
-        n_new = int(np.count_nonzero(w))
+
+    def _count(self, n_new: int, weight: float) -> None:
+        """Take note of rows that have been added: how many count, and how much."""
         self.n_seen += n_new
         if self.past == "all":
-            self.total_weight += float(w.sum())
+            self.total_weight += weight
         else:
             self._forget(n_new)
-        return losses
 
     def _prepare(self, X: Any) -> None:
         """Make a place for rows like these; what is amiss with it is said before all changes."""
