@@ -36,8 +36,8 @@ KEPT = (np.dtype(np.float32), np.dtype(np.uint8))
 LARGEST_INDEX = 2**32
 
 
-def check_alone(y: Any, sample_weight: Any) -> None:
-    """Refuse values and weights beside files, which hold their own.
+def check_alone(y: Any, sample_weight: Any, instead: str = "") -> None:
+    """Refuse values and weights beside files, which hold their own; say what to do instead.
 
     Examples
     --------
@@ -49,7 +49,8 @@ def check_alone(y: Any, sample_weight: Any) -> None:
     """
     for name, given in (("y", y), ("sample_weight", sample_weight)):
         if given is not None:
-            raise ValueError(f"files hold the values themselves: leave {name} out")
+            how = instead if name == "sample_weight" else ""
+            raise ValueError(f"files hold the values themselves: leave {name} out{how}")
 
 
 def check_part(name: str, part: Any, wanted: type, example: str) -> None:

@@ -203,3 +203,13 @@ def test_the_range_of_a_batch_is_known_without_reading_it(folder):
     first = next(iter(ParquetRatings(file, user="u", item="i", rating="r", batch_size=50)))
     _, y = first.read()
     assert first.value_range() == (y.min(), y.max())
+
+
+def test_columns_of_structures_do_not_mislead(tmp_path):
+    user, item, values = np.array([3, 1]), np.array([0, 5]), np.array([-1.0, 2.0])
+    place = pa.array([{"x": 100, "y": 200}, {"x": 300, "y": 400}])
+    table = pa.table({"place": place, "user": user, "item": item, "rating": values})
+    pq.write_table(table, tmp_path / "a.parquet")
+    ratings = ParquetRatings(tmp_path)
+    assert ratings.shape == (4, 6)
+    assert next(iter(ratings)).value_range() == (-1.0, 2.0)

@@ -113,9 +113,10 @@ def largest(file: str, name: str) -> int:
 
 def ranges(file: str, name: str) -> list[tuple[int, int, Any]]:
     """Return first row, length, and (smallest, largest) or None if unknown, of all row groups."""
-    metadata = _open(file).metadata
-    place = metadata.schema.to_arrow_schema().names.index(name)
-    found, first = [], 0
+    metadata, found, first = _open(file).metadata, [], 0
+    # Among the leaves: a column of structures or lists before it has several.
+    paths = [metadata.schema.column(k).path for k in range(metadata.num_columns)]
+    place = paths.index(name)
     for group in range(metadata.num_row_groups):
         n = metadata.row_group(group).num_rows
         said = metadata.row_group(group).column(place).statistics

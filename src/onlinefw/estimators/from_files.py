@@ -6,8 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._validation import check_whole
+from .._validation import check_alone, check_whole
 from ..distributed.parquet_rows import ParquetRows, ParquetRowsBatch
+from ..objectives.from_files import WEIGHTS
 from .callbacks import with_callbacks
 from .learnable import check_can_learn
 from .linear_model import StreamingLinearModel
@@ -34,7 +35,7 @@ class LearnsFromFiles(StreamingLinearModel):
         """
         if not isinstance(X, ParquetRows):
             return super().fit(X, y, sample_weight)
-        _check_alone(y, sample_weight)
+        check_alone(y, sample_weight, WEIGHTS)
         return self._fit_files(X)
 
     @with_callbacks
@@ -60,7 +61,7 @@ class LearnsFromFiles(StreamingLinearModel):
         """
         if not isinstance(X, ParquetRowsBatch):
             return self._partial_fit(X, y, sample_weight)
-        _check_alone(y, sample_weight)
+        check_alone(y, sample_weight, WEIGHTS)
         check_can_learn(self)
         first = not self.__sklearn_is_fitted__()
         if first:
@@ -100,14 +101,3 @@ class LearnsFromFiles(StreamingLinearModel):
             self._round()
         else:
             self._round(batch, [None])
-
-
-def _check_alone(y: Any, sample_weight: Any) -> None:
-    """Refuse targets and weights beside files, which have their own."""
-    if y is not None:
-        raise ValueError("ParquetRows hold the targets themselves: leave y out")
-    if sample_weight is not None:
-        raise ValueError(
-            "ParquetRows know the weights themselves: leave sample_weight out, and name their "
-            "column, ParquetRows(..., weight=...)"
-        )

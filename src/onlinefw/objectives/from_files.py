@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .._validation import check_alone
 from ..distributed.file_rounds import FileBatch
 from ..distributed.parquet_rows import ParquetRowsBatch
 
-__all__ = ["check_alone", "is_in_a_file", "naming", "observe_here"]
+__all__ = ["WEIGHTS", "check_batch", "is_in_a_file", "naming", "observe_here"]
+
+#: How rows in files have weights.
+WEIGHTS = ", and name a column of weights: ParquetRows(..., weight=...)"
 
 
 def is_in_a_file(X: Any) -> bool:
@@ -17,15 +21,11 @@ def is_in_a_file(X: Any) -> bool:
     return isinstance(X, FileBatch)
 
 
-def check_alone(batch: Any, targets: list[Any], sample_weight: Any) -> None:
+def check_batch(batch: Any, targets: list[Any], sample_weight: Any) -> None:
     """Refuse other batches, and targets or weights beside those of the files."""
-    if any(y is not None for y in targets):
-        raise ValueError(f"{batch}: files have targets of their own, leave y out")
-    if sample_weight is not None:
-        raise ValueError(
-            f"{batch}: leave sample_weight out, and name a column of weights: "
-            "ParquetRows(..., weight=...)"
-        )
+    with naming(batch):
+        for y in targets:
+            check_alone(y, sample_weight, WEIGHTS)
     if not isinstance(batch, ParquetRowsBatch):
         raise ValueError(f"{batch}: rows of features are needed, in batches of ParquetRows")
 

@@ -14,7 +14,7 @@ from ..atoms import Atom
 from ..iterates import DenseIterate
 from ..losses import Square
 from .base import Objective, spectral_norm_squared
-from .from_files import check_alone, is_in_a_file, observe_here
+from .from_files import check_batch, is_in_a_file, observe_here
 from .places import at_home, back_there, check_places, device_here, new_gram
 
 __all__ = ["RunningLeastSquares", "sums_of_rows"]
@@ -49,7 +49,7 @@ class Moments:
     def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[float]:
         """Add rows, with a target for each lane; return each lane's mean loss of them."""
         if is_in_a_file(X):
-            check_alone(X, targets, sample_weight)
+            check_batch(X, targets, sample_weight)
             return observe_here(self, X)
         X = check_rows(received("X", X, self.device), self.mean.shape)
         targets = [received_here("y", y, self.device) for y in targets]

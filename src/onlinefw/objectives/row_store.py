@@ -12,7 +12,7 @@ from .._devices import check_device, namespace
 from .._growing import GrowingArray
 from .._typing import Array, Shape, State
 from .._validation import check_rows, check_targets, check_weights, check_whole
-from .from_files import check_alone, is_in_a_file, observe_here
+from .from_files import check_batch, is_in_a_file, observe_here
 from .places import at_home, back_there, check_places, device_here, new_rows, new_weights
 from .rows import Rows, rows_from_state
 
@@ -118,7 +118,7 @@ class RowStore:
     def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[float]:
         """Add rows, with a target for each lane; return each lane's mean loss of them."""
         if is_in_a_file(X):
-            check_alone(X, targets, sample_weight)
+            check_batch(X, targets, sample_weight)
             return self._observe_file(X)
         X, ys, w = self.check(X, targets, sample_weight, self.lanes[0].shape)
         zs = [lane._predicted(X) for lane in self.lanes]
