@@ -9,7 +9,8 @@ import numpy as np
 
 from .._typing import Array
 from .file_rounds import FileBatch, FileRounds
-from .parquet_files import check_columns, largest, ranges, read_columns
+from .parquet_files import check_columns, largest, ranges
+from .parquet_stream import read_columns
 
 __all__ = ["ParquetBatch", "ParquetRatings"]
 

@@ -1,17 +1,14 @@
-"""Partitioned Parquet: which files, what their footers say, and some rows of some columns."""
+"""Partitioned Parquet: which files, and what their footers say."""
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from .._typing import Array
 
 __all__ = [
     "check_columns",
@@ -20,14 +17,12 @@ __all__ = [
     "n_rows",
     "numeric_types",
     "ranges",
-    "read_columns",
     "shown",
+    "version_of",
 ]
 
 #: So many names of columns are shown where something is wrong with them.
 MOST_SHOWN = 10
-#: A file is read by one thread at a time: its reader has a position.
-_reading = threading.Lock()
 
 
 def files_in(source: Any) -> list[str]:
@@ -44,14 +39,14 @@ def files_in(source: Any) -> list[str]:
     return files
 
 
-def _version(file: str) -> tuple[int, int]:
+def version_of(file: str) -> tuple[int, int]:
     """What changes when a file does."""
     status = os.stat(file)
     return status.st_mtime_ns, status.st_size
 
 
 def _open(file: str) -> Any:
-    return _open_version(file, _version(file))
+    return _open_version(file, version_of(file))
 
 
 @lru_cache(maxsize=256)
@@ -86,7 +81,7 @@ def check_columns(file: str, columns: Iterable[str]) -> None:
 
 def numeric_types(file: str) -> dict[str, np.dtype]:
     """Return the columns of numbers (also true and false), in order, with their types."""
-    return _numeric_types(file, _version(file))
+    return _numeric_types(file, version_of(file))
 
 
 @lru_cache(maxsize=256)
@@ -124,30 +119,3 @@ def ranges(file: str, name: str) -> list[tuple[int, int, Any]]:
         found.append((first, n, (said.min, said.max) if known else None))
         first += n
     return found
-
-
-# Rows ---------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=2)
-def _group(
-    file: str, version: tuple[int, int], columns: tuple[str, ...], group: int
-) -> tuple[Array, ...]:
-    opened = _open_version(file, version)
-    table = opened.read_row_group(group, columns=list(columns), use_threads=False)
-    return tuple(table.column(name).to_numpy() for name in columns)
-
-
-def read_columns(file: str, columns: tuple[str, ...], start: int, stop: int) -> list[Array]:
-    """Return some rows of a file; the row groups they are in are read once, mostly."""
-    with _reading:
-        metadata, version, parts, first = _open(file).metadata, _version(file), [], 0
-        for group in range(metadata.num_row_groups):
-            n = metadata.row_group(group).num_rows
-            if first < stop and start < first + n:
-                some = slice(max(start - first, 0), stop - first)
-                parts.append([column[some] for column in _group(file, version, columns, group)])
-            first += n
-    if first < stop:
-        raise ValueError(f"{file} has only {first} rows now: somebody has changed it")
-    return [np.concatenate(column) for column in zip(*parts, strict=True)]

@@ -11,7 +11,8 @@ import numpy as np
 from .._typing import Array
 from .._validation import KEPT
 from .file_rounds import FileBatch, FileRounds
-from .parquet_files import check_columns, numeric_types, read_columns, shown
+from .parquet_files import check_columns, numeric_types, shown
+from .parquet_stream import read_columns
 
 __all__ = ["ParquetRows", "ParquetRowsBatch", "RowColumns"]
 

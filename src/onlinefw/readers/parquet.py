@@ -13,15 +13,15 @@ from .batches import Batch, Record, Wanted, checked_one_by_one
 from .cells import ids_from_arrow, numbers
 from .errors import DataError
 
-__all__ = ["open_parquet", "parquet_batches"]
+__all__ = ["groups_after", "open_parquet", "parquet_batches"]
 
 _BATCH_ROWS = 1 << 16
 
 
-def open_parquet(name: str) -> Any:
-    """The file, its footer read."""
+def open_parquet(name: str, buffer_size: int = 0) -> Any:
+    """The file, its footer read; with a buffer, columns are read in pieces of that size."""
     try:
-        return pq.ParquetFile(name, page_checksum_verification=True)
+        return pq.ParquetFile(name, page_checksum_verification=True, buffer_size=buffer_size)
     except (pa.ArrowInvalid, OSError) as error:
         raise _damaged(name) from error
 
@@ -34,7 +34,7 @@ def _damaged(name: str) -> DataError:
 
 def parquet_batches(file: Any, name: str, wanted: Wanted, after_row: int) -> Iterator[Batch]:
     """The batches from the one that holds the row after ``after_row``."""
-    groups, row = _groups_after(file.metadata, after_row)
+    groups, row = groups_after(file.metadata, after_row)
     columns = list(dict.fromkeys(c.name for c in wanted.columns))
     batches = file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=columns, use_threads=False)
     while True:
@@ -48,7 +48,7 @@ def parquet_batches(file: Any, name: str, wanted: Wanted, after_row: int) -> Ite
         row += table.num_rows
 
 
-def _groups_after(metadata: Any, after_row: int) -> tuple[list[int], int]:
+def groups_after(metadata: Any, after_row: int) -> tuple[list[int], int]:
     """The row groups that are still to be read, and the rows before them."""
     row = 0
     for group in range(metadata.num_row_groups):
