@@ -213,3 +213,13 @@ def test_columns_of_structures_do_not_mislead(tmp_path):
     ratings = ParquetRatings(tmp_path)
     assert ratings.shape == (4, 6)
     assert next(iter(ratings)).value_range() == (-1.0, 2.0)
+
+
+def test_rows_of_features_are_no_ratings(folder):
+    rows = ofw.distributed.ParquetRows(folder, target="r")
+    objective = ofw.objectives.ObservedEntries((40, 25))
+    with pytest.raises(ValueError, match="batches of ParquetRatings"):
+        objective.observe(next(iter(rows)))
+    linear = ofw.objectives.LinearObjective(ofw.losses.Square())
+    with pytest.raises(ValueError, match="batches of ParquetRows"):
+        linear.observe(next(iter(ratings_in(folder))))

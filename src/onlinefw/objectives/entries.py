@@ -25,6 +25,7 @@ from .._validation import (
     check_whole,
 )
 from ..atoms import Atom, LowRankAtom, RankOne
+from ..distributed.parquet import ParquetBatch
 from ..iterates import LowRank
 from ..kernels.lanes import LANES
 from ..losses import Correntropy, Gaussian, Loss, Square
@@ -33,6 +34,7 @@ from .base import Line, Objective
 from .biases import RunningBiases
 from .entries_gradient import EntriesGradient, complete_basis
 from .factors import as_factors
+from .from_files import is_in_a_file
 from .places import check_places, low_rank_class, new_entries
 
 __all__ = ["ObservedEntries"]
@@ -263,7 +265,9 @@ class ObservedEntries(Objective):
 
         Or X is a batch of :class:`~onlinefw.distributed.ParquetRatings`, without y.
         """
-        if hasattr(X, "read"):
+        if is_in_a_file(X):
+            if not isinstance(X, ParquetBatch):
+                raise ValueError(f"{X}: ratings are needed, in batches of ParquetRatings")
             check_alone(y, sample_weight)
             if self.workers is not None and self.offsets is None:
                 return self._add_file(X)
