@@ -173,7 +173,7 @@ def test_bad_values_of_a_file_are_named(folder):
     pq.write_table(table[:0], folder / "empty.parquet")
     with pytest.raises(ValueError, match="nothing to learn from"):
         model.fit(ratings_in(folder))
-    with pytest.raises(ValueError, match="y"):
+    with pytest.raises(ValueError, match="y is missing"):
         model.fit(np.zeros((3, 2), int))
 
 
@@ -220,6 +220,10 @@ def test_rows_of_features_are_no_ratings(folder):
     objective = ofw.objectives.ObservedEntries((40, 25))
     with pytest.raises(ValueError, match="batches of ParquetRatings"):
         objective.observe(next(iter(rows)))
+    model = ofw.FrankWolfeMatrixCompletion(3.0)
+    for learn, files in ((model.fit, rows), (model.partial_fit, next(iter(rows)))):
+        with pytest.raises(ValueError, match="ParquetRatings"):
+            learn(files)
     linear = ofw.objectives.LinearObjective(ofw.losses.Square())
     with pytest.raises(ValueError, match="batches of ParquetRows"):
         linear.observe(next(iter(ratings_in(folder))))

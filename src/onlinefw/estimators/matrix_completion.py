@@ -24,9 +24,11 @@ from .._validation import (
     check_whole,
 )
 from ..algorithms import OnlineFrankWolfe, RidgeSweeps, Round
+from ..distributed.file_rounds import FileBatch, FileRounds
 from ..distributed.parquet import ParquetBatch, ParquetRatings
 from ..losses import Bernoulli, Exponential, Gaussian, Logistic, Loss, Poisson, Sigmoid, Square
 from ..objectives import ObservedEntries, RunningBiases
+from ..objectives.from_files import naming
 from ..sets import TraceNormBall
 from ..steps import Harmonic, LineSearch
 from .history import History
@@ -263,10 +265,8 @@ class FrankWolfeMatrixCompletion(GoesOnHere, BaseEstimator):
         return self._read(batch) if here else (batch, None, None)
 
     def _read(self, batch: ParquetBatch) -> tuple[Array, Array, None]:
-        try:
+        with naming(batch):
             X, y, _ = self._checked(*batch.read(), None)
-        except ValueError as error:
-            raise ValueError(f"{batch}: {error}") from None
         return X, y, None
 
     def correct(self) -> Self:
@@ -301,6 +301,10 @@ class FrankWolfeMatrixCompletion(GoesOnHere, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array | None]:
         """Refuse bad observations before anything changes."""
+        if isinstance(X, (FileBatch, FileRounds)):
+            raise ValueError(f"{X}: ratings are needed, ParquetRatings")
+        if y is None:
+            raise ValueError("y is missing: pass the observed value of each entry")
         rows, cols = check_indices(X, (0, 0), growing=True)
         y = check_targets(y, rows.size, self._loss())
         w = check_weights(sample_weight, rows.size)
