@@ -9,7 +9,7 @@ from onlinefw import theory
 from onlinefw.datasets import make_lasso
 from onlinefw.experiments.online_lasso import minimum_excess, run_online_lasso
 
-SEEDS, T = range(12), 5000
+SEEDS, T = range(6), 5000
 
 
 @pytest.mark.parametrize("learner_class", [ofw.OnlineFrankWolfe, ofw.OnlineAwayFrankWolfe])
