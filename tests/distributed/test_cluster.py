@@ -47,6 +47,8 @@ def test_a_local_ray_is_started_and_stopped():
             one.value()
         except RuntimeError as error:
             assert "closed" in str(error)
+        else:
+            raise AssertionError("closed workers have answered")
         assert ray.is_initialized(), "the other one still needs it"
         assert other.value() == 0.5
         del other
@@ -58,6 +60,8 @@ def test_a_local_ray_is_started_and_stopped():
             ObservedEntries((3, 4), workers=3)
         except ValueError as error:
             assert "3 workers need 3 CPUs, but the Ray cluster has 2" in str(error), error
+        else:
+            raise AssertionError("there are not that many CPUs")
         objective = ObservedEntries((3, 4), workers=2)
         objective.observe(np.array([[0, 1], [2, 3]]), np.ones(2))
         del objective
