@@ -309,9 +309,12 @@ class HostEntries(StoredEntries):
 
     def _newest(self, theta: LowRank | None, since: int) -> tuple[Array, Array, Array]:
         tail = self.store.tail
-        rows, cols = tail.row[since:], np.argsort(self.store.rank)[tail.col[since:]]
-        z = tail.z[since:] if theta is None else theta.entries(rows, cols)
-        return z + (self.row_offset[rows] + self.col_offset[cols]), tail.c[since:], tail.s[since:]
+        if theta is None:
+            at = self.predictions(tail)[since:]
+        else:
+            rows, cols = tail.row[since:], np.argsort(self.store.rank)[tail.col[since:]]
+            at = theta.entries(rows, cols) + (self.row_offset[rows] + self.col_offset[cols])
+        return at, tail.c[since:], tail.s[since:]
 
     def regressions_of_sorted(self) -> HostRegressions:
         """Return the regressions of what has been sorted in, just after a merge."""
