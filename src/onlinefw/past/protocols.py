@@ -1,0 +1,302 @@
+"""What can be asked of a past: rows with predictions, X'X, and entries of a matrix.
+
+A past carries out, an objective decides. All answers are *sums* over what is held, never means, so
+the sums of parts that are held apart can be added up. What the objective passes in has been checked.
+
+Vectors as long as theta come back as arrays of this process (numpy's), unless a verb says "at the
+place": then they are CuPy arrays where the past is on a GPU of this process.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from .._typing import Array, Shape, State
+from ..atoms import Atom
+from ..iterates import DenseIterate, LowRank
+from ..losses import Loss
+
+__all__ = ["EntriesPast", "GramPast", "Past", "RowsPast"]
+
+
+class Past(Protocol):
+    """What all pasts have."""
+
+    def state_dict(self) -> State:
+        """Return everything as plain arrays and numbers, the same from every place."""
+        ...
+
+    def load_state(self, state: State) -> None:
+        """Become what a ``state_dict`` of the same kind described, wherever that was."""
+        ...
+
+    def close(self) -> None:
+        """Give back what is held outside this process, if anything is."""
+        ...
+
+
+class RowsPast(Past, Protocol):
+    """Rows x_i with weights w_i and, for every model m, prediction z_i and target y_i of each row.
+
+    The predictions are those of ``iterates[m]``, z_i = <theta, x_i>, without intercept. A row that
+    was forgotten has weight 0 until ``keep`` removes it.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the features of one row; None until the first rows came.
+    iterates : list of DenseIterate
+        Whose predictions are carried, one for each model.
+    """
+
+    shape: Shape | None
+    iterates: list[DenseIterate]
+
+    def __len__(self) -> int: ...
+
+    def add_model(self, loss: Loss, iterate: DenseIterate) -> int:
+        """Let one more model learn from the rows, before the first have come; return its number."""
+        ...
+
+    def products(self, X: Any, thetas: Array) -> Array:
+        """Return X T for rows that are not held, a column of T for each model."""
+        ...
+
+    def append(self, X: Any, Z: Array, Y: Array, w: Array) -> None:
+        """Add rows with their weights, and a column of predictions and targets for each model."""
+        ...
+
+    def weigh(self, rows: Array, weight: float) -> None:
+        """Give some rows (by their places) another weight; 0 forgets them."""
+        ...
+
+    def keep(self, mask: Array) -> None:
+        """Remove the rows where ``mask`` is False."""
+        ...
+
+    def move(self, m: int, atom: Atom, step: float) -> None:
+        """Let z <- (1 - step) z + step X a for one model, now or with the next read of the rows."""
+        ...
+
+    def refresh(self, m: int) -> None:
+        """Compute all predictions of one model from its iterate again."""
+        ...
+
+    def line(self, m: int, atom: Atom, b: float) -> tuple[float, float, float] | None:
+        """Begin a line z + t (X a - z); of a quadratic loss, return value, slope, curvature at 0."""
+        ...
+
+    def change(self, m: int, chosen: Array, change: Array) -> None:
+        """Begin a line z + t (X_S c): some coordinates of theta change."""
+        ...
+
+    def line_value(self, m: int, t: float, b: float) -> float:
+        """Return the sum of w phi(z(t) + b, y) along the line that was begun."""
+        ...
+
+    def line_slope(self, m: int, t: float, b: float) -> float:
+        """Return the derivative of that in t."""
+        ...
+
+    def advance(self, m: int, t: float) -> None:
+        """Move the predictions to z(t) on the line that was begun."""
+        ...
+
+    def gradients(self, models: list[int], intercepts: list[float]) -> Array:
+        """Return X' (w phi'(z + b, y)) of some models, a column each, from one read of the rows."""
+        ...
+
+    def total(self, m: int, b: float) -> float:
+        """Return the sum of w phi(z + b, y)."""
+        ...
+
+    def slope_sums(self, m: int, b: float) -> tuple[float, float]:
+        """Return the sums of w phi'(z + b, y) and of w phi''(z + b, y)."""
+        ...
+
+    def limits(self, m: int) -> tuple[float, float]:
+        """Return the smallest and the largest intercept that leave some row undecided."""
+        ...
+
+    def residuals(self, m: int) -> tuple[Array, Array]:
+        """Return y - z and w of all rows, in any order."""
+        ...
+
+    def steepest(self, m: int, b: float) -> float:
+        """Return the largest w |phi'(z + b, y)|."""
+        ...
+
+    def second_order(self, m: int, chosen: Array, b: float) -> tuple[Array, Array, float]:
+        """Return X_S' D X_S, X_S' d and the sum of d, for curvatures d >= 0 of every row."""
+        ...
+
+    def gram_product(self, vector: Array) -> Array:
+        """Return X' diag(w) X v."""
+        ...
+
+    def predictions(self, m: int) -> Array:
+        """Return all z of one model, in the order of the rows."""
+        ...
+
+
+class GramPast(Past, Protocol):
+    """The symmetric H = X' diag(w) X of all rows that came."""
+
+    def add(self, X: Any, w: Array) -> None:
+        """H += X' diag(w) X, for rows at the place (see ``bring``)."""
+        ...
+
+    def bring(self, X: Any) -> Any:
+        """Return a batch in double precision where its products are formed."""
+        ...
+
+    def times(self, vector: Array) -> Array:
+        """Return H v."""
+        ...
+
+    def combine(self, chosen: Array, values: Array) -> Array:
+        """Return the sum of values_k H e_{chosen_k}."""
+        ...
+
+    def block(self, chosen: Array) -> Array:
+        """Return H in the chosen rows and columns."""
+        ...
+
+
+class EntriesPast(Past, Protocol):
+    """Observed entries (i, j) with weight c and target s, and the prediction z of each.
+
+    z is the entry of ``theta`` alone; ``offsets`` are predicted besides. The older entries are
+    sorted by row, the newest are in a tail in the order in which they came. A move along an atom
+    waits for the next read, which passes all entries anyway.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Rows and columns of the matrix.
+    theta : LowRank
+        Whose predictions are carried; at the place, or in this process's memory if workers hold
+        the entries. The objective moves it before it tells the past.
+    n_sorted, n_newest : int
+        How many entries are sorted, and how many are in the tail.
+    reads : int
+        How often all entries have been read.
+    """
+
+    shape: tuple[int, int]
+    theta: LowRank
+    reads: int
+    n_sorted: int
+    n_newest: int
+
+    def append(self, rows: Array, cols: Array, w: Array, y: Array) -> Array:
+        """Add entries to the tail; return theta there."""
+        ...
+
+    def grow(self, m1: int, m2: int) -> None:
+        """Make room for m1 rows and m2 columns; theta has grown already."""
+        ...
+
+    def merge(self, n: int) -> None:
+        """Sort the n oldest entries of the tail in."""
+        ...
+
+    def set_offsets(self, rows: Array, columns: Array) -> None:
+        """Predict z + rows[i] + columns[j] from now on."""
+        ...
+
+    def move(self, keep: float, u: Array | None, v: Array | None) -> None:
+        """Let z <- keep z + u_i v_j (u, v at the place; None: nothing is added)."""
+        ...
+
+    def refresh(self) -> None:
+        """Compute all predictions from theta again."""
+        ...
+
+    def read(self, V: Array, row_scale: Array | None) -> tuple[Array, Any]:
+        """Renew all slopes G; return W = G' (row_scale G V) and <z, g>, both at the place.
+
+        V is a block of at most eight columns at the place. G V stays with the past, for
+        ``combine``.
+        """
+        ...
+
+    def overlaps(
+        self, V: Array, W: Array, z_dot_g: Any
+    ) -> tuple[Array, Array | None, Array | None, float]:
+        """Return V'W, W'W and (G V)'(G V) (None where they are not cheap) and <z, g>, as numpy's."""
+        ...
+
+    def combine(self, to_left: Array, W: Array, to_right: Array) -> tuple[Array, Array]:
+        """Return (G V) to_left and W to_right at the place, in double precision."""
+        ...
+
+    def normal(self, v: Array, row_scale: Array | None) -> tuple[Array, Array]:
+        """Return G v and G' (row_scale G v) at the place, with the slopes of the last read."""
+        ...
+
+    def forward(self, V: Array) -> Array:
+        """Return G V in double precision, with the slopes of the last read."""
+        ...
+
+    def backward(self, U: Array) -> Array:
+        """Return G' U in double precision, with the slopes of the last read."""
+        ...
+
+    def dense_slopes(self) -> Array:
+        """Return the slopes as a dense matrix, as numpy's."""
+        ...
+
+    def squared_norms(self) -> tuple[float, float]:
+        """Return those of the slopes, sorted and newest; infinite where repeats are kept apart."""
+        ...
+
+    def total_loss(self) -> float:
+        """Return the sum of all losses; of the square loss, without the squares of the values."""
+        ...
+
+    def line(self, u: Array, v: Array) -> tuple[float, float, float] | None:
+        """Begin a line z + t (u_i v_j - z); of a quadratic loss, return its value, slope, curvature."""
+        ...
+
+    def line_value(self, t: float) -> float:
+        """Return the sum of all losses along the line that was begun."""
+        ...
+
+    def line_slope(self, t: float) -> float:
+        """Return the derivative of that in t."""
+        ...
+
+    def heaviest(self) -> tuple[float, float]:
+        """Return the largest total weight of one entry, sorted and newest."""
+        ...
+
+    def weighted_sums(
+        self, rows: Array, columns: Array, with_theta: bool
+    ) -> tuple[Array, Array]:
+        """Return sums of c (columns[j] [+ z]) in every row, of c (rows[i] [+ z]) in every column."""
+        ...
+
+    def newest_sums(self, theta: LowRank) -> tuple[float, float]:
+        """Return loss and weight of the newest entries, as another theta predicts them."""
+        ...
+
+    def begin_regressions(self) -> None:
+        """Prepare ridge regressions of the sorted entries, good until the next read or merge."""
+        ...
+
+    def solve_rows(self, right: Array, ridge: Array) -> Array:
+        """Return the rows' factor at the place, with a penalty for each row."""
+        ...
+
+    def solve_columns(self, left: Array, ridge: Array) -> Array:
+        """Return the columns' factor at the place, with a penalty for each column."""
+        ...
+
+    def columns_of(self, row: int) -> Array:
+        """Return the columns in which a row has been observed, increasing."""
+        ...
+
+    def seen(self) -> tuple[Array, Array]:
+        """Return those of every row, compressed: indptr, columns."""
+        ...
