@@ -63,6 +63,25 @@ class GrowingArray:
         self.lengthen(before + len(items))
         self._buffer[before : self._size] = items
 
+    def extended(self, items: Any) -> GrowingArray:
+        """Return an array with more items at the end; this one stays what it is.
+
+        Both share memory where there is room, so only the newest may be extended again.
+        """
+        items = np.asarray(items, dtype=self._buffer.dtype)
+        buffer, before, size = self._buffer, self._size, self._size + len(items)
+        if size > len(buffer):
+            buffer = np.empty((max(size, 2 * before), *buffer.shape[1:]), buffer.dtype)
+            buffer[:before] = self.data
+        buffer[before:size] = items
+        longer = GrowingArray.__new__(GrowingArray)
+        longer._buffer, longer._size = buffer, size
+        return longer
+
+    def kept(self, mask: Array) -> GrowingArray:
+        """Return the items where ``mask`` is True, in memory of their own."""
+        return GrowingArray.holding(self.data[mask])
+
     def swap_remove(self, k: int) -> None:
         """Remove item k by putting the last one in its place."""
         self._size -= 1

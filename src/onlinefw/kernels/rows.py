@@ -153,6 +153,13 @@ def intercept_sums(kind, parameter, z, y, w, b):
 
 
 @njit(cache=True)
+def blend(z, keep, image, step):
+    """z <- keep z + step image."""
+    for i in range(len(z)):
+        z[i] = keep * z[i] + step * image[i]
+
+
+@njit(cache=True)
 def _padded(a, n):
     longer = np.zeros(n, a.dtype)
     longer[: len(a)] = a

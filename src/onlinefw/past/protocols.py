@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from .._typing import Array, Shape, State
+from .._typing import Array, State
 from ..atoms import Atom
 from ..iterates import DenseIterate, LowRank
 from ..losses import Loss
@@ -43,19 +43,20 @@ class RowsPast(Past, Protocol):
 
     Attributes
     ----------
-    shape : tuple of int
-        Of the features of one row; None until the first rows came.
     iterates : list of DenseIterate
-        Whose predictions are carried, one for each model.
+        Whose predictions are held, one for each model; None until its shape is known.
     """
 
-    shape: Shape | None
-    iterates: list[DenseIterate]
+    iterates: list[DenseIterate | None]
 
     def __len__(self) -> int: ...
 
-    def add_model(self, loss: Loss, iterate: DenseIterate) -> int:
-        """Let one more model learn from the rows, before the first have come; return its number."""
+    def add_model(self, loss: Loss, iterate: DenseIterate | None, waits: bool) -> int:
+        """Let one more model learn from the rows, before the first have come; return its number.
+
+        ``waits`` says that gradients alone ask for its predictions, so that a move may wait for
+        the next one.
+        """
         ...
 
     def products(self, X: Any, thetas: Array) -> Array:
@@ -135,7 +136,7 @@ class RowsPast(Past, Protocol):
         ...
 
     def predictions(self, m: int) -> Array:
-        """Return all z of one model, in the order of the rows."""
+        """Return the z of one model at all rows that count, in their order."""
         ...
 
 
@@ -271,9 +272,7 @@ class EntriesPast(Past, Protocol):
         """Return the largest total weight of one entry, sorted and newest."""
         ...
 
-    def weighted_sums(
-        self, rows: Array, columns: Array, with_theta: bool
-    ) -> tuple[Array, Array]:
+    def weighted_sums(self, rows: Array, columns: Array, with_theta: bool) -> tuple[Array, Array]:
         """Return sums of c (columns[j] [+ z]) in every row, of c (rows[i] [+ z]) in every column."""
         ...
 

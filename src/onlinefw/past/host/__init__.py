@@ -1,0 +1,1 @@
+"""The past in this process's memory."""

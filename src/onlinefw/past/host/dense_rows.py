@@ -1,0 +1,184 @@
+"""Dense rows in this process's memory: they grow by batches and multiply by atoms.
+
+Numbers are kept in the precision in which they came: doubles, singles or bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..._growing import GrowingArray
+from ..._threads import blocks_for, threads_for
+from ..._typing import Array, Shape, State
+from ...kernels import rows as kernels
+from ...kernels.bytes import fused_bytes, suits
+from ..pending import PendingMove
+from .row_loss import RowLoss
+
+__all__ = ["ENTRIES_PER_START", "LEAST_ROWS", "ROWS_PER_COORDINATE", "DenseRows"]
+
+#: Second-order models look at about this many rows per coordinate: what they leave out costs a
+#: shorter step, what they look at costs coordinates^2 each.
+ROWS_PER_COORDINATE, LEAST_ROWS = 8, 2048
+#: Products are so fast that a second thread pays only for this many times longer loops.
+ENTRIES_PER_START = 8
+#: Rows of bytes become floating-point numbers so many at a time.
+CHUNK = 2048
+
+
+class DenseRows:
+    """Rows in one C-ordered array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.past.host.dense_rows import DenseRows
+    >>> rows = DenseRows((2,)).extended(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> rows.column(1)
+    array([2., 4.])
+    """
+
+    def __init__(self, shape: Shape, data: GrowingArray | None = None) -> None:
+        self.shape = shape
+        self._data = GrowingArray((int(np.prod(shape)),)) if data is None else data
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    @property
+    def data(self) -> Array:
+        """The rows."""
+        return self._data.data
+
+    @property
+    def working_dtype(self) -> Any:
+        """The type of numbers to compute with: double precision for doubles only."""
+        return float if self.data.dtype == float else np.float32
+
+    @property
+    def work(self) -> int:
+        """How long a loop over all entries is, for the choice of threads."""
+        return self.data.size // ENTRIES_PER_START
+
+    @property
+    def blocks(self) -> Array:
+        """Boundaries of the rows that each thread works on."""
+        return blocks_for(len(self), self.work)
+
+    def extended(self, batch: Any) -> DenseRows:
+        """Return these rows with more at the end; these stay what they are."""
+        batch = batch.toarray() if sparse.issparse(batch) else batch
+        data = self._data
+        if len(data) == 0:
+            data = GrowingArray(data.data.shape[1:], batch.dtype)
+        elif batch.dtype != data.data.dtype:
+            wider = np.result_type(batch.dtype, data.data.dtype)
+            if wider != data.data.dtype:  # bytes came first, other numbers now
+                data = data.astype(wider)
+        return DenseRows(self.shape, data.extended(batch))
+
+    def kept(self, mask: Array) -> DenseRows:
+        """Return the rows where ``mask`` is True."""
+        return DenseRows(self.shape, self._data.kept(mask))
+
+    def matrix(self) -> Array:
+        """Return all rows as one array, not to be changed."""
+        return self.data
+
+    def merged(self) -> DenseRows:
+        """Return the rows themselves: none is stored apart."""
+        return self
+
+    # Products -------------------------------------------------------------------------------------
+
+    def fuses(self, loss: RowLoss) -> bool:
+        """Whether one read serves a move that has waited and the gradient of a loss."""
+        return loss.is_compiled
+
+    def fused_gradient(
+        self, loss: RowLoss, pending: PendingMove | None, z: Array, y: Array, w: Array, b: float
+    ) -> Array:
+        """Move the predictions of the first rows; return sum w phi'(z + b, y) x."""
+        data, n = self.data, self.data.shape[1]
+        keep, (a, step), count = pending or (1.0, (np.zeros(n), 0.0), 0)
+        a, out = a.astype(self.working_dtype, copy=False), np.zeros(n)
+        fused = fused_bytes if suits(data) else kernels.fused_gradient
+        with threads_for(self.work):
+            fused(
+                data, self.blocks, count, keep, step, a, z, y, w, b, loss.kind, loss.parameter, out
+            )
+        return out
+
+    def move(self, z: Array, keep: float, step: float, a: Array, count: int) -> None:
+        """Let z <- keep z + step X a at the first ``count`` rows."""
+        a = a.astype(self.working_dtype, copy=False)
+        with threads_for(self.work):
+            kernels.move_rows(self.data, np.minimum(self.blocks, count), keep, step, a, z)
+
+    def matvec(self, vector: Array) -> Array:
+        """Return X v."""
+        out = np.zeros(len(self))
+        a = np.asarray(vector, self.working_dtype)
+        with threads_for(self.work):
+            kernels.move_rows(self.data, self.blocks, 0.0, 1.0, a, out)
+        return out
+
+    def rmatvec(self, vector: Array) -> Array:
+        """Return X' r, for one vector (N,) or several (N, k)."""
+        if vector.ndim == 1:
+            out = np.zeros(self.data.shape[1])
+            slopes = np.asarray(vector, self.working_dtype)
+            with threads_for(self.work):
+                kernels.slope_gradient(self.data, self.blocks, slopes, out)
+            return out
+        total = np.zeros((vector.shape[1], self.data.shape[1]))
+        for start in range(0, len(self), CHUNK):
+            part = slice(start, start + CHUNK)
+            rows = self.data[part].astype(self.working_dtype, copy=False)
+            total += vector[part].T.astype(self.working_dtype) @ rows
+        return total.T
+
+    def column(self, j: int) -> Array:
+        """Return X e_j."""
+        return self.data[:, j].astype(float)
+
+    def columns(self, indices: Array, values: Array) -> Array:
+        """Return the sum of values_k X e_{indices_k}."""
+        if indices.size * 4 > self.data.shape[1]:
+            vector = np.zeros(self.data.shape[1])
+            vector[indices] = values
+            return self.matvec(vector)
+        return self.data[:, indices].astype(self.working_dtype, copy=False) @ values
+
+    def bilinear(self, u: Array, v: Array) -> Array:
+        """Return u' x_i v."""
+        return self.matvec(np.multiply.outer(u, v).reshape(-1))
+
+    def gram(self, chosen: Array, weights: Array) -> tuple[Array, Array]:
+        """Return X_S' diag(w) X_S and X_S' w, from evenly spaced rows if there are many."""
+        every = max(1, len(self) // max(LEAST_ROWS, ROWS_PER_COORDINATE * chosen.size))
+        w = weights[::every]
+        if every > 1 and w.any():
+            w = w * (weights.sum() / w.sum())
+        rows = self.data[::every, chosen].astype(self.working_dtype, copy=False)
+        scaled = rows * w[:, None].astype(self.working_dtype)
+        return (rows.T @ scaled).astype(float), scaled.sum(axis=0, dtype=float)
+
+    # State ----------------------------------------------------------------------------------------
+
+    def state_dict(self) -> State:
+        """Return the rows as one array."""
+        return {"kind": "dense", "data": self.data.copy()}
+
+    @classmethod
+    def from_state(cls, state: State, shape: Shape) -> DenseRows:
+        """Make the rows that ``state_dict`` described, or refuse what cannot be rows."""
+        data = np.asarray(state["data"])
+        if data.ndim != 2 or data.shape[1] != int(np.prod(shape)):
+            raise ValueError(f"the rows have shape {data.shape}, but theta has shape {shape}")
+        if data.dtype not in (np.float64, np.float32, np.uint8):
+            raise ValueError(f"the rows are {data.dtype}, not doubles, singles or bytes")
+        return cls(shape, GrowingArray.holding(np.array(data, order="C")))

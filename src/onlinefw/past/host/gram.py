@@ -1,0 +1,86 @@
+"""X'X of all rows seen, in this process's memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg.blas import dgemm
+
+from ..._typing import Array, State
+
+__all__ = ["HostGram", "checked_gram"]
+
+
+class HostGram:
+    """:class:`~onlinefw.past.protocols.GramPast` in this process's memory.
+
+    Parameters
+    ----------
+    n : int
+        The number of features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.past.host.gram import HostGram
+    >>> gram = HostGram(2)
+    >>> gram.add(np.array([[1.0, 2.0]]), np.ones(1))
+    >>> gram.combine(np.array([1]), np.array([1.0]))
+    array([2., 4.])
+    """
+
+    def __init__(self, n: int) -> None:
+        # In Fortran order, as BLAS adds to it in place; it is symmetric, so rows are columns.
+        self._H = np.zeros((n, n), order="F")
+
+    def close(self) -> None:
+        """Nothing is held outside this process."""
+
+    @staticmethod
+    def bring(X: Any) -> Any:
+        """Return a batch in double precision where its products are formed."""
+        return X.astype(float, copy=False)
+
+    def add(self, X: Any, w: Array) -> None:
+        """H += X' diag(w) X, in one call that nothing interrupts."""
+        ones = (w == 1.0).all()
+        if sparse.issparse(X):
+            weighted = X if ones else sparse.diags_array(w) @ X
+            gram = (weighted.T @ X).tocoo()
+            self._H[gram.coords] += gram.data  # canonical after a product: no duplicates
+            return
+        weighted = X if ones else w[:, None] * X
+        weighted, X = np.ascontiguousarray(weighted), np.ascontiguousarray(X)
+        dgemm(1.0, weighted.T, X.T, 1.0, self._H, trans_b=True, overwrite_c=True)
+
+    def times(self, vector: Array) -> Array:
+        """Return H v."""
+        return self._H @ vector
+
+    def combine(self, chosen: Array, values: Array) -> Array:
+        """Return the sum of values_k H e_{chosen_k}."""
+        if chosen.size == 1:
+            return values[0] * self._H[:, chosen[0]]
+        return self._H[:, chosen] @ values
+
+    def block(self, chosen: Array) -> Array:
+        """Return H in the chosen rows and columns."""
+        return self._H[np.ix_(chosen, chosen)]
+
+    def state_dict(self) -> State:
+        """Return H."""
+        return {"H": np.array(self._H, order="C")}
+
+    def load_state(self, state: State) -> None:
+        """Become a copy of a given matrix."""
+        self._H = np.array(checked_gram(state, len(self._H)), order="F")
+
+
+def checked_gram(state: State, n: int) -> Array:
+    """Return the H of a state, or refuse what is none."""
+    H = np.asarray(state["H"], float)
+    if H.shape != (n, n) or not np.isfinite(H).all():
+        raise ValueError(f"X'X must be {n} x {n} finite numbers, got shape {H.shape}")
+    return H

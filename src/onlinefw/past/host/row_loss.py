@@ -1,0 +1,100 @@
+"""A pointwise loss over all rows: compiled loops for the built-in losses, numpy for others."""
+
+from __future__ import annotations
+
+from ..._threads import threads_for
+from ..._typing import Array
+from ...kernels import entries as kinds
+from ...kernels import rows as kernels
+from ...losses import (
+    Bernoulli,
+    Correntropy,
+    Exponential,
+    Gaussian,
+    Logistic,
+    Loss,
+    Poisson,
+    Sigmoid,
+    Square,
+)
+
+__all__ = ["RowLoss", "compiled"]
+
+#: The loss of a row costs about as much as so many products.
+ROW_WORK = 4
+#: The kernels' name of each loss, and the attribute that is its parameter.
+_KINDS: dict[type[Loss], tuple[int, str | None]] = {
+    Square: (kinds.QUADRATIC, None),
+    Gaussian: (kinds.QUADRATIC, None),
+    Bernoulli: (kinds.BERNOULLI, None),
+    Poisson: (kinds.POISSON, None),
+    Exponential: (kinds.EXPONENTIAL, "floor"),
+    Logistic: (kinds.LOGISTIC, None),
+    Sigmoid: (kinds.SIGMOID, "sharpness"),
+    Correntropy: (kinds.CORRENTROPY, "sigma"),
+}
+
+
+def compiled(loss: Loss) -> tuple[int, float]:
+    """Return the kernels' kind and parameter of a loss; (-1, 0) for one of the user's own."""
+    kind, name = _KINDS.get(type(loss), (-1, None))
+    return kind, 0.0 if name is None else float(getattr(loss, name))
+
+
+class RowLoss:
+    """Sums and slopes of w phi(z + b, y) over rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.losses import Square
+    >>> from onlinefw.past.host.row_loss import RowLoss
+    >>> z, y, w = np.zeros(2), np.array([1.0, -3.0]), np.ones(2)
+    >>> RowLoss(Square()).total(z, y, w, 0.0)
+    5.0
+    """
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+        self.kind, self.parameter = compiled(loss)
+        # A Gaussian has the slopes of a square, but other values.
+        self._compiled_values = self.kind >= 0 and not isinstance(loss, Gaussian)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the loops are compiled."""
+        return self.kind >= 0
+
+    def total(self, z: Array, y: Array, w: Array, b: float) -> float:
+        """Return the sum of w phi(z + b, y)."""
+        if self._compiled_values:
+            with threads_for(ROW_WORK * z.size):
+                return float(kernels.value_sum(self.kind, self.parameter, z, y, w, b))
+        return float(w @ self.loss.value(z + b, y))
+
+    def slopes(self, z: Array, y: Array, w: Array, b: float) -> Array:
+        """Return w phi'(z + b, y) of every row."""
+        if self.is_compiled:
+            with threads_for(ROW_WORK * z.size):
+                return kernels.slopes(self.kind, self.parameter, z, y, w, b)
+        return w * self.loss.derivative(z + b, y)
+
+    def curvatures(self, z: Array, y: Array, w: Array, b: float) -> Array:
+        """Return w times a curvature >= 0 of phi at (z + b, y) of every row."""
+        return w * self.loss.model_curvature(z + b, y)
+
+    def parabola(
+        self, z: Array, y: Array, w: Array, b: float, direction: Array
+    ) -> tuple[float, float, float]:
+        """Return value, slope and curvature at 0 of a quadratic loss along z + t direction."""
+        slope = float(self.slopes(z, y, w, b) @ direction)
+        bends = w * self.loss.second_derivative(z + b, y)
+        return self.total(z, y, w, b), slope, float(bends @ direction**2)
+
+    def sums(self, z: Array, y: Array, w: Array, b: float) -> tuple[float, float]:
+        """Return the sums of w phi'(z + b, y) and of w phi''(z + b, y)."""
+        if self.is_compiled:
+            with threads_for(ROW_WORK * z.size):
+                return kernels.intercept_sums(self.kind, self.parameter, z, y, w, b)
+        slopes = self.loss.derivative(z + b, y)
+        return float(w @ slopes), float(w @ self.loss.second_derivative(z + b, y))

@@ -1,0 +1,33 @@
+"""Rows in this process's memory, with the predictions of the models that learn from them."""
+
+from __future__ import annotations
+
+from ..._growing import GrowingArray
+from ...kernels.rows import blend
+from ..stored_rows import StoredRows
+from .dense_rows import DenseRows
+from .row_loss import RowLoss
+from .sparse_rows import SparseRows
+
+__all__ = ["HostRows"]
+
+
+class HostRows(StoredRows):
+    """:class:`~onlinefw.past.protocols.RowsPast` in this process's memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.iterates import DenseIterate
+    >>> from onlinefw.losses import Square
+    >>> from onlinefw.past.host.rows import HostRows
+    >>> rows = HostRows()
+    >>> m = rows.add_model(Square(), DenseIterate((2,)), waits=True)
+    >>> X, y = np.eye(2), np.array([[1.0], [-3.0]])
+    >>> rows.append(X, rows.products(X, np.zeros((2, 1))), y, np.ones(2))
+    >>> rows.gradients([m], [0.0])[:, 0]
+    array([-1.,  3.])
+    """
+
+    dense, sparse, growing, row_loss = DenseRows, SparseRows, GrowingArray, RowLoss
+    _blend = staticmethod(blend)

@@ -1,0 +1,237 @@
+"""Sparse rows in this process's memory: they grow by batches and multiply by atoms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..._growing import GrowingArray
+from ..._threads import balanced_blocks, threads_for
+from ..._typing import Array, Shape, State
+from ...kernels import columns as kernels
+from .dense_rows import ENTRIES_PER_START
+from .row_loss import RowLoss
+
+__all__ = ["MIN_TAIL_PER_FEATURE", "TAIL_SHARE", "SparseRows"]
+
+#: Tails with fewer nonzeros than this per feature are not worth merging ...
+MIN_TAIL_PER_FEATURE = 0.25
+#: ... nor tails with fewer than this share of the nonzeros in columns.
+TAIL_SHARE = 0.125
+
+
+class SparseRows:
+    """Rows in compressed columns, with the newest ones in a short row-wise tail.
+
+    Steps along a coordinate need columns, batches arrive as rows. So the bulk is held by columns
+    (a column is a slice, X'r is a dot product per column) and new rows wait in a tail, which is
+    merged when it has grown to an eighth of the bulk: each nonzero is moved a bounded number of
+    times, and looking a column up in the tail reads few indices.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from onlinefw.past.host.sparse_rows import SparseRows
+    >>> rows = SparseRows((3,)).extended(sp.csr_array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]]))
+    >>> rows.column(1)
+    array([2., 0.])
+    """
+
+    def __init__(self, shape: Shape, dtype: Any = float) -> None:
+        self.shape = shape
+        self.n_features = int(np.prod(shape))
+        nothing = np.zeros(self.n_features + 1, np.int64), np.empty(0, np.int32), np.empty(0, dtype)
+        self._set_bulk(*nothing, 0)
+        self._set_tail(*_no_tail(dtype))
+
+    def _set_bulk(self, indptr: Array, indices: Array, data: Array, n_rows: int) -> None:
+        self._indptr, self._indices, self._data = indptr, indices, data
+        self._bulk_rows, self._blocks = n_rows, balanced_blocks(indptr)
+
+    def _set_tail(self, indptr: GrowingArray, indices: GrowingArray, data: GrowingArray) -> None:
+        self._tail_indptr, self._tail_indices, self._tail_data = indptr, indices, data
+
+    def _copy(self) -> SparseRows:
+        """Return the same rows, in the same memory."""
+        copy = SparseRows.__new__(SparseRows)
+        copy.__dict__.update(self.__dict__)
+        return copy
+
+    def __len__(self) -> int:
+        return self._bulk_rows + len(self._tail_indptr) - 1
+
+    @property
+    def _tail(self) -> tuple[Array, Array, Array]:
+        return self._tail_indptr.data, self._tail_indices.data, self._tail_data.data
+
+    def extended(self, batch: Any) -> SparseRows:
+        """Return these rows with more at the end; these stay what they are."""
+        batch, longer = sparse.csr_array(batch), self._copy()
+        if batch.dtype != self._data.dtype:
+            dtype = batch.dtype if len(self) == 0 else np.result_type(batch.dtype, self._data.dtype)
+            longer._data, longer._tail_data = (
+                self._data.astype(dtype),
+                self._tail_data.astype(dtype),
+            )
+        longer._set_tail(
+            self._tail_indptr.extended(batch.indptr[1:] + len(self._tail_data)),
+            self._tail_indices.extended(batch.indices),
+            longer._tail_data.extended(batch.data),
+        )
+        least = MIN_TAIL_PER_FEATURE * self.n_features
+        if len(longer._tail_data) > max(least, TAIL_SHARE * self._data.size):
+            return longer.merged()
+        return longer
+
+    def merged(self) -> SparseRows:
+        """Return the same rows, all of them in columns."""
+        if len(self) == self._bulk_rows:
+            return self
+        bulk, merged = (self._indptr, self._indices, self._data), self._copy()
+        merged._set_bulk(*kernels.append_rows(*bulk, *self._tail, self._bulk_rows), len(self))
+        merged._set_tail(*_no_tail(self._data.dtype))
+        return merged
+
+    def kept(self, mask: Array) -> SparseRows:
+        """Return the rows where ``mask`` is True."""
+        kept = sparse.csc_array(self.matrix()[np.flatnonzero(mask)])
+        rows, indices = SparseRows(self.shape, self._data.dtype), kept.indices
+        rows._set_bulk(
+            kept.indptr.astype(np.int64),
+            indices.astype(np.int32, copy=False),
+            kept.data,
+            kept.shape[0],
+        )
+        return rows
+
+    def matrix(self) -> Any:
+        """Return all rows as one CSR matrix."""
+        whole = self.merged()
+        bulk = (whole._data, whole._indices, whole._indptr)
+        return sparse.csc_array(bulk, shape=(len(whole), self.n_features)).tocsr()
+
+    # Products -------------------------------------------------------------------------------------
+
+    def fuses(self, loss: RowLoss) -> bool:
+        """No: moves along a column are cheap, and gradients read columns."""
+        return False
+
+    def matvec(self, vector: Array) -> Array:
+        """Return X v."""
+        vector = np.asarray(vector, float)
+        bulk = sparse.csc_array((self._bulk_rows, self.n_features))
+        # Assigned, not passed: the constructor would check (and may copy) every index.
+        bulk.data, bulk.indices, bulk.indptr = self._data, self._indices, self._indptr
+        tail = sparse.csr_array((len(self) - self._bulk_rows, self.n_features))
+        tail.indptr, tail.indices, tail.data = self._tail
+        return np.concatenate((bulk @ vector, tail @ vector))
+
+    def rmatvec(self, vector: Array) -> Array:
+        """Return X' r, for one vector (N,) or several (N, k)."""
+        R = np.ascontiguousarray(vector.reshape(len(self), -1), dtype=float)
+        out = np.zeros((self.n_features, R.shape[1]))
+        bulk = (self._blocks, self._indptr, self._indices, self._data)
+        with threads_for(self._data.size * R.shape[1] // ENTRIES_PER_START):
+            if R.shape[1] == 1:
+                kernels.column_dots(*bulk, R[:, 0], out[:, 0])
+            else:
+                kernels.column_dots_of_several(*bulk, R, out)
+        kernels.scatter_rows(*self._tail, R[self._bulk_rows :], out)
+        return out.reshape(self.n_features, *vector.shape[1:])
+
+    def column(self, j: int) -> Array:
+        """Return X e_j."""
+        out = np.zeros(len(self))
+        start, end = self._indptr[j], self._indptr[j + 1]
+        out[self._indices[start:end]] += self._data[start:end]
+        hits = np.flatnonzero(self._tail_indices.data == j)
+        if hits.size:
+            rows = np.searchsorted(self._tail_indptr.data, hits, side="right") - 1
+            out[self._bulk_rows + rows] += self._tail_data.data[hits]
+        return out
+
+    def columns(self, indices: Array, values: Array) -> Array:
+        """Return the sum of values_k X e_{indices_k}."""
+        vector = np.zeros(self.n_features)
+        vector[indices] = values
+        return self.matvec(vector)
+
+    def bilinear(self, u: Array, v: Array) -> Array:
+        """Return u' x_i v: each column of the data has one coefficient u_a v_b."""
+        return self.matvec(np.multiply.outer(u, v).reshape(-1))
+
+    def gram(self, chosen: Array, weights: Array) -> tuple[Array, Array]:
+        """Return X_S' diag(w) X_S and X_S' w: sparse rows are all looked at."""
+        whole = self.merged()
+        bulk = (whole._indptr, whole._indices, whole._data)
+        starts, positions, values = kernels.some_columns(chosen, *bulk, whole._bulk_rows)
+        gram, cross = np.zeros((chosen.size, chosen.size)), np.zeros(chosen.size)
+        kernels.add_gram(starts, positions, values, weights, gram, cross)
+        return gram, cross
+
+    # State ----------------------------------------------------------------------------------------
+
+    def state_dict(self) -> State:
+        """Return bulk and tail as plain arrays."""
+        return {
+            "kind": "sparse",
+            "bulk_rows": self._bulk_rows,
+            "bulk_data": self._data.copy(),
+            "bulk_indices": self._indices.copy(),
+            "bulk_indptr": self._indptr.copy(),
+            "tail_data": self._tail_data.data.copy(),
+            "tail_indices": self._tail_indices.data.copy(),
+            "tail_indptr": self._tail_indptr.data.copy(),
+        }
+
+    @classmethod
+    def from_state(cls, state: State, shape: Shape) -> SparseRows:
+        """Make the rows that ``state_dict`` described, or refuse what cannot be rows."""
+        bulk, tail = (
+            tuple(np.asarray(state[f"{part}_{name}"]) for name in ("indptr", "indices", "data"))
+            for part in ("bulk", "tail")
+        )
+        n, n_rows = int(np.prod(shape)), int(state["bulk_rows"])
+        check_compressed(*bulk, n, n_rows)
+        check_compressed(*tail, len(tail[0]) - 1, n)
+        rows = cls(shape, bulk[2].dtype)
+        rows._set_bulk(
+            bulk[0].astype(np.int64), bulk[1].astype(np.int32), np.array(bulk[2]), n_rows
+        )
+        types = np.int64, np.int32, bulk[2].dtype
+        parts = (np.array(x, kind) for x, kind in zip(tail, types, strict=True))
+        rows._set_tail(*map(GrowingArray.holding, parts))
+        return rows
+
+
+def _no_tail(dtype: Any) -> tuple[GrowingArray, GrowingArray, GrowingArray]:
+    indptr = GrowingArray.holding(np.zeros(1, np.int64))
+    return indptr, GrowingArray(dtype=np.int32), GrowingArray(dtype=dtype)
+
+
+def check_compressed(indptr: Array, indices: Array, data: Array, n_rows: int, width: int) -> None:
+    """Refuse compressed rows that point outside their matrix, before a kernel follows them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.past.host.sparse_rows import check_compressed
+    >>> check_compressed(np.array([0, 1]), np.array([7]), np.ones(1), 1, 5)
+    Traceback (most recent call last):
+    ...
+    ValueError: a column of the compressed rows lies outside the matrix, which has 5
+    """
+    flat = indptr.ndim == indices.ndim == data.ndim == 1
+    if not flat or indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
+        raise ValueError("compressed rows are three flat arrays: pointers, columns, numbers")
+    whole = indptr.size == n_rows + 1 and indices.size == data.size
+    if not whole or indptr[0] != 0 or indptr[-1] != indices.size:
+        raise ValueError("the pointers of the compressed rows do not fit their columns")
+    if (np.diff(indptr.astype(np.int64)) < 0).any():
+        raise ValueError("the pointers of the compressed rows are out of order")
+    if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < width:
+        raise ValueError(
+            f"a column of the compressed rows lies outside the matrix, which has {width}"
+        )

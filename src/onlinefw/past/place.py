@@ -1,0 +1,92 @@
+"""Where the past is, and the one way to make it there or to move it there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .._devices import check_device, check_device_name
+
+__all__ = ["Place", "check_place", "here", "moved", "new_gram", "new_rows"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where data are.
+
+    Attributes
+    ----------
+    device : "cpu" or "cuda"
+        This process's memory or a GPU; with workers, the same of each worker.
+    workers : int or None
+        How many workers of a Ray cluster hold the data; None: this process does.
+    log_dir : path, optional
+        Where to log what workers have received, for those that are restarted.
+    """
+
+    device: str = "cpu"
+    workers: int | None = None
+    log_dir: Any = None
+
+
+def check_place(device: Any, workers: Any, log_dir: Any = None) -> Place:
+    """Return a place that exists, or say what is missing.
+
+    Examples
+    --------
+    >>> from onlinefw.past.place import check_place
+    >>> check_place("cpu", None)
+    Place(device='cpu', workers=None, log_dir=None)
+    """
+    if workers is None:
+        return Place(check_device(device), None, log_dir)
+    from .ray.cluster import Cluster, check_workers
+
+    workers = check_workers(workers)
+    return Place(Cluster.device_for(workers, device), workers, log_dir)
+
+
+def here(device: str) -> Place:
+    """Return the place for data of a file that were on ``device``: a GPU if there is one here."""
+    return Place("cpu" if check_device_name(device) == "cpu" else check_device("auto"))
+
+
+def moved(past: Any, new: Any) -> Any:
+    """Let a new, empty past become what another is, wherever both are; close the other."""
+    try:
+        new.load_state(past.state_dict())
+    except BaseException:
+        new.close()
+        raise
+    past.close()
+    return new
+
+
+def new_rows(place: Place) -> Any:
+    """Return a :class:`~onlinefw.past.protocols.RowsPast` without rows."""
+    if place.workers is not None:
+        from .ray.spread import spread_rows
+
+        return spread_rows(place)
+    if place.device == "cuda":
+        from .cuda.rows import CudaRows
+
+        return CudaRows()
+    from .host.rows import HostRows
+
+    return HostRows()
+
+
+def new_gram(place: Place, n: int) -> Any:
+    """Return a :class:`~onlinefw.past.protocols.GramPast` of no rows with n features."""
+    if place.workers is not None:
+        from .ray.spread import spread_gram
+
+        return spread_gram(place, n)
+    if place.device == "cuda":
+        from .cuda.gram import CudaGram
+
+        return CudaGram(n)
+    from .host.gram import HostGram
+
+    return HostGram(n)
