@@ -58,7 +58,7 @@ def away_round():
     for j in rng.choice(n, active, replace=False):
         learner.active_set._append(SignedCoordinate(int(j), 1.0, (n,)), 1 / active)
         theta[j] = 1 / active
-    learner.objective.place(theta)
+    learner.objective.put(theta)
     learner.n_steps = 10**9
 
     def one_pass():

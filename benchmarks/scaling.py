@@ -12,13 +12,12 @@ import time
 
 import numba
 import numpy as np
-from workers import ROWS, TimedShard, chunks, timed
+from workers import COLUMNS, ROWS, chunks, last_seconds, note_seconds, timed
 
 import onlinefw as ofw
 from onlinefw._threads import one_blas_thread
-from onlinefw.distributed import entries as sharded
-from onlinefw.distributed.cluster import Cluster
-from onlinefw.distributed.shards import FAN_IN, TREE_FROM
+from onlinefw.past.ray.cluster import Cluster
+from onlinefw.past.ray.shards import FAN_IN, TREE_FROM, waited
 
 #: Assumed of a cluster: bytes per second of a link; how much faster than one thread a worker is.
 LINK = 10e9 / 8
@@ -28,17 +27,6 @@ FUTURES = {"1 billion": (1e9, 5e6, 200e3), "100 billion": (1e11, 500e6, 2e6)}
 WORKERS = (10, 100, 1000)
 BATCH = 10_000
 LANES = 8
-
-
-class Shard(TimedShard):
-    """Notes how long its own reads take, too."""
-
-    def read(self, v, keep):
-        """Do that."""
-        start = time.perf_counter()
-        result = super().read(v, keep)
-        self.seconds = time.perf_counter() - start
-        return result
 
 
 def bytes_of_round(m1, m2, workers, reads):
@@ -71,19 +59,16 @@ def predicted(nonzeros, m1, m2, workers, reads, constants, parallel, link):
 
 
 def filled(size, workers):
-    objective = ofw.objectives.ObservedEntries((ROWS, sharded_columns()), workers=workers)
+    objective = ofw.objectives.ObservedEntries((ROWS, COLUMNS), workers=workers)
     learner = ofw.OnlineFrankWolfe(objective, ofw.sets.TraceNormBall(50_000.0))
     for X, y in chunks(size):
         objective.observe(X, y)
-    objective._entries.merge()
+    past = objective._past
+    past.merge(past.n_newest)
     objective.gradient()
+    if workers:
+        past.ask_all(note_seconds, "read")
     return learner
-
-
-def sharded_columns():
-    from workers import COLUMNS
-
-    return COLUMNS
 
 
 def quiet(values):
@@ -115,10 +100,10 @@ class Noted:
 
 def measure(size, repeat):
     numba.set_num_threads(1)
-    m2 = sharded_columns()
+    m2 = COLUMNS
     rng = np.random.default_rng(1)
     learners = {workers: filled(size, workers) for workers in (None, 1, 2, 3)}
-    host = learners[None].objective._entries
+    host = learners[None].objective._past
     V, ones = rng.standard_normal((m2, LANES)), np.ones(ROWS, np.float32)
     v = np.ascontiguousarray(V[:, 0])
     kernels = {"read": [], "normal": []}
@@ -129,7 +114,7 @@ def measure(size, repeat):
     rounds = {workers: [] for workers in learners}
     reads, own_seconds, fresh_seconds = [], [], []
     passes = Noted(host, "read", "normal")
-    arrivals = Noted(learners[None].objective, "observe")
+    arrivals = Noted(learners[None].objective, "check", "add")
     for _ in range(repeat):
         for threads, seconds in ((2, both), (1, kernels["read"])):
             numba.set_num_threads(threads)
@@ -139,13 +124,15 @@ def measure(size, repeat):
                 seconds.extend(timed(lambda: host.read(V, ones)) for _ in range(3))
         kernels["normal"].append(timed(lambda: host.normal(v, ones)))
         for workers in (1, 2, 3):
-            entries = learners[workers].objective._entries
-            empty = timed(lambda entries=entries: entries._ask("wait"))
+            past, nothing = learners[workers].objective._past, [()] * workers
+            empty = timed(lambda past=past: past.ask_all(waited))
             calls[workers].append(empty)
-            tells[workers].append(timed(lambda entries=entries: entries._tell("wait")))
-            entries._ask("wait")
-            taken = timed(lambda entries=entries: entries.read(V, ones))
-            beyond = taken - max(entries._ask("last_seconds")) - empty
+            tells[workers].append(
+                timed(lambda past=past, args=nothing: past.shards.tell(waited, args))
+            )
+            past.ask_all(waited)
+            taken = timed(lambda past=past: past.read(V, ones))
+            beyond = taken - max(past.ask_all(last_seconds)) - empty
             carried[workers].append(beyond)
         X = np.column_stack((rng.integers(ROWS, size=BATCH), rng.integers(m2, size=BATCH)))
         y = rng.standard_normal(BATCH)
@@ -175,7 +162,6 @@ def main():
     parser.add_argument("--size", type=float, default=10.2e6)
     parser.add_argument("--repeat", type=int, default=30)
     options = parser.parse_args()
-    sharded.EntriesShard = Shard
     Cluster.threads = lambda self, workers: 1
     held = Cluster.lease(3)
     cores, load = os.cpu_count(), os.getloadavg()[0]
@@ -184,9 +170,7 @@ def main():
     print("# The cost model of docs/scaling.md: constants, a check, predictions\n")
     print("`python benchmarks/scaling.py > benchmarks/scaling.md`\n")
     print(f"{cores} cores, load {load:.1f} at the start; {options.repeat} turns; one")
-    print(
-        f"thread a worker; {stored / 1e6:.1f} million entries, {ROWS:,} x {sharded_columns():,}.\n"
-    )
+    print(f"thread a worker; {stored / 1e6:.1f} million entries, {ROWS:,} x {COLUMNS:,}.\n")
     print("| constant | measured |\n|---|---|")
     print(f"| block read of an entry, one thread | {1e9 * read:.2f} ns |")
     print(f"| product of an entry, one thread | {1e9 * normal:.2f} ns |")
@@ -205,7 +189,7 @@ def main():
         parts = predicted(
             stored,
             ROWS,
-            sharded_columns(),
+            COLUMNS,
             workers,
             reads,
             constants,

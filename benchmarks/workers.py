@@ -17,30 +17,29 @@ import numba
 import numpy as np
 
 import onlinefw as ofw
-from onlinefw.distributed import entries as sharded
-from onlinefw.distributed.cluster import Cluster
-from onlinefw.distributed.entries_shard import EntriesShard
+from onlinefw.past.ray.cluster import Cluster
 
 ROWS, COLUMNS = 138_493, 26_744
 CHUNK = 8_000_000
 IN_A_ROW = 4
 
 
-class TimedShard(EntriesShard):
-    """Notes how long its own products take."""
+def note_seconds(shard, verb):
+    """Let a shard note how long one of its verbs takes; runs in a worker."""
+    carry_out = getattr(shard.past, verb)
 
-    seconds = 0.0
-
-    def normal(self, v):
-        """Do that."""
+    def noting(*args):
         start = time.perf_counter()
-        result = super().normal(v)
-        self.seconds = time.perf_counter() - start
+        result = carry_out(*args)
+        shard.notes["seconds"] = time.perf_counter() - start
         return result
 
-    def last_seconds(self):
-        """Return what was noted."""
-        return self.seconds
+    setattr(shard.past, verb, noting)
+
+
+def last_seconds(shard):
+    """Return what was noted; runs in a worker."""
+    return shard.notes["seconds"]
 
 
 def chunks(size):
@@ -57,13 +56,16 @@ def chunks(size):
         yield np.column_stack((rows, cols)), rng.standard_normal(n)
 
 
-def filled(size, workers):
+def filled(size, workers, timed_verb="normal"):
     objective = ofw.objectives.ObservedEntries((ROWS, COLUMNS), workers=workers)
     for X, y in chunks(size):
         objective.observe(X, y)
-    objective._entries.merge()
-    objective._entries.settle()
-    return objective._entries
+    past = objective._past
+    past.merge(past.n_newest)
+    past.read(np.zeros((COLUMNS, 1), np.float32), None)
+    if workers:
+        past.ask_all(note_seconds, timed_verb)
+    return past
 
 
 def timed(function):
@@ -89,7 +91,7 @@ def products(size, repeat):
             numba.set_num_threads(threads)
             for step in range(IN_A_ROW):
                 taken = timed(lambda entries=entries: entries.normal(v, ones))
-                inside = max(entries._ask("last_seconds")) if "worker" in name else 0.0
+                inside = max(entries.ask_all(last_seconds)) if "worker" in name else 0.0
                 if step:  # the first wakes everybody up
                     seconds[name].append(taken)
                     if inside:
@@ -116,7 +118,6 @@ def main():
     parser.add_argument("--sizes", type=float, nargs="*", default=[10.2e6, 62.5e6])
     parser.add_argument("--repeat", type=int, default=30)
     options = parser.parse_args()
-    sharded.EntriesShard = TimedShard
     Cluster.threads = lambda self, workers: 1
     held = Cluster.lease(2)
     print("# Products on Ray workers\n")

@@ -12,7 +12,8 @@ from onlinefw.atoms import (
     as_atom,
     atom_from_state,
 )
-from onlinefw.objectives.rows import DenseRows, SparseRows
+from onlinefw.past.host.dense_rows import DenseRows
+from onlinefw.past.host.sparse_rows import SparseRows
 
 ATOMS = [
     SignedCoordinate(7, -2.0, (3, 4)),
@@ -53,8 +54,8 @@ def test_adding_in_place(atom, rng):
 def test_image_of_stored_rows(atom, kind, rng):
     X = rng.standard_normal((9, 12)) * (rng.random((9, 12)) < 0.5)
     rows = kind((3, 4))
-    rows.append(sp.csr_array(X[:5]))
-    rows.append(sp.csr_array(X[5:]))
+    rows = rows.extended(sp.csr_array(X[:5]))
+    rows = rows.extended(sp.csr_array(X[5:]))
     np.testing.assert_allclose(atom.image(rows), X @ atom.dense().ravel(), atol=1e-12)
 
 

@@ -27,7 +27,7 @@ PUBLIC = ["losses", "sets", "steps", "objectives", "theory", "baselines", "algor
 
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples_run_as_printed(name):
-    if name.startswith("onlinefw.cuda."):
+    if name.startswith("onlinefw.past.cuda."):
         pytest.importorskip("cupy", reason="CuPy is not installed")
     results = doctest.testmod(importlib.import_module(name))
     assert results.failed == 0
@@ -65,11 +65,13 @@ def test_the_readme_example_runs_as_printed_and_is_short(capsys):
     assert printed.split() == shown.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", python_blocks(README)[1:])
 def test_every_other_block_of_the_readme_runs(block):
     exec(compile(block, "README.md", "exec"), {})
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_readme_run_on_a_file_of_ratings(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     users, items = rng.integers(190, 200, 3000), rng.integers(60, size=3000)
@@ -101,6 +103,7 @@ def assert_shows(printed, shown, within=0.0):
         assert float(one) == near, printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", GUIDES["PAGES"], ids=lambda page: page.name)
 def test_a_guide_is_one_session_that_prints_and_draws_what_it_shows(
     page, capsys, tmp_path, monkeypatch
@@ -123,6 +126,7 @@ def test_a_guide_is_one_session_that_prints_and_draws_what_it_shows(
         assert (page.parent / "images" / name).stat().st_size < LARGEST_PICTURE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawing", GUIDES["DRAWINGS"], ids=lambda path: path.stem)
 def test_a_drawing_draws_the_picture_of_its_name(drawing, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -133,6 +137,7 @@ def test_a_drawing_draws_the_picture_of_its_name(drawing, tmp_path, monkeypatch)
     assert committed.stat().st_size < LARGEST_PICTURE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", GALLERY, ids=lambda path: path.stem)
 def test_an_example_of_the_gallery_runs_and_draws(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

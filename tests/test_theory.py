@@ -13,6 +13,8 @@ from onlinefw.objectives import GradientOracle, LinearObjective
 from onlinefw.sets import Box, KSparse, L1Ball, L2Ball, LinfBall, LpBall, Polytope, Simplex
 from onlinefw.steps import Harmonic, Power
 
+from .pairs import every_pair
+
 # Constants, written out again from the appendix --------------------------------------------------
 
 
@@ -133,10 +135,9 @@ def constrained_minimum(constraint, Q, target):
     return result.objective * target.size
 
 
-@pytest.mark.parametrize("K", [2, 4])
-@pytest.mark.parametrize("alpha", [0.5, 1.0])
-@pytest.mark.parametrize("sigma", [0.0, 0.3, 3.0])
-@pytest.mark.parametrize("ball", ["l2", "l1"])
+@pytest.mark.parametrize(
+    ("sigma", "K", "alpha", "ball"), every_pair([0.0, 0.3, 3.0], [2, 4], [0.5, 1.0], ["l2", "l1"])
+)
 def test_ofw_lies_under_its_slow_and_fast_bounds(K, alpha, sigma, ball, rng):
     """Strongly convex, minimiser inside: both bounds of Theorem 2 apply."""
     n, mu, L = 6, 0.5, 2.0
@@ -163,10 +164,10 @@ def test_ofw_lies_under_its_slow_and_fast_bounds(K, alpha, sigma, ball, rng):
             assert h[1:].mean() <= theory.regret_bound(T, rate=rate, **same)
 
 
-@pytest.mark.parametrize("K", [2, 4])
-@pytest.mark.parametrize("alpha", [0.5, 1.0])
-@pytest.mark.parametrize("sigma", [0.0, 0.3, 3.0])
-@pytest.mark.parametrize("constraint", [L1Ball(1.0), Simplex(), LinfBall(0.3)], ids=str)
+@pytest.mark.parametrize(
+    ("sigma", "constraint", "K", "alpha"),
+    every_pair([0.0, 0.3, 3.0], [L1Ball(1.0), Simplex(), LinfBall(0.3)], [2, 4], [0.5, 1.0]),
+)
 def test_oaw_lies_under_its_slow_and_fast_bounds(K, alpha, sigma, constraint, rng):
     """Strongly convex on a polytope, minimiser on the boundary: Theorem 2 for O-AW."""
     n, mu, L = 5, 0.5, 2.0

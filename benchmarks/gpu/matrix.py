@@ -100,19 +100,20 @@ def product_row(X, y):
     learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(RADIUS))
     for part in np.array_split(np.arange(len(y)), 40):
         learner.observe(X[part], y[part])
-    entries = objective._entries
-    entries.settle()
-    G = entries._matrix("g").astype(cp.float32)
+    objective.gradient()
+    past = objective._past
+    G = past._slope_matrix().astype(cp.float32)
     T = G.T.tocsr()
     v, u = cp.ones(SHAPE[1], cp.float32), cp.ones(SHAPE[0], cp.float32)
     block, no_u, no_v = cp.ones((SHAPE[1], 8), cp.float32), cp.zeros_like(u), cp.zeros_like(v)
 
     def moved():
-        entries.move(1.0, no_u, no_v)
-        entries.read(block, u)
+        past.theta.shrink(1.0)
+        past.move(1.0, no_u, no_v)
+        past.read(block, u)
 
     forward, backward = milliseconds(lambda: G @ v), milliseconds(lambda: T @ u)
-    ours, fused = milliseconds(lambda: entries.normal(v, u)), milliseconds(moved)
+    ours, fused = milliseconds(lambda: past.normal(v, u)), milliseconds(moved)
     share = (forward + backward) / ours
     return (
         f"| {len(y):,} | {forward:.3f} | {backward:.3f} | {ours:.3f} | {share:.0%} (asked: 40%) | "

@@ -105,26 +105,27 @@ def same():
         )
 
 
-def _one_pass(rows, z, y, w, slopes):
+def _one_pass(rows, loss, z, y, w, slopes):
     """Move predictions along an atom and make the gradient of a sigmoid, on the device."""
-    from onlinefw.cuda import row_kernels as kernels
+    from onlinefw.past.cuda import row_kernels as kernels
 
-    loss, X, n, a = (5, 10.0), rows._data.buffer, len(rows), rows._a
-    parts, out = rows._room(1)
-    if rows.is_fused:
-        kernels.fused_gradient(loss, X, n, n, 0.1, a, z, y, w, 0.0, parts, out)
+    X, n, a = rows._data.buffer, len(rows), rows._scratch.a
+    parts, out = rows._scratch.room(1)
+    if rows.fuses(loss):
+        kernels.fused_gradient(loss.kind, X, n, n, 0.1, a, z, y, w, 0.0, parts, out)
         return
     kernels.dense_move(X, n, 0.9, 0.1, a, z)
-    kernels.row_slopes(loss, n, z, y, w, 0.0, slopes[0])
+    kernels.row_slopes(loss.kind, n, z, y, w, 0.0, slopes[0])
     kernels.slope_sums(X, n, slopes, parts, out)
 
 
 def fused():
     import cupy
 
-    from onlinefw.cuda.dense_rows import CudaDenseRows
+    from onlinefw.past.cuda.dense_rows import CudaDenseRows
+    from onlinefw.past.cuda.row_loss import CudaRowLoss
 
-    rng = np.random.default_rng(0)
+    rng, loss = np.random.default_rng(0), CudaRowLoss(Sigmoid())
     for n_rows, n, dtype in (
         (60_000, 784, np.uint8),
         (600_000, 784, np.uint8),
@@ -133,12 +134,11 @@ def fused():
         (100_000, 3072, np.float32),
     ):
         X = rng.integers(0, 256, (n_rows, n), dtype=np.uint8).astype(dtype)
-        rows = CudaDenseRows((n,), dtype)
-        rows.append(X)
+        rows = CudaDenseRows((n,)).extended(X)
         z, y, w = (cupy.asarray(rng.standard_normal(n_rows)) for _ in range(3))
         buffer = rows._data.buffer
-        rows._send(rng.standard_normal(n) / 1e4)
-        one_pass = partial(_one_pass, rows, z, y, w, cupy.zeros((1, n_rows)))
+        rows._sent(rng.standard_normal(n) / 1e4)
+        one_pass = partial(_one_pass, rows, loss, z, y, w, cupy.zeros((1, n_rows)))
         words = buffer.reshape(-1).view(np.uint32)
         ours, read = milliseconds(one_pass), milliseconds(lambda words=words: words.sum())
         text = f"{ours:.3f} ms, {X.nbytes / ours / 1e6:,.0f} GB/s; cupy.sum of it {read:.3f} ms"
@@ -146,7 +146,7 @@ def fused():
             there, v, r = buffer[:, :n].copy(), cupy.zeros(n, dtype), cupy.zeros(n_rows, dtype)
             products = milliseconds(lambda X=there, v=v, r=r: (X @ v, r @ X))
             text += f"; X @ v and r @ X of cuBLAS {products:.3f} ms"
-        how = "one read" if rows.is_fused else "two reads"
+        how = "one read" if rows.fuses(loss) else "two reads"
         yield f"{n_rows:,} x {n} {np.dtype(dtype).name}: move and gradient, {how}", text
 
 
@@ -154,7 +154,7 @@ def sparse():
     import cupy
     import cupyx.scipy.sparse as csp
 
-    from onlinefw.cuda.sparse_rows import CudaSparseRows
+    from onlinefw.past.cuda.sparse_rows import CudaSparseRows
 
     rng = np.random.default_rng(0)
     n_rows, n, per_row = 200_000, 47_236, 75
@@ -162,8 +162,7 @@ def sparse():
     starts = np.arange(0, indices.size + 1, per_row)
     X = sp.csr_array((rng.random(indices.size), indices.reshape(-1), starts), shape=(n_rows, n))
     X.sum_duplicates()
-    rows = CudaSparseRows((n,))
-    rows.append(X)
+    rows = CudaSparseRows((n,)).extended(X)
     r, v = cupy.asarray(rng.standard_normal(n_rows)), rng.standard_normal(n)
     out = cupy.zeros(n)
     theirs, columns = csp.csr_matrix(sp.csr_matrix(X)), csp.csr_matrix(sp.csr_matrix(X.T.tocsr()))

@@ -55,17 +55,16 @@ def kernel_lines(X, y, shape):
     """Our one-read G'(G v) against scipy's two products, on half of the training entries."""
     objective = ObservedEntries(shape)
     objective.observe(X[: TRAIN // 2], y[: TRAIN // 2])
-    objective._entries.settle()
-    rows, cols = objective._entries.store.rows_and_columns()
-    G = sp.csr_array(
-        (objective._entries.store.carried("g"), (rows, cols)), shape=shape
-    )  # columns as they are
+    objective.gradient()
+    past = objective._past
+    where = past._store.rows_and_columns()
+    G = sp.csr_array((past._store.values("g"), where), shape=shape)  # columns as they are
     v = np.random.default_rng(0).standard_normal(shape[1]).astype(np.float32)
     scipy_pair = seconds(lambda: G.T @ (G @ v))
-    ours, ones = {}, np.ones(shape[0], np.float32)
+    ours = {}
     for threads in (1, 2):
         numba.set_num_threads(threads)
-        ours[threads] = seconds(lambda: objective._entries._normal(v, ones))
+        ours[threads] = seconds(lambda: past.normal(v, None))
     return [
         "| product G'(G v), 8 million entries | ms | against scipy's two products |",
         "| --- | --- | --- |",
@@ -81,12 +80,14 @@ def kernel_lines(X, y, shape):
 DOING = {
     "move, slopes and eight products (one read)": ("move_and_normal",),
     "the tail of the newest entries": (
-        "tail_move", "tail_slopes", "tail_forward_block", "tail_backward_block",
+        "begin_read", "end_read",
     ),
-    "sorting the tail into the store": ("merge_rows", "merged_lengths", "sort_by_row"),
+    "sorting the tail into the store": (
+        "merge_rows", "merged_lengths", "sort_by_row", "move_rows", "move_tail",
+    ),
     "predicting new entries": ("factor_entries",),
-    "storing the atom": ("set_column", "_append", "_reserve"),
-    "singular pairs from the products": ("ritz_pairs", "_pair", "_from_block"),
+    "storing the atom": ("set_column", "_set_columns", "_copied"),
+    "singular pairs from the products": ("ritz_of_block", "overlap", "combine", "_from_block"),
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Arrays of other libraries, received at the door."""
+"""Arrays of other libraries (CuPy, torch), as users pass them in."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ INSTALL = "install it with: pip install 'onlinefw[gpu]'"
 
 
 class NoDevice(RuntimeError):
-    """The device that was asked for is not here, or what it needs is not installed."""
+    """The device that was asked for is not on this machine, or what it needs is not installed."""
 
 
 def check_device(device: Any) -> str:

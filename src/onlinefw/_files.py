@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["whole_file", "write_text"]
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file so that whoever reads the path sees all of it, or the file before it."""
+    """Open a file for writing; readers of the path see all of it, or the file before it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_left_behind(path)
     # In the same folder, so that the rename is atomic.
@@ -38,7 +38,7 @@ def _beginning(path: Path) -> str:
 
 def _remove_left_behind(path: Path) -> None:
     """Remove temporaries of the same file whose process was killed while it wrote them."""
-    if os.name != "posix":  # where signal 0 is not a question
+    if os.name != "posix":  # elsewhere signal 0 does more than ask
         return
     pattern = re.compile(re.escape(_beginning(path)) + r"([1-9]\d{0,8})\.tmp", re.ASCII)
     with suppress(OSError), os.scandir(path.parent) as entries:
@@ -54,7 +54,7 @@ def _runs(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it runs, for somebody else
+    except OSError:  # it runs, as the process of another user
         return True
     return True
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,57 +25,58 @@ class GrowingArray:
            [3., 4.]])
     """
 
+    data: Array
+
     def __init__(self, item_shape: tuple[int, ...] = (), dtype: DTypeLike = float) -> None:
-        self._buffer = np.empty((0, *item_shape), dtype=dtype)
-        self._size = 0
+        self._hold(np.empty((0, *item_shape), dtype=dtype), 0)
+
+    def _hold(self, buffer: Array, size: int) -> None:
+        self._buffer, self.data = buffer, buffer[:size]
 
     @classmethod
     def holding(cls, items: Array) -> GrowingArray:
         """Return an array that starts with these items, in their own memory."""
-        array = cls()
-        array._buffer, array._size = items, len(items)
+        array = cls.__new__(cls)
+        array._hold(items, len(items))
         return array
 
     def __len__(self) -> int:
-        return self._size
-
-    @property
-    def data(self) -> Array:
-        """The part in use, as a view."""
-        return self._buffer[: self._size]
+        return len(self.data)
 
     def lengthen(self, size: int) -> None:
-        """Make room for ``size`` items; what the new ones are is up to the caller."""
-        if size > len(self._buffer):
-            # Spare room is no memory before it is used.
-            grown = np.empty(
-                (max(size, 2 * self._size), *self._buffer.shape[1:]), self._buffer.dtype
-            )
-            grown[: self._size] = self.data
-            self._buffer = grown
-        self._size = size
+        """Make room for ``size`` items; the caller fills in the new ones."""
+        self._hold(self._roomy(size), size)
 
-    def append(self, items: Array | Sequence[float] | Sequence[Sequence[float]]) -> None:
-        """Add items at the end."""
-        items = np.asarray(items, dtype=self._buffer.dtype)
-        before = self._size
-        self.lengthen(before + len(items))
-        self._buffer[before : self._size] = items
+    def _roomy(self, size: int) -> Array:
+        """Return the buffer, or a longer copy of it where so many items do not fit."""
+        if size <= len(self._buffer):
+            return self._buffer
+        # Spare room takes no memory before it is written to.
+        shape = (max(size, 2 * len(self.data)), *self._buffer.shape[1:])
+        grown = np.empty(shape, self._buffer.dtype)
+        grown[: len(self.data)] = self.data
+        return grown
 
     def extended(self, items: Any) -> GrowingArray:
         """Return an array with more items at the end; this one stays what it is.
 
         Both share memory where there is room, so only the newest may be extended again.
         """
-        items = np.asarray(items, dtype=self._buffer.dtype)
-        buffer, before, size = self._buffer, self._size, self._size + len(items)
-        if size > len(buffer):
-            buffer = np.empty((max(size, 2 * before), *buffer.shape[1:]), buffer.dtype)
-            buffer[:before] = self.data
+        before = len(self.data)
+        size = before + len(items)
+        buffer = self._roomy(size)
         buffer[before:size] = items
         longer = GrowingArray.__new__(GrowingArray)
-        longer._buffer, longer._size = buffer, size
+        longer._buffer, longer.data = buffer, buffer[:size]
         return longer
+
+    def append(self, items: Any) -> None:
+        """Add items at the end, all of them or (where memory is missing) none."""
+        before = len(self.data)
+        size = before + len(items)
+        buffer = self._roomy(size)
+        buffer[before:size] = items
+        self._hold(buffer, size)
 
     def kept(self, mask: Array) -> GrowingArray:
         """Return the items where ``mask`` is True, in memory of their own."""
@@ -84,25 +84,24 @@ class GrowingArray:
 
     def swap_remove(self, k: int) -> None:
         """Remove item k by putting the last one in its place."""
-        self._size -= 1
-        self._buffer[k] = self._buffer[self._size]
+        last = len(self.data) - 1
+        self._buffer[k] = self._buffer[last]
+        self.data = self._buffer[:last]
 
     def drop_first(self, n: int) -> None:
         """Remove the first n items."""
-        rest = self._buffer[n : self._size].copy()
-        self._size = len(rest)
-        self._buffer[: self._size] = rest
+        rest = self.data[n:].copy()
+        self._buffer[: len(rest)] = rest
+        self.data = self._buffer[: len(rest)]
 
     def keep(self, mask: Array) -> None:
         """Remove the items where ``mask`` is False, and give their memory back."""
-        self._buffer = self.data[mask]
-        self._size = len(self._buffer)
+        rest = self.data[mask]
+        self._hold(rest, len(rest))
 
     def astype(self, dtype: DTypeLike) -> GrowingArray:
         """Return a copy with numbers of another type."""
-        copy = GrowingArray(self._buffer.shape[1:], dtype)
-        copy.append(self.data)
-        return copy
+        return GrowingArray.holding(self.data.astype(dtype))
 
     def __getstate__(self) -> dict[str, Any]:
         # Without the spare room, which holds whatever was in that memory before.
@@ -110,9 +109,9 @@ class GrowingArray:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         data = state["data"]
-        self._buffer = data if data.flags.owndata and data.flags.writeable else data.copy()
-        self._size = len(self._buffer)
+        data = data if data.flags.owndata and data.flags.writeable else data.copy()
+        self._hold(data, len(data))
 
     def clear(self) -> None:
         """Forget the items, keep the buffer."""
-        self._size = 0
+        self.data = self._buffer[:0]

@@ -51,7 +51,7 @@ def png(image: bytes, alt: str) -> str:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return like dicts as a table; what a row does not have is left empty."""
+    """Return dicts as the rows of a table; a value that a row does not have is left empty."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     head = "".join(f"<th>{escape(name.replace('_', ' '))}</th>" for name in names)
     body = [

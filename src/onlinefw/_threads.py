@@ -1,9 +1,7 @@
-"""How many threads work.
-
-One BLAS thread while compiled loops use all cores.
+"""How many threads BLAS and compiled loops use.
 
 BLAS libraries let their threads spin for a while after every call, however small. Next to parallel
-numba loops that takes cores away from them.
+numba loops that takes cores away from the loops. So BLAS has one thread while they use all cores.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ SMALL_LOOP = 2**17
 
 @cache
 def _blas_libraries() -> list[Any]:
-    """Return the loaded BLAS libraries; looking for them takes a while: once."""
+    """Return the loaded BLAS libraries. To look for them is slow, so it is done once."""
     return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
@@ -37,7 +35,7 @@ _here = threading.local()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let BLAS calls use one thread. Within itself it costs nothing."""
+    """Let BLAS calls use one thread. A use within another one costs nothing."""
     if getattr(_here, "limited", False):
         yield
         return

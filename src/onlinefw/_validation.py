@@ -1,4 +1,4 @@
-"""Checks of what users pass in. Each failure names the value, the place and the remedy."""
+"""Checks of what users pass in. Each message names the value, where it is, and the remedy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 TOO_LARGE = 1e150
 #: The same in single precision.
 TOO_LARGE_FOR_FLOAT32 = 1e15
-#: Types of numbers that rows are kept in as they are.
+#: Rows of these types of numbers are not converted.
 KEPT = (np.dtype(np.float32), np.dtype(np.uint8))
 #: Stores keep indices in 32 bits.
 LARGEST_INDEX = 2**32
@@ -166,7 +166,7 @@ def check_finite(name: str, values: Any, column_names: Any = None) -> None:
     if numbers.dtype.kind != "f":
         return
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(numbers.sum()):  # one pass, which all but broken data end with
+        if np.isfinite(numbers.sum()):  # one pass; only broken data need the rest
             return
     bad = ~np.isfinite(numbers)
     if not bad.any():
@@ -218,7 +218,7 @@ def check_indices(X: Any, shape: Shape, growing: bool) -> tuple[Array, Array]:
         raise ValueError(
             f"X must hold whole-number indices (row, column), got {X[k].tolist()} in row {k}"
         )
-    sides = [np.ascontiguousarray(side) for side in X.T]  # much faster to look through than X
+    sides = [np.ascontiguousarray(side) for side in X.T]  # faster to search than X
     low, high = min(side.min() for side in sides), [side.max() for side in sides]
     if low < 0:
         raise ValueError(f"X has the negative index {low:.0f}; indices count from 0")

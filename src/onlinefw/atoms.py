@@ -8,26 +8,42 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ._typing import Array, Direction, Shape, State
 from .linalg import entries, inner
 
-if TYPE_CHECKING:
-    from .objectives.rows import Rows
-
 __all__ = [
     "Atom",
     "DenseAtom",
-    "LowRankAtom",
     "RankOne",
     "SignedCoordinate",
     "SparseAtom",
     "as_atom",
     "atom_from_state",
 ]
+
+
+class Rows(Protocol):
+    """Stored rows x_i, as far as atoms multiply them."""
+
+    def column(self, j: int) -> Array:
+        """Return X e_j."""
+        ...
+
+    def columns(self, indices: Array, values: Array) -> Array:
+        """Return the sum of values_k X e_{indices_k}."""
+        ...
+
+    def bilinear(self, u: Array, v: Array) -> Array:
+        """Return u' x_i v for every (matrix-shaped) row."""
+        ...
+
+    def matvec(self, vector: Array) -> Array:
+        """Return X v."""
+        ...
 
 
 class Atom(ABC):
@@ -54,7 +70,7 @@ class Atom(ABC):
     @property
     @abstractmethod
     def key(self) -> Hashable:
-        """What makes two atoms the same vertex, for the active set."""
+        """A value that is the same for equal vertices; the active set finds atoms by it."""
 
     @abstractmethod
     def state_dict(self) -> State:
@@ -89,6 +105,8 @@ class SignedCoordinate(Atom):
 
     def dot(self, direction: Direction) -> float:
         """Return value * direction[index]."""
+        if isinstance(direction, np.ndarray):
+            return self.value * float(direction.reshape(-1)[self.index])
         return self.value * float(entries(direction, self.index).item())
 
     def add_to(self, out: Array, scale: float) -> None:
@@ -219,56 +237,6 @@ class RankOne(Atom):
         return f"RankOne(scale={self.scale:g}, shape={self.shape})"
 
 
-class LowRankAtom(Atom):
-    """``u diag(scales) v'``: several rank-one vertices at once, a point of the trace-norm ball.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.atoms import LowRankAtom
-    >>> LowRankAtom(np.eye(2), np.array([2.0, 1.0]), np.eye(2)).dense()
-    array([[2., 0.],
-           [0., 1.]])
-    """
-
-    __slots__ = ("scales", "shape", "u", "v")
-
-    def __init__(self, u: Array, scales: Array, v: Array) -> None:
-        self.u, self.scales, self.v = u, scales, v
-        self.shape = (u.shape[0], v.shape[0])
-
-    def dot(self, direction: Direction) -> float:
-        """Return the sum of scale * u' direction v."""
-        return float(np.einsum("ik,ik,k->", self.u, direction @ self.v, self.scales))
-
-    def add_to(self, out: Array, scale: float) -> None:
-        """Add the product of the factors."""
-        out += (self.u * (scale * self.scales)) @ self.v.T
-
-    def squared_norm(self) -> float:
-        """Return the squared Frobenius norm, from the factors."""
-        overlap = (self.u.T @ self.u) * (self.v.T @ self.v)
-        return float(self.scales @ overlap @ self.scales)
-
-    def image(self, rows: Rows) -> Array:
-        """A sum of bilinear forms in every matrix-shaped row."""
-        pairs = zip(self.scales, self.u.T, self.v.T, strict=True)
-        nothing: Any = 0.0  # which has no place: rows may be on a device
-        return sum((float(scale) * rows.bilinear(u, v) for scale, u, v in pairs), start=nothing)
-
-    @property
-    def key(self) -> Hashable:
-        """The factors."""
-        return (self.u.tobytes(), self.scales.tobytes(), self.v.tobytes())
-
-    def state_dict(self) -> State:
-        """Return the factors."""
-        return {"kind": "LowRankAtom", "u": self.u, "scales": self.scales, "v": self.v}
-
-    def __repr__(self) -> str:
-        return f"LowRankAtom(scales={self.scales}, shape={self.shape})"
-
-
 class DenseAtom(Atom):
     """A vertex with no structure to use, such as a corner of a box.
 
@@ -311,7 +279,7 @@ class DenseAtom(Atom):
     @property
     def key(self) -> Hashable:
         """The number of the vertex where the set gave one, else the bytes of the array."""
-        # Adding 0 makes -0 and 0 the same number, as they are.
+        # Adding 0 makes 0 of -0, so that equal arrays have equal bytes.
         return (self.array + 0.0).tobytes() if self._key is None else self._key
 
     def state_dict(self) -> State:
@@ -341,8 +309,6 @@ def atom_from_state(state: State) -> Atom:
         return SparseAtom(state["indices"], state["values"], tuple(state["shape"]))
     if kind == "RankOne":
         return RankOne(state["u"], state["scale"], state["v"])
-    if kind == "LowRankAtom":
-        return LowRankAtom(state["u"], state["scales"], state["v"])
     if kind == "DenseAtom":
         return DenseAtom(state["array"], state["key"])
     raise ValueError(f"unknown kind of atom {kind!r} in the state")

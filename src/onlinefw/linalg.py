@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from ._devices import namespace, to_host
 from ._typing import Array, Direction
+from .kernels.ritz import ritz_of_block
 
 __all__ = [
     "PairOperator",
@@ -39,6 +40,8 @@ def inner(point: Array, direction: Direction) -> float:
     >>> inner(np.ones((2, 2)), sp.csr_array([[1.0, 0.0], [0.0, 2.0]]))
     3.0
     """
+    if isinstance(direction, np.ndarray):
+        return float(np.dot(point.reshape(-1), direction.reshape(-1)))
     if isinstance(direction, LinearOperator):
         return float(np.vdot(point, direction @ np.eye(direction.shape[1])))
     if sparse.issparse(direction):
@@ -191,6 +194,8 @@ def ritz_pairs(
     >>> ritz_pairs(v.T @ w, w, 1e-14)[1]
     array([3., 2.])
     """
+    if gram is None and type(w) is np.ndarray:
+        return ritz_of_block(overlap, w, precision)
     # What is as small as the block is wide is done on the host, wherever the block is.
     values, vectors = np.linalg.eigh(_symmetric(overlap))
     kept = values > max(precision * values[-1], 0.0)

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from .objectives.base import Line
+__all__ = ["Line", "search"]
 
-__all__ = ["search"]
+
+class Line(Protocol):
+    """F along theta + c (atom - theta), for line searches."""
+
+    @property
+    def curvature(self) -> float | None:
+        """The second derivative in c where F is quadratic, else None."""
+        ...
+
+    def value(self, c: float) -> float:
+        """Return F at c."""
+        ...
+
+    def slope(self, c: float) -> float:
+        """Return dF/dc at c."""
+        ...
 
 
 def search(line: Line, sign: float, longest: float) -> float:

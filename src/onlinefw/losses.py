@@ -368,7 +368,7 @@ class Exponential(Loss):
         return np.square(1.0 / self._split(np.asarray(z, dtype=float))[0])
 
     def _split(self, z: Array) -> tuple[Array, Array]:
-        """Z capped at -floor, and how far z lies above it in units of floor."""
+        """Return z capped at -floor, and how far z lies above it in units of floor."""
         below = np.minimum(z, -self.floor)
         with np.errstate(over="ignore"):
             return below, np.maximum(z + self.floor, 0.0) / self.floor

@@ -2,7 +2,8 @@
 
 Online learners take a *callable of the step counter*, which starts at 1: :class:`Harmonic`,
 :class:`Power`, :class:`LogHarmonic`, or any function of your own with values in (0, 1].
-Batch solvers also take :class:`LineSearch` and :class:`ShortStep`, which look at the objective.
+:class:`LineSearch` (for online learners and batch solvers) and :class:`ShortStep` (for batch
+solvers only) look at the objective instead.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class LogHarmonic:
 
 @dataclass(frozen=True)
 class LineSearch:
-    """For batch solvers: the step that minimises the objective along the direction.
+    """The step that minimises the objective along the direction.
 
     Exact for quadratics; for other losses a root of the directional derivative, bracketed, and
     never a step that makes the objective worse.

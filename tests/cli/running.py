@@ -72,6 +72,19 @@ def standard_input(descriptor):
         yield
 
 
+@contextmanager
+def piped(text):
+    """Let readers in this process find a pipe with this (short) text as standard input."""
+    reading, writing = os.pipe()
+    os.write(writing, text.encode())
+    os.close(writing)
+    try:
+        with standard_input(reading):
+            yield
+    finally:
+        os.close(reading)
+
+
 def ratings(n=240, seed=0, users="u{}", items="{}"):
     """Columns of ratings; names of users and items by these patterns."""
     rng = np.random.default_rng(seed)
@@ -94,7 +107,7 @@ def rows(n=240, seed=0, target="number"):
 
 
 def all_pairs(model):
-    return np.argwhere(np.ones(model.objective_.shape))
+    return np.argwhere(np.ones(model.shape_))
 
 
 def assert_same_models(one, other):

@@ -7,7 +7,7 @@ import onlinefw
 from onlinefw import load
 
 from ..readers.writing import csv_text, write
-from .running import all_pairs, assert_same_models, ofw, ofw_json, ofw_process, ofw_says, ratings
+from .running import all_pairs, assert_same_models, ofw, ofw_json, ofw_says, piped, ratings
 from .test_resume import data_of, interrupt_after
 
 FAST = ("--radius", "10", "--batch-size", "20")
@@ -71,7 +71,6 @@ def test_a_pipe_that_ends_has_them_too(tmp_path):
     data = write(tmp_path / "a.csv", ratings())
     options = (*FAST, "--epochs", "2", "-o")
     ofw_says("fit", "matrix", data, *options, tmp_path / "file.ofw")
-    text = csv_text(ratings()).encode()
-    result = ofw_process("fit", "matrix", "-", *options, tmp_path / "pipe.ofw", input=text)
-    assert result.returncode == 0, result.stderr
+    with piped(csv_text(ratings())):
+        ofw_says("fit", "matrix", "-", *options, tmp_path / "pipe.ofw")
     assert_same_models(tmp_path / "pipe.ofw", tmp_path / "file.ofw")

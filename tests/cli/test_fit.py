@@ -55,6 +55,7 @@ def test_the_same_ratings_in_every_format_give_the_same_model(tmp_path, users):
     assert_same_models(tmp_path / "u.ofw", tmp_path / "a.csv.ofw")
 
 
+@pytest.mark.slow
 def test_standard_input_gives_the_same_model(matrix, tmp_path):
     ofw_says("fit", "matrix", matrix, "-o", tmp_path / "file.ofw", *FAST)
     with matrix.open() as file:

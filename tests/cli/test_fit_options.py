@@ -7,7 +7,7 @@ import pytest
 from onlinefw import FrankWolfeClassifier, FrankWolfeRegressor
 from onlinefw.cli.app import fit
 from onlinefw.cli.fit_options import KINDS, LOSSES, SETTLED
-from onlinefw.estimators.matrix_completion import LOSSES as MATRIX_LOSSES
+from onlinefw.estimators.completion_parts import LOSSES as MATRIX_LOSSES
 from onlinefw.fitting.ratings import RatingsSession
 from onlinefw.fitting.rows import RowsSession
 
@@ -25,7 +25,7 @@ def test_the_losses_are_those_of_the_estimators_and_the_default_comes_first():
     for kind in ("regression", "classification"):
         assert RowsSession(kind).model.loss == LOSSES[kind][0]
     helps = " ".join(ofw("fit", "--help").output.replace("│", " ").split())
-    assert "classification: logistic (default), sigmoid" in helps
+    assert "classification: sigmoid (default), logistic" in helps
 
 
 @pytest.mark.parametrize("kind", ["matrix", "regression", "classification"])

@@ -38,6 +38,7 @@ def run(whole, killed):
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_killed_at_20_random_moments_it_goes_on_from_its_last_checkpoint(tmp_path):
     data = write(tmp_path / "ratings.csv", ratings(120))
     fit = ["fit", "matrix", data, "--batch-size", "10", "--every", "1", "--quiet", "-o"]

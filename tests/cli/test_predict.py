@@ -65,6 +65,7 @@ def test_unknown_ids_get_the_fallback_and_are_counted_on_stderr(tmp_path):
     np.testing.assert_allclose(got, loaded.predict(X, unknown="fallback"), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_ids_that_become_text_halfway(tmp_path):
     """The first chunk has integers only."""
     _, model = fitted(tmp_path, "matrix", ratings(users="{}"))
@@ -94,7 +95,7 @@ def test_a_model_saved_without_ids_has_numbers_from_0(tmp_path):
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_classifier_gives_label_and_probability(tmp_path, ending):
     columns = rows(target="label")
-    data, model = fitted(tmp_path, "classification", columns)
+    data, model = fitted(tmp_path, "classification", columns, "--loss", "logistic")
     out = tmp_path / f"p.{ending}"
     ofw_says("predict", model, data, "-o", out)
     got, loaded = table(out), load(model)

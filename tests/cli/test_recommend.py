@@ -39,7 +39,7 @@ def test_json_counts_and_items_seen(tmp_path):
     told = json.loads(ofw_says("recommend", model, "--user", "u3", "-n", "4", "--seen", "--json"))
     loaded = load(model)
     user = loaded.row_ids_.tolist().index("u3")
-    scores = loaded.predict([[user, k] for k in range(loaded.objective_.shape[1])])
+    scores = loaded.predict([[user, k] for k in range(loaded.shape_[1])])
     best = np.argsort(-scores, kind="stable")[:4]
     assert [one["item"] for one in told] == loaded.col_ids_[best].tolist()
     np.testing.assert_allclose([one["prediction"] for one in told], scores[best], rtol=1e-6)

@@ -82,6 +82,7 @@ def test_ctrl_c_and_resume_give_the_model_of_one_run(
     assert_same_models(out, tmp_path / "whole.ofw")
 
 
+@pytest.mark.slow
 def test_a_real_signal_to_a_real_process(tmp_path):
     data, checkpoint, out = data_of("matrix", tmp_path), tmp_path / "run.ckpt", tmp_path / "m.ofw"
     command = ("fit", "matrix", data, "-o", out, "--batch-size", "10", "--checkpoint", checkpoint)

@@ -12,6 +12,7 @@ from onlinefw.experiments.online_lasso import minimum_excess, run_online_lasso
 SEEDS, T = range(6), 5000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner_class", [ofw.OnlineFrankWolfe, ofw.OnlineAwayFrankWolfe])
 @pytest.mark.parametrize(("factor", "slowest"), [(1.1, -0.9), (0.15, -0.7)])
 def test_the_mean_of_h_falls_at_the_rate_of_the_paper(learner_class, factor, slowest):

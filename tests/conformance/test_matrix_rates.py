@@ -1,6 +1,7 @@
 """The paper's synthetic matrix completion: rank 20, 200 x 5000, 2 million noisy entries."""
 
 import numpy as np
+import pytest
 
 import onlinefw as ofw
 from onlinefw.datasets import make_matrix_completion
@@ -10,6 +11,7 @@ from onlinefw.theory import fit_rate
 BATCH, ROUNDS = 1000, 2000
 
 
+@pytest.mark.slow
 def test_the_distance_from_the_truth_falls_about_like_one_over_t():
     data = make_matrix_completion(seed=0)
     truth = data.left @ data.right.T

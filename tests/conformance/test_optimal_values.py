@@ -28,7 +28,7 @@ def optimum(loss, X, y, shape, constraint):
     return problem.value
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("loss", "constraint", "shape", "learner_class"),
     [

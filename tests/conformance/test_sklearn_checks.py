@@ -1,5 +1,6 @@
 """scikit-learn's own checks of estimators: the two estimators with no expected failures."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import onlinefw as ofw
@@ -20,12 +21,24 @@ def test_estimators_follow_scikit_learn(estimator, check):
 ACROSS_BATCHES = "a search plays at least ten rounds, and weights repeat rows only within a batch"
 
 
-@parametrize_with_checks(
-    [ofw.RadiusSearch(ofw.FrankWolfeRegressor()), ofw.RadiusSearch(ofw.FrankWolfeClassifier())],
-    expected_failed_checks=lambda _: {
+def expected_failures(_):
+    return {
         "check_sample_weight_equivalence_on_dense_data": ACROSS_BATCHES,
         "check_sample_weight_equivalence_on_sparse_data": ACROSS_BATCHES,
-    },
+    }
+
+
+@parametrize_with_checks(
+    [ofw.RadiusSearch(ofw.FrankWolfeRegressor())], expected_failed_checks=expected_failures
 )
 def test_a_radius_search_follows_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [ofw.RadiusSearch(ofw.FrankWolfeClassifier(), radii=[1.0, 10.0])],
+    expected_failed_checks=expected_failures,
+)
+def test_a_search_of_classifiers_follows_scikit_learn(estimator, check):
     check(estimator)

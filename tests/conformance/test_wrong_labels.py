@@ -6,6 +6,8 @@ import pytest
 import onlinefw as ofw
 from onlinefw.steps import Power
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def problem():

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from onlinefw.cli.app import app
 from onlinefw.datasets import DataFileError, DownloadError
 from onlinefw.experiments import figures
+from onlinefw.plots.figures import DRAWN_BY
 
 from .toy import Toy
 
@@ -50,6 +51,7 @@ class ToyFigure:
 def toy(monkeypatch):
     figure = ToyFigure()
     monkeypatch.setitem(figures.FIGURES, "fig3", figure)
+    monkeypatch.setitem(DRAWN_BY, "fig3", figure.draw)
     return figure
 
 

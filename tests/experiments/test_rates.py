@@ -337,7 +337,7 @@ def test_matrix_completion_knows_when_every_entry_has_been_seen():
     where = data.rows.astype(int) * 5 + data.cols
     assert np.unique(where[:first]).size == 20
     assert np.unique(where[: first - 1]).size == 19
-    assert problem.settled == -(-first // 10)
+    assert problem.steady_from == -(-first // 10)
     with pytest.raises(ValueError, match="never seen"):
         matrix_completion((4, 5), 1, 1, 10, 1.1, seed=0)
 

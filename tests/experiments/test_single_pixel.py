@@ -88,6 +88,7 @@ def test_a_second_time_gives_the_same_and_a_finished_run_is_not_repeated(played,
     )
 
 
+@pytest.mark.slow
 def test_readings_without_a_truth_are_compared_with_ridge(played, tmp_path, monkeypatch):
     camera = make_single_pixel(12, 300)
     real = SinglePixel(camera.masks.astype(np.uint8), camera.y, None)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import onlinefw as ofw
-from onlinefw.estimators import matrix_completion
+from onlinefw.estimators import completion_run, linear_run
 from onlinefw.files import (
     ModelFileError,
     container,
@@ -16,19 +16,19 @@ from onlinefw.files import (
     save_checkpoint,
 )
 from onlinefw.files.container import read_tree, write_tree
-from onlinefw.files.freeze import freeze, thaw
 
-from .zoo import ROUNDS, ZOO, assert_same_answers, stream
+from .zoo import ROUNDS, ZOO, assert_same_answers, stream, zoo
 
 
-@pytest.mark.parametrize("name", list(ZOO))
-@settings(max_examples=4)
+@pytest.mark.parametrize("name", zoo())
+@settings(max_examples=3)
 @given(seed=st.integers(0, 10**6), cuts=st.sets(st.integers(0, ROUNDS), max_size=2))
 def test_wherever_it_stops_it_ends_the_same(name, seed, cuts, tmp_path_factory):
     path = tmp_path_factory.mktemp("run") / "run.ckpt"
     batches = stream(name, seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matrix_completion, "RACE_ROUNDS", 8)
+        patch.setattr(completion_run, "RACE_ROUNDS", 8)
+        patch.setattr(linear_run, "RACE_ROUNDS", 8)
         whole, cut = ZOO[name](), ZOO[name]()
         for k, batch in enumerate(batches):
             if k in cuts:
@@ -48,15 +48,15 @@ def _assert_same_run(model, whole, X):
             assert_same_answers(one, other, X)
 
 
-def test_saving_changes_nothing(tmp_path):
-    for name, make in ZOO.items():
-        batches = stream(name, 5)
-        whole, saved = make(), make()
-        for batch in batches:
-            whole.partial_fit(**batch)
-            saved.partial_fit(**batch)
-            save_checkpoint(saved, tmp_path / "run.ckpt")
-        assert_same_answers(saved, whole, batches[0]["X"])
+@pytest.mark.parametrize("name", zoo())
+def test_saving_changes_nothing(name, tmp_path):
+    batches = stream(name, 5)
+    whole, saved = ZOO[name](), ZOO[name]()
+    for batch in batches:
+        whole.partial_fit(**batch)
+        saved.partial_fit(**batch)
+        save_checkpoint(saved, tmp_path / "run.ckpt")
+    assert_same_answers(saved, whole, batches[0]["X"])
 
 
 def test_a_model_that_was_fitted_goes_on_by_partial_fit(tmp_path, rng):
@@ -70,46 +70,34 @@ def test_a_model_that_was_fitted_goes_on_by_partial_fit(tmp_path, rng):
     assert_same_answers(other, whole, X)
 
 
-def test_what_was_shared_is_shared_again(tmp_path):
+def test_the_rows_of_a_search_are_kept_once(tmp_path):
     name = "search, rows"
     search = ZOO[name]()
     for batch in stream(name, 0):
         search.partial_fit(**batch)
-    save_checkpoint({"search": search, "again": search}, tmp_path / "run.ckpt")
-    run = load_checkpoint(tmp_path / "run.ckpt")
-    assert run["search"] is run["again"]
-    stores = {id(one._team.past) for one in run["search"].estimators_}
-    assert stores == {id(run["search"]._team.past)}
-    team = run["search"]._team
-    for lane, learner in zip(team.past.lanes, team.learners, strict=True):
-        assert lane is learner.objective
+    save_checkpoint(search, tmp_path / "run.ckpt")
+    loaded = load_checkpoint(tmp_path / "run.ckpt")
+    learners = [learner for one in loaded.estimators_ for learner in one._run.learners]
+    assert len({id(learner.objective._shared) for learner in learners}) == 1
+    state = search.state_dict()
+    assert [model["run"]["team"] for model in state["models"]] == [None] * 3
+    assert all("rows" not in one["objective"] for one in state["team"]["learners"])
 
 
-def test_a_generator_of_the_users_own_is_shared_with_the_reservoir(tmp_path):
+def test_a_generator_of_the_users_own_goes_on_where_it_was(tmp_path):
     model = ZOO["regressor, reservoir"]().set_params(loss="correntropy")
     model.partial_fit(**stream("regressor, reservoir", 0)[0])
     save_checkpoint(model, tmp_path / "run.ckpt")
     loaded = load_checkpoint(tmp_path / "run.ckpt")
-    assert loaded.objective_._store._rng is loaded.random_state
     assert loaded.random_state.random() == model.random_state.random()
 
 
 plain = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False)
-    | st.text()
-    | st.binary()
-    | st.builds(np.float32, st.floats(width=32, allow_nan=False))
-    | st.builds(range, st.integers(-9, 9), st.integers(-9, 9))
-    | st.builds(slice, st.integers(-9, 9), st.none()),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.tuples(inner, inner)
-        | st.dictionaries(st.text() | st.integers() | st.tuples(st.binary()), inner, max_size=3)
-        | st.sets(st.integers() | st.text(), max_size=3)
-        | st.frozensets(st.integers(), max_size=3)
+        | st.dictionaries(st.text(), inner, max_size=3)
     ),
 )
 
@@ -125,22 +113,14 @@ def test_plain_values_stand_beside_the_estimator(value, tmp_path_factory):
 
 def test_arrays_stand_beside_the_estimator(tmp_path):
     fortran = np.asfortranarray(np.arange(6.0).reshape(2, 3))
-    names = np.array(["a", None, "b"], object)
+    names = np.array(["a", "", "b"], object)
     csr = sparse.csr_array(np.eye(3))
-    save_checkpoint([fortran, names, csr, np.dtype("f4"), fortran], tmp_path / "run.ckpt")
-    first, second, third, dtype, again = load_checkpoint(tmp_path / "run.ckpt")
-    assert first.flags.f_contiguous and first is again
-    assert second.tolist() == ["a", None, "b"]
+    save_checkpoint([fortran, names, csr, np.float32(2.0)], tmp_path / "run.ckpt")
+    first, second, third, number = load_checkpoint(tmp_path / "run.ckpt")
+    np.testing.assert_array_equal(first, fortran)
+    assert second.tolist() == ["a", "", "b"]
     np.testing.assert_array_equal(third.toarray(), np.eye(3))
-    assert dtype == np.float32
-
-
-def test_cycles_are_no_obstacle(tmp_path):
-    ring = {"name": "ring", "items": []}
-    ring["items"].append(ring)
-    save_checkpoint(ring, tmp_path / "run.ckpt")
-    loaded = load_checkpoint(tmp_path / "run.ckpt")
-    assert loaded["items"][0] is loaded
+    assert number == 2.0
 
 
 # What a checkpoint refuses -----------------------------------------------------------------------
@@ -167,7 +147,7 @@ def test_a_checkpoint_is_not_a_model_nor_the_other_way_round(tmp_path):
         save_checkpoint({"model": ofw.load(tmp_path / "model.ofw")}, tmp_path / "run.ckpt")
 
 
-@pytest.mark.parametrize("value", [print, np.sum, object(), type("Mine", (), {})(), dict, 1j])
+@pytest.mark.parametrize("value", [print, np.sum, object(), type("Mine", (), {})(), dict, {1, 2}])
 def test_classes_and_functions_are_refused(value, tmp_path):
     with pytest.raises(ValueError, match=r"onlinefw's own parts only, but model\.part is"):
         save_checkpoint({"model": {"part": value}}, tmp_path / "run.ckpt")
@@ -175,43 +155,47 @@ def test_classes_and_functions_are_refused(value, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "node",
+    "tree",
     [
-        {"class": "os.system", "state": None},
-        {"class": "builtins.object", "state": None},
-        {"class": "estimators.matrix_completion.np", "state": None},
-        {"class": "losses.Loss", "state": None},
-        {"class": "files.freeze._Thawer", "state": None},
-        {"class": "losses.Square", "state": 7},
-        {"class": "atoms.SignedCoordinate", "state": {"tuple": [None, {"ref": 1}]}},
-        {"type": "object"},
+        {"estimator": "os.system", "parameters": {}, "state": None, "beside": {"dict": {}}},
+        {"estimator": "FrankWolfeRegressor", "parameters": {"x": 1}, "state": None, "beside": {}},
+        {
+            "estimator": "FrankWolfeRegressor",
+            "parameters": {},
+            "state": {"estimator": "FrankWolfeRegressor", "run": {}},
+            "beside": {"dict": {}},
+        },
+        {"estimator": "FrankWolfeRegressor", "parameters": {}, "state": None,
+         "beside": {"dict": {"fit": 1}}},
         {"call": "os.system"},
-        {"ref": 0},
         {"generator": {"bit_generator": "default_rng"}},
-        {"dtype": "O"},
-        {"number": ["O", "00000000"]},
-        {"sparse": "LinearOperator", "arrays": [], "shape": [1, 1]},
-        {"sparse": "csr_array", "arrays": [1, 2, 3], "shape": [1, 1]},
-        {"range": ["a"]},
+        {"csr": {"shape": [1, 1], "indptr": [0], "indices": [0], "data": [0]}},
+        {"texts": [1, 2]},
+        {},
         [],
-        None,
-        7,
     ],
-)
-def test_a_file_that_names_anything_else_is_refused(node, tmp_path):
-    others = {"dict": [["shout", {"tuple": []}]]}
-    write_tree(tmp_path / "run.ckpt", "checkpoint", {"root": {"ref": 0}, "objects": [node, others]})
+)  # fmt: skip
+def test_a_file_that_names_anything_else_is_refused(tree, tmp_path):
+    write_tree(tmp_path / "run.ckpt", "checkpoint", tree)
     with pytest.raises(ModelFileError, match="does not hold a whole checkpoint"):
         load_checkpoint(tmp_path / "run.ckpt")
 
 
+def test_a_checkpoint_of_the_format_before_is_refused_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(container, "FORMAT_VERSION", 1)
+    save_checkpoint([1], tmp_path / "run.ckpt")
+    monkeypatch.undo()
+    with pytest.raises(ModelFileError, match=r"\(format 1\) and this is .*begin anew"):
+        load_checkpoint(tmp_path / "run.ckpt")
+
+
 def test_indices_of_a_sparse_matrix_are_checked(tmp_path):
-    tree = freeze(sparse.csr_array(np.eye(3)))
-    for node in tree["objects"]:
-        if "array" in node and node["array"].size == 3 and node["array"].dtype.kind == "i":
-            node["array"] = node["array"] + 10**6
-    with pytest.raises(ValueError):
-        thaw(tree)
+    save_checkpoint(sparse.csr_array(np.eye(3)), tmp_path / "run.ckpt")
+    tree = read_tree(tmp_path / "run.ckpt", "checkpoint")
+    tree["csr"]["indices"] = tree["csr"]["indices"] + 10**6
+    write_tree(tmp_path / "run.ckpt", "checkpoint", tree)
+    with pytest.raises(ModelFileError, match="a column lies outside the matrix"):
+        load_checkpoint(tmp_path / "run.ckpt")
 
 
 @settings(max_examples=50)
@@ -236,9 +220,4 @@ def test_a_checkpoint_holds_no_memory_that_is_not_in_use(tmp_path, rng):
     for start in range(0, 65, 13):
         model.partial_fit(X[start : start + 13], X[start : start + 13, 0])
     save_checkpoint(model, tmp_path / "run.ckpt")
-    rows = [
-        node["array"].shape
-        for node in read_tree(tmp_path / "run.ckpt", "checkpoint")["objects"]
-        if "array" in node and node["array"].ndim == 2
-    ]
-    assert max(rows) == (65, 50)
+    assert X.nbytes < (tmp_path / "run.ckpt").stat().st_size < 1.5 * X.nbytes

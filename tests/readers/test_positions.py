@@ -4,7 +4,7 @@ import json
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlinefw.readers import DataError, read_ratings, read_rows
@@ -33,6 +33,7 @@ def given_files(folder, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=30)
 @given(chunk_rows=SIZES, block_bytes=st.integers(1, 300))
 def test_boundaries_are_invisible(folder, name, chunk_rows, block_bytes):
     files = given_files(folder, name)
@@ -45,6 +46,7 @@ def test_boundaries_are_invisible(folder, name, chunk_rows, block_bytes):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=30)
 @given(chunk_rows=SIZES, block_bytes=st.integers(1, 300), stop=st.integers(0, 16))
 def test_going_on_gives_the_chunks_that_were_to_come(folder, name, chunk_rows, block_bytes, stop):
     files = given_files(folder, name)

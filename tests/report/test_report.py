@@ -93,7 +93,7 @@ def test_a_matrix_model(tmp_path, ratings):
     text = report(tmp_path, ratings)
     page, summary = Page(text), ofw.load(ratings).notes_["summary"]
     stands_alone(text)
-    assert f"A model of {ofw.load(ratings).objective_.shape[0]:,} users" in page.text
+    assert f"A model of {ofw.load(ratings).shape_[0]:,} users" in page.text
     assert f"MSE {summary['progressive']['mse']:.4g}" in page.text
     assert f"MSE {summary['held out']['mse']:.4g}" in page.text
     assert f"at most {summary['gap']:.3g} above the smallest" in page.text
@@ -179,7 +179,14 @@ MADE_IN_PYTHON = {
 }
 
 
-@pytest.mark.parametrize("make", MADE_IN_PYTHON, ids=lambda make: make.__name__)
+SLOW = {robust, no_path, all_zero, one_entry}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [pytest.param(m, marks=pytest.mark.slow if m in SLOW else ()) for m in MADE_IN_PYTHON],
+    ids=lambda make: make.__name__,
+)
 def test_a_model_made_in_python_has_a_page_too(make, rng, tmp_path):
     ofw.save(make(rng), tmp_path / "model.ofw")
     text = report(tmp_path, tmp_path / "model.ofw")
@@ -196,6 +203,7 @@ def test_a_path_of_coefficients_is_drawn_with_names_as_they_are(rng):
     assert "two: a$b$c" in unescape(text)
 
 
+@pytest.mark.slow
 def test_the_same_model_gives_the_same_page(rng):
     model = completion(rng)
     assert report_page(model, "m.ofw") == report_page(model, "m.ofw")

@@ -1,5 +1,6 @@
-"""The two algorithms of the paper, and what they report."""
+"""The two algorithms of the paper, their correctives, and what they report."""
 
+from .correctives import Corrective
 from .learner import Learner
 from .newton_steps import NewtonSteps
 from .online_away import OnlineAwayFrankWolfe
@@ -8,6 +9,7 @@ from .ridge_sweeps import RidgeSweeps
 from .rounds import Round
 
 __all__ = [
+    "Corrective",
     "Learner",
     "NewtonSteps",
     "OnlineAwayFrankWolfe",

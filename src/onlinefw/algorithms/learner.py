@@ -10,24 +10,14 @@ from .._state import check_state, describe, rebuild
 from .._typing import Array, State
 from .._validation import check_part, check_whole
 from ..iterates import LowRank
-from ..objectives import (
-    GradientOracle,
-    LinearObjective,
-    Objective,
-    ObservedEntries,
-    RunningLeastSquares,
-)
+from ..objectives import Objective
 from ..sets import ConvexSet
 from ..steps import LineSearch, ShortStep
-from .rounds import Round
+from .correctives import Corrective
+from .rebuild import rebuild_objective
+from .rounds import Outcome, Round
 
 __all__ = ["Learner", "check_open_loop", "finish"]
-
-_OBJECTIVES: dict[str, Any] = {
-    cls.__name__: cls
-    for cls in (GradientOracle, LinearObjective, ObservedEntries, RunningLeastSquares)
-}
-
 
 #: A round with ``inner_steps="auto"`` ends when the gap has fallen below this share of F_t ...
 ENOUGH = 0.01
@@ -36,12 +26,15 @@ NEGLIGIBLE = 1e-6
 #: ... or after this many steps; plain ones may be more (up to a limit), as long as all of them
 #: together read no more rows than this.
 STEPS, MOST_STEPS, ROWS_A_ROUND = 20, 200, 20_000
+#: A learner consists of these and of its progress.
+PARTS = ("objective", "constraint", "step", "inner_steps", "certify_every", "corrective")
 
 
 class Learner(ABC):
     """An online learner: one cheap update of theta per batch."""
 
     certify_every: int | None = None
+    corrective: Corrective | None = None
 
     def __init__(
         self,
@@ -67,8 +60,10 @@ class Learner(ABC):
         """Refuse parts that do not fit together."""
 
     @abstractmethod
-    def _update(self) -> tuple[float, float, float, str]:
-        """Take one step on F_t; return gap, fw_gap, step size and kind."""
+    def _update(self) -> Outcome:
+        """Take one step on F_t."""
+
+    # Rounds ---------------------------------------------------------------------------------------
 
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Round:
         """Play theta_t, receive the batch's loss f_t, and update.
@@ -86,33 +81,50 @@ class Learner(ABC):
         Round
             What happened.
         """
-        before = self.objective.reads
-        with self.objective.working():
-            return self._play(self.objective.observe(X, y, sample_weight), before)
+        return self.play(self.objective.check(X, y, sample_weight))
+
+    def play(self, batch: Any) -> Round:
+        """Play a round with a batch that ``objective.check`` has returned."""
+        objective = self.objective
+        before = objective.reads
+        with objective.working():
+            # Line 3 of both boxes: play theta_t and receive f_t, which becomes part of F_t
+            loss = objective.add(batch)
+            return finish(self._steps(loss, before))
 
     def refine(self) -> Round:
         """Play one more round on F_t as it is, without new data; its ``loss`` is nan."""
-        self.objective._needs_data()
-        with self.objective.working():
-            return self._play(float("nan"), self.objective.reads)
+        objective = self.objective
+        objective._needs_data()
+        with objective.working():
+            return finish(self._steps(float("nan"), objective.reads))
 
-    def _play(self, loss: float, before: int) -> Round:
-        return finish(self._steps(loss, before))
+    def correct(self) -> None:
+        """Let the corrective re-optimise theta now, without a round."""
+        if self.corrective is None:
+            raise ValueError(
+                "there is nothing to correct with: pass corrective=RidgeSweeps(...) "
+                "to OnlineFrankWolfe"
+            )
+        with self.objective.working():
+            self.corrective.correct(self.objective, self.constraint)
 
     def _steps(self, loss: float, before: int) -> Generator[None, None, Round]:
-        """Take the steps of a round, and pause between them: others may take theirs meanwhile."""
-        most = self._most_steps if self.inner_steps == "auto" else int(self.inner_steps)
-        due = self.certify_every is not None and (self.t + 1) % self.certify_every == 0
-        bound = float("nan")
+        """Take the steps of a round and pause between them, so that other learners take theirs."""
+        objective, corrective, bound = self.objective, self.corrective, float("nan")
+        most = self._most_steps() if self.inner_steps == "auto" else int(self.inner_steps)
+        every = None if objective.exact_lmo else self.certify_every
         for k in range(most):
             if k > 0:
                 yield
-            if k == most - 1 and due and not self.objective.exact_lmo:
+            if every is not None and k == most - 1 and (self.t + 1) % every == 0:
                 bound = self.certificate()
             gap, fw_gap, step_size, kind = self._update()
-            if step_size == 0.0:  # theta is held, or a line search finds nothing better
+            if step_size == 0.0:  # theta is good enough, or a line search finds nothing better
                 break
         self.t += 1
+        if corrective is not None:
+            corrective.after_round(objective, self.constraint)
         return Round(
             t=self.t,
             loss=loss,
@@ -121,24 +133,34 @@ class Learner(ABC):
             step_size=step_size,
             kind=kind,
             n_steps=self.n_steps,
-            gap_upper=fw_gap if self.objective.exact_lmo else bound,
-            reads=self.objective.reads - before,
+            gap_upper=fw_gap if objective.exact_lmo else bound,
+            reads=objective.reads - before,
         )
 
-    @property
     def _most_steps(self) -> int:
-        """How many steps a round with ``inner_steps="auto"`` may take."""
+        """Return how many steps a round with ``inner_steps="auto"`` may take."""
+        if self.corrective is not None and self.corrective.takes_steps:
+            return STEPS
         # By weight, not number: a row of weight 2 is two rows.
         rows = max(1.0, getattr(self.objective, "total_weight", 1.0))
         return int(min(max(ROWS_A_ROUND // rows, STEPS), MOST_STEPS))
 
     def _is_enough(self, fw_gap: float) -> bool:
-        """Whether theta is good enough for this round (``inner_steps="auto"``)."""
-        if self.inner_steps != "auto":
-            return False
+        """Tell whether theta is good enough for this round, with ``inner_steps="auto"``."""
         value = abs(self.objective.value())
         self._largest = max(self._largest, value)
         return fw_gap <= max(ENOUGH * value, NEGLIGIBLE * self._largest)
+
+    def _gamma(self, n: int) -> float:
+        """Return the step rule's gamma_n, refusing what is not in (0, 1]."""
+        gamma = float(self.step(n))
+        if not 0.0 < gamma <= 1.0:
+            raise ValueError(
+                f"{type(self).__name__} needs steps in (0, 1], but {self.step}({n}) = {gamma:g}"
+            )
+        return gamma
+
+    # What is known about theta --------------------------------------------------------------------
 
     @property
     def theta(self) -> Array | LowRank | None:
@@ -154,28 +176,38 @@ class Learner(ABC):
         """
         return self.objective.certificate(self.constraint)
 
-    def _step_length(self, n: int) -> float:
-        """Return the step rule's answer for step n, refusing what is not in (0, 1]."""
-        gamma = float(self.step(n))
-        if not 0.0 < gamma <= 1.0:
-            raise ValueError(
-                f"{type(self).__name__} needs steps in (0, 1], but {self.step}({n}) = {gamma:g}"
-            )
-        return gamma
+    # State ----------------------------------------------------------------------------------------
 
     def state_dict(self) -> State:
         """Return everything needed to go on: plain arrays and JSON-able values."""
+        return self._state(self.objective.state_dict())
+
+    def own_state(self) -> State:
+        """Return all but the past, which learners side by side share."""
+        objective: Any = self.objective
+        return self._state(objective.own_state())
+
+    def _state(self, objective: State) -> State:
         return {
             "learner": type(self).__name__,
-            "t": self.t,
-            "n_steps": self.n_steps,
-            "largest": self._largest,
+            **self._progress(),
             "inner_steps": self.inner_steps,
             "certify_every": self.certify_every,
             "step": describe(self.step),
             "constraint": describe(self.constraint),
-            "objective": self.objective.state_dict(),
+            "objective": objective,
         }
+
+    def load_own(self, state: State) -> None:
+        """Take over what ``own_state`` described, of a learner with the same parts."""
+        check_state(state, "learner", "t", "n_steps", "largest", "objective")
+        if state["learner"] != type(self).__name__:
+            raise ValueError(
+                f"this is the state of a {state['learner']}, not of a {type(self).__name__}"
+            )
+        objective: Any = self.objective
+        objective.load_own(state["objective"])
+        self._load_progress(state)
 
     @classmethod
     def from_state(cls, state: State, **parts: Any) -> Self:
@@ -187,8 +219,9 @@ class Learner(ABC):
             What ``state_dict()`` returned.
         **parts
             Parts of your own, which a state cannot hold: ``loss``, ``constraint``, ``step``,
-            ``fn`` and ``value`` (of a ``GradientOracle``), or a whole ``objective``. A state is
-            nowhere: ``device`` is "cpu" unless given, and ``workers`` (with ``log_dir``) let the
+            ``fn`` and ``value`` (of a ``GradientOracle``), ``corrective`` (of an
+            ``OnlineFrankWolfe``), or a whole ``objective``. A state does not say where the data
+            were: ``device`` is "cpu" unless given, and ``workers`` (with ``log_dir``) let the
             data go to a Ray cluster.
         """
         check_state(state, "learner", "t", "n_steps", "inner_steps", "certify_every")
@@ -200,12 +233,29 @@ class Learner(ABC):
             )
         constraint = rebuild(state["constraint"], "constraint", parts.pop("constraint", None))
         step = rebuild(state["step"], "step", parts.pop("step", None))
-        objective = _rebuild_objective(state["objective"], **parts)
+        objective = rebuild_objective(state["objective"], parts.pop("objective", None), **parts)
         learner = cls(objective, constraint, step=step, inner_steps=state["inner_steps"])
-        learner.t, learner.n_steps = int(state["t"]), int(state["n_steps"])
         learner.certify_every = state["certify_every"]
-        learner._largest = float(state["largest"])
+        learner._load_progress(state)
         return learner
+
+    def _progress(self) -> State:
+        """Return what changes from round to round, apart from the objective."""
+        return {"t": self.t, "n_steps": self.n_steps, "largest": self._largest}
+
+    def _load_progress(self, state: State) -> None:
+        self.t, self.n_steps = int(state["t"]), int(state["n_steps"])
+        self._largest = float(state["largest"])
+
+    def __getstate__(self) -> State:
+        """Return the parts themselves (they may be the user's own) and the progress as a state."""
+        return {"parts": {p: getattr(self, p) for p in PARTS}, "progress": self._progress()}
+
+    def __setstate__(self, state: State) -> None:
+        vars(self).update(state["parts"])
+        self._load_progress(state["progress"])
+        if self.objective._owner is None:
+            self.objective.attach(type(self).__name__, self.constraint)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.objective}, {self.constraint}, t={self.t})"
@@ -218,24 +268,6 @@ def finish(steps: Generator[None, None, Round]) -> Round:
             next(steps)
         except StopIteration as end:
             return end.value
-
-
-def _rebuild_objective(state: State, objective: Objective | None = None, **parts: Any) -> Objective:
-    if objective is not None:
-        return objective
-    check_state(state, "objective", "shape", "iterate")
-    unknown = set(parts) - {"loss", "fn", "value", "device", "workers", "log_dir"}
-    if unknown:
-        raise ValueError(
-            f"from_state does not know the part {sorted(unknown)[0]!r}; the parts are constraint, "
-            "step, loss, fn, value, device, workers, log_dir and objective"
-        )
-    if state["objective"] not in _OBJECTIVES:
-        raise ValueError(
-            f"this state was saved with an objective of your own ({state['objective']}): "
-            "rebuild it and pass it as from_state(state, objective=...)"
-        )
-    return _OBJECTIVES[state["objective"]].from_state(state, **parts)
 
 
 def check_open_loop(step: Any, owner: str) -> None:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._typing import Array, State
+from .._typing import Array, Direction, State
 from .._validation import check_whole
 from ..kernels.pairwise import pairwise_steps
 from ..objectives import LinearObjective, Objective, RunningLeastSquares
 from ..sets import ConvexSet, L1Ball
+from .correctives import Corrective
 
 __all__ = ["NewtonSteps"]
 
@@ -28,7 +29,7 @@ RIDGE = 1e-10
 
 
 @dataclass
-class NewtonSteps:
+class NewtonSteps(Corrective):
     """Minimise a quadratic model of F_t over the active coordinates and the best new ones.
 
     Frank-Wolfe steps add one coordinate at a time and shrink all others. This step takes the
@@ -58,6 +59,8 @@ class NewtonSteps:
 
     candidates: int = 50
 
+    takes_steps = True
+
     def __post_init__(self) -> None:
         self.candidates = check_whole("candidates of NewtonSteps", self.candidates)
 
@@ -70,10 +73,12 @@ class NewtonSteps:
                 f"{objective} on {constraint}; leave corrective= out"
             )
 
-    def __call__(self, objective: Objective, ball: ConvexSet, gradient: Array, gap: float) -> float:
-        """Correct theta; return which part of the step was taken (0: none)."""
+    def step(
+        self, objective: Objective, constraint: ConvexSet, gradient: Direction, gap: float
+    ) -> float:
+        """Move theta to the minimum of the model, or a part of the way; return which part."""
         assert isinstance(objective, (LinearObjective, RunningLeastSquares))
-        assert isinstance(ball, L1Ball)
+        assert isinstance(constraint, L1Ball)
         theta = np.asarray(objective.theta).reshape(-1)
         chosen = self._coordinates(theta, gradient.reshape(-1))
         model = objective.coordinate_model(chosen)
@@ -85,11 +90,17 @@ class NewtonSteps:
         else:
             exactness, steps = EXACTNESS, STEPS_PER_COORDINATE * chosen.size
         elsewhere = np.abs(theta).sum() - np.abs(x).sum()
-        radius = max(ball.radius - elsewhere, np.abs(x).sum())
+        radius = max(constraint.radius - elsewhere, np.abs(x).sum())
         slopes = model.gradient.copy()
         pairwise_steps(model.hessian, slopes, x, radius, steps, exactness * gap)
         change = x - theta[chosen]
         return model.move(change) if change.any() else 0.0
+
+    def correct(self, objective: Objective, constraint: ConvexSet) -> None:
+        """Take one such step now."""
+        gradient = objective.gradient()
+        gap = objective.gap(gradient, constraint.lmo(gradient))
+        self.step(objective, constraint, gradient, gap)
 
     def _coordinates(self, theta: Array, gradient: Array) -> Array:
         """Return the coordinates in use and the steepest others, in increasing order.
@@ -105,11 +116,7 @@ class NewtonSteps:
             active = active[np.argpartition(-shrink, LARGEST_MODEL - 1)[:LARGEST_MODEL]]
         return np.union1d(active, steepest)
 
-    def state_dict(self) -> State:
-        """Return the parameters."""
-        return {"candidates": self.candidates}
-
-    @classmethod
-    def from_state(cls, state: State) -> NewtonSteps:
-        """Make the corrector that ``state_dict`` described."""
-        return cls(**state)
+    def load_state(self, state: State) -> None:
+        """Take over parameters that ``state_dict`` returned."""
+        super().load_state(state)
+        self.__post_init__()

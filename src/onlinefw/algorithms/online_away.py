@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
 
+from .._state import check_state
 from .._typing import State
-from ..atoms import Atom, as_atom
+from ..atoms import as_atom
 from ..iterates import ActiveSet
 from ..line_search import search
 from ..objectives import Objective
 from ..sets import ConvexSet
 from ..steps import Harmonic, LineSearch
 from .learner import Learner, check_open_loop
+from .rounds import Outcome
 
 __all__ = ["OnlineAwayFrankWolfe"]
 
@@ -77,6 +78,7 @@ class OnlineAwayFrankWolfe(Learner):
         step: Callable[[int], float] | LineSearch = Harmonic(2),  # noqa: B008 (immutable)
         inner_steps: int | str = 1,
     ) -> None:
+        # Line 1: n_0 = 0, theta_1 = 0 and A_1 is empty
         super().__init__(objective, constraint, step, inner_steps)
         self.active_set = ActiveSet()
         self._updates = 0
@@ -97,84 +99,85 @@ class OnlineAwayFrankWolfe(Learner):
                 "use Harmonic or Power"
             )
 
-    def _update(self) -> tuple[float, float, float, str]:
-        active, gradient = self.active_set, self.objective.gradient()
-        # Line 4: both linear optimisations, over C and over the active atoms
+    def _update(self) -> Outcome:
+        """Lines 4 to 15 of the box. Lines 2 and 3 are ``Learner.play``."""
+        objective, active, n = self.objective, self.active_set, self.n_steps  # n is n_{t-1}
+        searched = isinstance(self.step, LineSearch)
+        # Line 4: a_FW minimises <a, grad F_t(theta_t)> over C, a_AW maximises it over A_t
+        gradient = objective.gradient()
         fw_atom = as_atom(self.constraint.lmo(gradient), gradient.shape)
         fw_score = fw_atom.dot(gradient)
         scores = active.scores(gradient)
-        here = active.dot(scores)  # <theta_t, grad F_t>
-        fw_gap = here - fw_score
-        away = int(scores.argmax()) if len(active) else -1
-        gap = float(scores[away]) - fw_score if len(active) else fw_gap
+        theta_score = active.dot(scores)
+        is_empty = scores.size == 0
+        away = -1 if is_empty else int(scores.argmax())
+        fw_gap = theta_score - fw_score
+        gap = fw_gap if is_empty else float(scores[away]) - fw_score
+        if self.inner_steps == "auto" and self._is_enough(fw_gap):
+            return Outcome(gap, fw_gap, 0.0, "hold")
 
-        if self._is_enough(fw_gap):
-            return gap, fw_gap, 0.0, "hold"
         # Line 5
-        if len(active) == 0 or fw_score - here <= here - scores[away]:
-            # Line 6, FW step
-            gamma, kind = self._toward_length(fw_atom), "fw"
-            self.n_steps += 1
-            self.objective.move(fw_atom, gamma)
-            active.toward(fw_atom, gamma)
+        if is_empty or fw_score - theta_score <= theta_score - scores[away]:
+            # Line 6, FW step: d_t = a_FW - theta_t and n_t = n_{t-1} + 1
+            kind, atom, n = "fw", fw_atom, n + 1
+            if not searched:
+                gamma = self._gamma(n)
+            else:
+                gamma = 1.0 if is_empty else search(objective.line(atom), 1.0, 1.0)
         else:
-            # Line 8: d_t = theta_t - a_AW, gamma_max = alpha / (1 - alpha)
-            away_atom, gamma_max = active.atoms[away], active.max_away_step(away)
-            length = self._away_length(away_atom, gamma_max)
-            if length is not None:
-                # Line 10, away step
-                gamma, kind = length, "away"
-                self.n_steps += 1
-                self.objective.move(away_atom, -gamma)
-                active.away(away, gamma)
+            # Line 8: d_t = theta_t - a_AW and gamma_max = alpha / (1 - alpha)
+            atom, gamma_max = active.atoms[away], active.max_away_step(away)
+            if not searched:
+                # Line 9: an AW step if gamma_max >= gamma_{n_{t-1}}, otherwise a drop step
+                is_away_step = gamma_max >= self._gamma(n)
+            else:  # a line search drops the atom if it goes all the way to gamma_max
+                gamma = search(objective.line(atom), -1.0, gamma_max)
+                is_away_step = gamma_max > gamma
+            if is_away_step:
+                # Line 10, AW step: n_t = n_{t-1} + 1
+                kind, n = "away", n + 1
+                if not searched:
+                    gamma = self._gamma_up_to(gamma_max, n)
             else:
                 # Line 12, drop step: n_t = n_{t-1}
-                gamma, kind = gamma_max, "drop"
-                self.objective.move(away_atom, -gamma)
-                active.drop(away)
-                self.objective.settle(active)
-        self._guard_drift()
-        return gap, fw_gap, gamma, kind
+                kind, gamma = "drop", gamma_max
 
-    def _toward_length(self, atom: Atom) -> float:
-        if not isinstance(self.step, LineSearch):
-            return self._step_length(self.n_steps + 1)
-        return search(self.objective.line(atom), 1.0, 1.0) if len(self.active_set) else 1.0
+        # Line 15: theta_{t+1} <- theta_t + gamma_t d_t; then A_{t+1} and its weights
+        objective.move(atom, gamma if kind == "fw" else -gamma)
+        if kind == "fw":
+            active.toward(atom, gamma)
+        elif kind == "away":
+            active.away(away, gamma)
+        else:
+            active.drop(away)
+            objective.put_combination(active)
+        self.n_steps = n
+        self._updates += 1
+        if self._updates % REBUILD_EVERY == 0:
+            self._rebuild()
+        return Outcome(gap, fw_gap, gamma, kind)
 
-    def _away_length(self, atom: Atom, gamma_max: float) -> float | None:
-        """Return the length of an away step, or None if it would be longer than gamma_max."""
-        if isinstance(self.step, LineSearch):
-            gamma = search(self.objective.line(atom), -1.0, gamma_max)
-            return gamma if gamma < gamma_max else None
-        if gamma_max < self._step_length(self.n_steps):  # line 9
-            return None
-        gamma = self._step_length(self.n_steps + 1)
-        if gamma > gamma_max:  # impossible as long as the steps do not grow, see line 9
+    def _gamma_up_to(self, gamma_max: float, n: int) -> float:
+        """Return gamma_n, which is at most gamma_max after line 9 unless the steps grow."""
+        gamma = self._gamma(n)
+        if gamma > gamma_max:
             raise ValueError(
                 f"OnlineAwayFrankWolfe needs steps that do not grow, but {self.step} goes from "
-                f"{self._step_length(self.n_steps):g} to {gamma:g} at step {self.n_steps + 1}"
+                f"{self._gamma(n - 1):g} to {gamma:g} at step {n}"
             )
         return gamma
 
-    def _guard_drift(self) -> None:
-        self._updates += 1
-        iterate = self.objective.iterate
-        if self._updates % REBUILD_EVERY == 0:
-            self.active_set.renormalise()
-            self.objective.place(self.active_set.combination(iterate.shape))
+    def _rebuild(self) -> None:
+        """Remove the rounding error of many steps from the weights and from theta."""
+        self.active_set.renormalise()
+        self.objective.put(self.active_set.combination(self.objective.iterate.shape))
 
-    def state_dict(self) -> State:
-        """Return everything needed to go on: plain arrays and JSON-able values."""
-        return {
-            **super().state_dict(),
-            "active_set": self.active_set.state_dict(),
-            "updates": self._updates,
-        }
+    def _progress(self) -> State:
+        active_set = self.active_set.state_dict()
+        return {**super()._progress(), "active_set": active_set, "updates": self._updates}
 
-    @classmethod
-    def from_state(cls, state: State, **parts: Any) -> Self:
-        """Make the learner that ``state_dict`` described; see :class:`Learner`."""
-        learner = super().from_state(state, **parts)
-        learner.active_set = ActiveSet.from_state(state["active_set"])
-        learner._updates = int(state["updates"])
-        return learner
+    def _load_progress(self, state: State) -> None:
+        check_state(state, "active_set", "updates")
+        super()._load_progress(state)
+        self.active_set = ActiveSet.from_state(state["active_set"])
+        self._updates = int(state["updates"])

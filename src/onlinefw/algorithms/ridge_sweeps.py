@@ -16,6 +16,7 @@ from .._validation import check_whole
 from ..iterates import LowRank
 from ..objectives import Objective, ObservedEntries
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
+from .correctives import Corrective
 
 __all__ = ["RidgeSweeps"]
 
@@ -28,7 +29,7 @@ HALVINGS = 3
 
 
 @dataclass
-class RidgeSweeps:
+class RidgeSweeps(Corrective):
     """Alternating ridge regressions on the factors of theta, when the data have grown enough.
 
     The trace norm of X is the smallest ``(|W|^2 + |H|^2) / 2`` over X = W H', so alternating
@@ -98,13 +99,19 @@ class RidgeSweeps:
                 f"got {objective}; leave corrective= out"
             )
 
-    def due(self, objective: Objective) -> bool:
-        """Tell whether the data have grown enough since the last correction."""
-        return objective.n_observations >= max(self._due, self.start)
+    def after_round(self, objective: Objective, constraint: ConvexSet) -> None:
+        """Correct theta if the data have grown enough since the last time."""
+        if objective.n_observations >= max(self._due, self.start):
+            self.correct(objective, constraint)
 
-    def __call__(self, objective: ObservedEntries, ball: ConvexSet) -> None:
-        """Correct theta."""
-        assert isinstance(ball, (TraceNormBall, WeightedTraceNormBall))
+    def correct(self, objective: Objective, constraint: ConvexSet) -> None:
+        """Re-optimise the factors of theta now.
+
+        With a given ridge the objective does not rise; with ``ridge="auto"`` the loss of the newest
+        entries does not.
+        """
+        assert isinstance(objective, ObservedEntries)
+        assert isinstance(constraint, (TraceNormBall, WeightedTraceNormBall))
         self._due = self.growth * objective.n_observations
         theta = objective._low_rank
         if theta.n_atoms == 0:
@@ -112,13 +119,13 @@ class RidgeSweeps:
         with one_blas_thread():
             start = _top(theta, self.rank)
             if self.ridge == "auto":
-                self._validated(objective, ball, start)
+                self._validated(objective, constraint, start)
             else:
                 before, old = objective.value(), theta.copy()
-                problem = _Regressions(objective, ball, everything=True)
-                objective.place(problem.sweep(start, float(self.ridge), self.sweeps))
+                problem = _Regressions(objective, constraint, everything=True)
+                objective.put(problem.sweep(start, float(self.ridge), self.sweeps))
                 if objective.value() > before:
-                    objective.place(old)
+                    objective.put(old)
 
     def _validated(self, objective: ObservedEntries, ball: Any, start: Factors) -> None:
         """Let the newest entries choose the ridge, and whether to leave theta at all."""
@@ -145,17 +152,13 @@ class RidgeSweeps:
                     break
                 best, best_score, ridge = other, found, factor * ridge
         if best_score < score(objective._low_rank):
-            objective.place(best)
+            objective.put(best)
             self._found = ridge
 
-    def state_dict(self) -> State:
-        """Return parameters and progress."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    @classmethod
-    def from_state(cls, state: State) -> RidgeSweeps:
-        """Make the corrector that ``state_dict`` described."""
-        return cls(**state)
+    def load_state(self, state: State) -> None:
+        """Take over parameters and progress that ``state_dict`` returned."""
+        super().load_state(state)
+        self.__post_init__()
 
 
 def _multiplier(objective: ObservedEntries, ball: Any) -> float:

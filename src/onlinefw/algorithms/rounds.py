@@ -1,10 +1,24 @@
-"""What a learner reports about one round."""
+"""What a step and a round report."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-__all__ = ["Round"]
+__all__ = ["Outcome", "Round"]
+
+
+class Outcome(NamedTuple):
+    """One step on F_t. The gaps belong to theta before the step.
+
+    ``gap`` is the algorithm's own gap (g^AW for O-AW), ``fw_gap`` is g^FW. A ``step_size`` of 0
+    means that theta has not moved, which ends the round. The kinds are those of :class:`Round`.
+    """
+
+    gap: float
+    fw_gap: float
+    step_size: float
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +44,8 @@ class Round:
     step_size : float
         The step length of the last inner step.
     kind : str
-        "fw", "away" or "drop"; "corrective" for a step over all active coordinates; "hold" if theta
-        was good enough already (``inner_steps="auto"``); "pg" for projected gradient.
+        "fw", "away" or "drop"; "corrective" if a corrective took the step; "hold" if theta was
+        good enough already (``inner_steps="auto"``); "pg" for projected gradient.
     n_steps : int
         The step counter n_t after the round: inner steps advance it, drops do not.
     gap_upper : float

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from ..objectives.least_squares import Moments
-from ..objectives.places import check_places
-from ..objectives.row_store import RowStore
-from .learner import Learner
+from .._typing import State
+from .learner import Learner, finish
 from .rounds import Round
 
 __all__ = ["SideBySide"]
@@ -16,45 +15,66 @@ __all__ = ["SideBySide"]
 class SideBySide:
     """Learners whose objectives share one past: the classes of a classifier, the radii of a search.
 
-    In every round each takes its first step, then each its second, and so on: the first that asks
-    for a gradient after a change has it made for all of them in one pass.
+    In every round each takes its first step, then each its second, and so on: before each step the
+    gradients of all are made in one read of the past.
 
     Parameters
     ----------
-    past : RowStore or Moments
-        What their objectives share.
     learners : list of Learner
-        In the order in which their objectives joined the past.
+        On objectives that ``objective.beside()`` has made from the first one's.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinefw as ofw
+    >>> from onlinefw.algorithms.side_by_side import SideBySide
+    >>> first = ofw.objectives.LinearObjective(ofw.losses.Square(), n_features=3)
+    >>> small = ofw.OnlineFrankWolfe(first, ofw.sets.L1Ball(1.0))
+    >>> large = ofw.OnlineFrankWolfe(first.beside(), ofw.sets.L1Ball(9.0))
+    >>> y = np.array([1.0, 2.0, 3.0])
+    >>> [round_.loss for round_ in SideBySide([small, large]).observe(np.eye(3), [y, y])]
+    [2.3333333333333335, 2.3333333333333335]
     """
 
-    def __init__(self, past: RowStore | Moments, learners: list[Learner]) -> None:
-        self.past, self.learners = past, learners
+    def __init__(self, learners: Sequence[Learner]) -> None:
+        self.learners = list(learners)
+        self._objectives: list[Any] = [one.objective for one in learners]
 
-    def use_places(self, device: str, workers: int | None) -> None:
+    def use_place(self, device: str, workers: int | None) -> None:
         """Move the past to so many workers (None: into this process), on that device."""
-        if workers == self.past.workers and device in (self.past.device, workers and "auto"):
-            return  # workers have settled what "auto" is
-        device, workers = check_places(device, workers)
-        if (device, workers) != (self.past.device, self.past.workers):
-            from ..distributed.moving import moved
+        self._objectives[0].use_place(device, workers)
 
-            self.past = moved(self.past, device, workers)
+    def close(self) -> None:
+        """Give workers back, if there are any."""
+        self._objectives[0].close()
 
-    def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[Round]:
+    def check(self, X: Any, targets: Sequence[Any], sample_weight: Any = None) -> Any:
+        """Return a batch that can be played, with a target for each learner, or refuse it."""
+        return self._objectives[0].check_together(self._objectives, X, targets, sample_weight)
+
+    def observe(self, X: Any, targets: Sequence[Any], sample_weight: Any = None) -> list[Round]:
         """Play a round with new rows and a target for each learner."""
-        with self.learners[0].objective.working():
-            return self._play(self.past.observe(X, targets, sample_weight))
+        return self.play(self.check(X, targets, sample_weight))
+
+    def play(self, batch: Any) -> list[Round]:
+        """Play a round with a checked batch."""
+        first = self._objectives[0]
+        with first.working():
+            return self._play(first.add_together(self._objectives, batch))
 
     def refine(self) -> list[Round]:
         """Play a round without new data."""
-        with self.learners[0].objective.working():
+        with self._objectives[0].working():
             return self._play([float("nan")] * len(self.learners))
 
     def _play(self, losses: list[float]) -> list[Round]:
+        if len(self.learners) == 1:
+            one = self.learners[0]
+            return [finish(one._steps(losses[0], one.objective.reads))]
         pairs = zip(self.learners, losses, strict=True)
         playing = {k: one._steps(loss, one.objective.reads) for k, (one, loss) in enumerate(pairs)}
         rounds: dict[int, Round] = {}
         while playing:
+            self._objectives[0].make_gradients([self._objectives[k] for k in playing])
             for k in list(playing):
                 try:
                     next(playing[k])
@@ -62,3 +82,26 @@ class SideBySide:
                     rounds[k] = end.value
                     del playing[k]
         return [rounds[k] for k in range(len(self.learners))]
+
+    def keep(self, chosen: Sequence[int]) -> None:
+        """Go on with some of the learners, by their places; the past forgets the others."""
+        self.learners = [self.learners[k] for k in chosen]
+        self._objectives = [one.objective for one in self.learners]
+        self._objectives[0].keep_together(self._objectives)
+
+    def state_dict(self) -> State:
+        """Return the past once, and all else of every learner."""
+        return {
+            "past": self._objectives[0].past_state(),
+            "learners": [one.own_state() for one in self.learners],
+        }
+
+    def load_state(self, state: State) -> None:
+        """Become what ``state_dict`` described; there are as many learners, of the same kinds."""
+        if len(state["learners"]) != len(self.learners):
+            raise ValueError(
+                f"the state is of {len(state['learners'])} learners, not of {len(self.learners)}"
+            )
+        for one, own in zip(self.learners, state["learners"], strict=True):
+            one.load_own(own)
+        self._objectives[0].load_past(state["past"])

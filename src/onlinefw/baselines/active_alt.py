@@ -15,12 +15,13 @@ from .._threads import balanced_blocks, one_blas_thread
 from .._typing import Array
 from .._validation import check_part
 from ..iterates import LowRank
-from ..kernels.entries import factor_entries
+from ..kernels.entries import factor_entries_wide
 from ..kernels.ridge import ridge_rows
 from ..kernels.transpose import transpose
 from ..linalg import top_singular_pair
 from ..losses import Square
 from ..objectives import ObservedEntries
+from ..past.entries_state import all_entries
 from ..sets import TraceNormBall
 from .batch import stops
 
@@ -166,9 +167,9 @@ class _Entries:
     def __init__(self, objective: ObservedEntries) -> None:
         assert objective.shape is not None
         shape = (int(objective.shape[0]), int(objective.shape[1]))
-        where = objective._entries.store.rows_and_columns()
-        c, s = (objective._entries.store.carried(name).astype(float) for name in ("c", "s"))
-        weight, target = (sparse.coo_array((x, where), shape).tocsr() for x in (c, s))
+        past = objective.state_dict()["past"]
+        rows, cols, c, s = all_entries(past)
+        weight, target = (sparse.coo_array((x, (rows, cols)), shape).tocsr() for x in (c, s))
         self.shape, self.total_weight = shape, objective.total_weight
         self.indptr = weight.indptr.astype(np.int64)
         self.rows = np.repeat(np.arange(shape[0]), np.diff(self.indptr))
@@ -176,8 +177,9 @@ class _Entries:
         self.c, self.s = weight.data, target.data
         self.y = np.divide(self.s, self.c, out=np.zeros_like(self.s), where=self.c > 0.0)
         # Repeated observations of an entry disagree by this much whatever theta is.
-        self.constant = max(0.5 * (objective._yy - float(self.s @ self.y)), 0.0)
-        offset = objective._offsets_at(self.rows, self.indices)
+        self.constant = max(0.5 * (past["counts"][2] - float(self.s @ self.y)), 0.0)
+        of_rows, of_columns = past["offsets"]
+        offset = of_rows[self.rows] + of_columns[self.indices]
         self.s, self.y = self.s - self.c * offset, self.y - offset
         self.largest = float(self.c.max())
         self._lay_out_both_ways()
@@ -206,7 +208,7 @@ class _Entries:
         """Return y - x at every entry."""
         predicted = np.zeros(self.c.size)
         left, right = np.ascontiguousarray(x.u), np.ascontiguousarray(x.v)
-        factor_entries(left, right, x.s, self.rows, self.cols, predicted)
+        factor_entries_wide(left, right, x.s, self.rows, self.cols, predicted)
         return self.y - predicted
 
     def matrix(self, values: Array) -> Any:
@@ -215,14 +217,14 @@ class _Entries:
 
 
 class _State:
-    """A point with what is known there; G = -gradient of the sum, sigma its top singular value."""
+    """What is known at a point x; G = -gradient of the sum, sigma its top singular value."""
 
     def __init__(self, entries: _Entries, x: _Factors) -> None:
         self.x, self.entries = x, entries
         self.residuals = entries.residuals(x)
         slopes = entries.c * self.residuals
         self.slopes = entries.matrix(slopes)
-        # From a random start: from the last singular vector there would be no way up to another.
+        # From a random start: steps from the last singular vector might not find a larger one.
         _, sigma, _ = top_singular_pair(self.slopes, tol=1e-6, steps=100)
         self.halved_squares = 0.5 * float(slopes @ self.residuals)
         self.slopes_dot_y = float(slopes @ entries.y)

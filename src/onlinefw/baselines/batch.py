@@ -109,7 +109,7 @@ def batch_away_frank_wolfe(
 def stops(
     callback: Callable[[OptimizeResult], Any] | None, result: Callable[..., OptimizeResult]
 ) -> bool:
-    """Show the callback what there is, if there is one; tell whether it wants to stop."""
+    """Call the callback, if there is one, with the result so far; tell whether it wants to stop."""
     if callback is None:
         return False
     try:
@@ -202,7 +202,7 @@ class _Batch:
         self.objective.move(away_atom, -gamma)
         if gamma >= gamma_max:
             self.active_set.drop(away)
-            self.objective.settle(self.active_set)
+            self.objective.put_combination(self.active_set)
         else:
             self.active_set.away(away, gamma)
         return gamma

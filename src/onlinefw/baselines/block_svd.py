@@ -37,7 +37,7 @@ def block_svd(
         Right vectors to start from, b >= rank unless n is smaller. The better they are, the
         fewer products are needed.
     floor : callable
-        s -> the value below which nobody will look at a singular value; such pairs need not be
+        s -> the value below which singular values are not used; such pairs need not be
         accurate.
 
     Examples

@@ -53,5 +53,5 @@ def truncated_step(
 def _low_rank(u: Array, s: Array, v: Array) -> LowRank:
     kept = s > 0.0
     point = LowRank((u.shape[0], v.shape[0]))
-    point.place(u[:, kept], s[kept], v[:, kept])
+    point.put(u[:, kept], s[kept], v[:, kept])
     return point

@@ -1,11 +1,10 @@
-"""Projected-gradient learners, with the same face as the Frank-Wolfe ones."""
+"""Projected-gradient learners, with the same methods as the Frank-Wolfe ones."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -15,6 +14,7 @@ from .._state import check_state
 from .._threads import one_blas_thread
 from .._typing import Array, State
 from ..algorithms.learner import Learner
+from ..algorithms.rounds import Outcome
 from ..atoms import as_atom
 from ..iterates import LowRank
 from ..objectives import GradientOracle, Objective, ObservedEntries
@@ -66,11 +66,11 @@ class _ProjectedGradient(Learner):
 
     @abstractmethod
     def _direction(self) -> Array:
-        """Return the gradient to follow."""
+        """Return the gradient to take a step along."""
 
     @abstractmethod
     def _smoothness(self) -> float:
-        """Return the smoothness constant of what is followed."""
+        """Return the smoothness constant of the function that has this gradient."""
 
     def _step_size(self) -> float:
         if self.step is None:
@@ -82,28 +82,25 @@ class _ProjectedGradient(Learner):
             return 1.0 / self._L if self._L > 0 else 0.0
         return float(self.step(self.n_steps)) if callable(self.step) else float(self.step)
 
-    def _update(self) -> tuple[float, float, float, str]:
+    def _update(self) -> Outcome:
         gradient = self._direction()
         gap = self._gap(gradient)
         self.n_steps += 1
         eta = self._step_size()
         theta = np.asarray(self.objective.theta)
-        self.objective.place(self.constraint.project(theta - eta * gradient))
-        return gap, gap, eta, "pg"
+        self.objective.put(self.constraint.project(theta - eta * gradient))
+        return Outcome(gap, gap, eta, "pg")
 
     def _gap(self, gradient: Array) -> float:
         return self.objective.gap(gradient, as_atom(self.constraint.lmo(gradient), gradient.shape))
 
-    def state_dict(self) -> State:
-        """Return everything needed to go on: plain arrays and JSON-able values."""
-        return {**super().state_dict(), "L": self._L, "L_due": self._L_due}
+    def _progress(self) -> State:
+        return {**super()._progress(), "L": self._L, "L_due": self._L_due}
 
-    @classmethod
-    def from_state(cls, state: State, **parts: Any) -> Self:
-        """Make the learner that ``state_dict`` described; see :class:`~.Learner`."""
-        learner = super().from_state(state, **parts)
-        learner._L, learner._L_due = float(state["L"]), int(state["L_due"])
-        return learner
+    def _load_progress(self, state: State) -> None:
+        check_state(state, "L", "L_due")
+        super()._load_progress(state)
+        self._L, self._L_due = float(state["L"]), int(state["L_due"])
 
 
 class OnlineProjectedGradient(_ProjectedGradient):
@@ -193,13 +190,13 @@ class OnlineProjectedGradient(_ProjectedGradient):
             return 1.0 / self.objective.smoothness()
         return super()._step_size()
 
-    def _update(self) -> tuple[float, float, float, str]:
+    def _update(self) -> Outcome:
         if not isinstance(self.objective, ObservedEntries):
             return super()._update()
         with one_blas_thread():
             return self._update_entries(self.objective)
 
-    def _update_entries(self, objective: ObservedEntries) -> tuple[float, float, float, str]:
+    def _update_entries(self, objective: ObservedEntries) -> Outcome:
         theta, ball = objective.iterate, self.constraint
         assert isinstance(theta, LowRank) and isinstance(ball, TraceNormBall)
         gradient = objective.gradient()
@@ -214,20 +211,16 @@ class OnlineProjectedGradient(_ProjectedGradient):
             point = truncated_step(
                 theta, gradient, eta, ball.radius, self.max_rank, near=atom.v, seed=self.n_steps
             )
-        objective.place(point)
-        return gap, gap, eta, "pg"
+        objective.put(point)
+        return Outcome(gap, gap, eta, "pg")
 
-    def state_dict(self) -> State:
-        """Return everything needed to go on: plain arrays and JSON-able values."""
-        return {**super().state_dict(), "max_rank": self.max_rank}
+    def _progress(self) -> State:
+        return {**super()._progress(), "max_rank": self.max_rank}
 
-    @classmethod
-    def from_state(cls, state: State, **parts: Any) -> Self:
-        """Make the learner that ``state_dict`` described; see :class:`~.Learner`."""
+    def _load_progress(self, state: State) -> None:
         check_state(state, "max_rank")
-        learner = super().from_state(state, **parts)
-        learner.max_rank = state["max_rank"]
-        return learner
+        super()._load_progress(state)
+        self.max_rank = state["max_rank"]
 
 
 class StochasticProjectedGradient(_ProjectedGradient):

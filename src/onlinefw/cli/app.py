@@ -352,7 +352,7 @@ def _count(option: str, text: str) -> int:
 
 
 def _device(name: str, workers: int | None) -> str:
-    """Refuse a device that is not here before the work begins; that of workers need not be."""
+    """Refuse a device that this machine lacks before the work begins; workers have their own."""
     from .._devices import check_device, check_device_name
     from .refuse import refuse
 

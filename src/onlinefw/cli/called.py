@@ -1,4 +1,4 @@
-"""What this program is called where it was called."""
+"""The name of this program, for messages that show a command to type."""
 
 from __future__ import annotations
 

@@ -9,21 +9,20 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import typer
+from sklearn.base import clone
 
 from .._devices import NoDevice
 from .._words import counted, gap_in_words
 from ..distributed import ClusterLost
-from ..distributed.errors import WorkerFailed
 from ..files import ModelFileError, save
-from ..fitting.expected import expected_rows
-from ..fitting.loop import Checkpoint, learn, resume
+from ..fitting.loop import Checkpoint, learn, new_session, resume
 from ..fitting.ratings import RatingsSession
-from ..fitting.rows import RowsSession
 from ..fitting.session import Session
-from ..objectives.places import device_here
+from ..past.place import here
+from ..past.ray.errors import WorkerFailed
 from ..readers import DataError, Reader, read_ratings, read_rows
+from ..readers.expected import expected_rows
 from ..readers.sources import find_sources
 from .fit_display import Display
 from .fit_options import check_resumed
@@ -61,10 +60,23 @@ class FitOptions:
         return read_rows(paths or self.data, labels=self.kind == "classification", **options)
 
     def session(self) -> Session:
-        """Make what learns."""
-        if self.kind == "matrix":
-            return RatingsSession(**self.settings)
-        return RowsSession(self.kind, **self.settings)
+        """Make what learns; files tell about how many rows there are."""
+        sources = find_sources(self.data, self.reading.get("format"))
+        files = [(source.name, source.format, source.codec) for source in sources]
+        return new_session(self.kind, expected_rows=expected_rows(files), **self.settings)
+
+
+@dataclass
+class Outcome:
+    """What reading and learning came to."""
+
+    session: Session
+    options: FitOptions
+    checkpoint: Checkpoint | None
+    ended: bool
+    left_out: Any
+    features: list[str] | None
+    header: bool | None
 
 
 def run_fit(
@@ -89,87 +101,83 @@ def run_fit(
             check_place(checkpoint_at, "--checkpoint")
         use_ray(workers, ray_address)
         try:
-            _fit(
-                options,
-                out,
-                test,
-                checkpoint_at,
-                every,
-                resume_from,
-                given,
-                workers,
-                device,
-                quiet,
-                as_json,
-            )
+            session, options = _begin(options, resume_from, given)
+            _use_places(session, workers, device, resume_from is None or "device" in given)
+            checkpoint_at = checkpoint_at or resume_from
+            checkpoint = checkpoint_at and Checkpoint(checkpoint_at, every, asdict(options))
+            outcome = _learn(session, options, checkpoint or None, test, quiet or as_json)
+            summary = _finish(outcome, out, test)
         except (NoDevice, WorkerFailed) as error:
             refuse("fit", error)
         except ClusterLost as error:
             say_lost(error, checkpoint_at or resume_from)
             raise typer.Exit(1) from None
+        _say(summary, out, quiet=quiet, as_json=as_json)
+        if not outcome.ended:
+            _say_how_to_go_on(outcome.checkpoint)
+            raise typer.Exit(1)
 
 
-def _fit(
-    options: FitOptions,
-    out: Path,
-    test: str | None,
-    checkpoint_at: Path | None,
-    every: int,
-    resume_from: Path | None,
-    given: Collection[str],
-    workers: int | None,
-    device: str,
-    quiet: bool,
-    as_json: bool,
-) -> None:
-    position = None
+def _begin(
+    options: FitOptions, resume_from: Path | None, given: Collection[str]
+) -> tuple[Session, FitOptions]:
+    """Return what learns, new or from a checkpoint, and the options that count."""
     if resume_from is None:
-        session = options.session()
-        sources = find_sources(options.data, options.reading.get("format"))
-        files = [(source.name, source.format, source.codec) for source in sources]
-        session.expected_rows = expected_rows(files)
-    else:
-        check_checkpoint(resume_from)
-        session, position, kept = resume(resume_from)
-        if kept["kind"] != options.kind:
-            raise ModelFileError(
-                f"{resume_from} is a checkpoint of ofw fit {kept['kind']}: go on with that, "
-                "or begin anew without --resume"
-            )
-        check_resumed(given, asdict(options), kept, resume_from)
-        if "on_bad_row" in given:  # which rows are left out is no part of the past
-            kept["reading"]["on_bad_row"] = options.reading["on_bad_row"]
-        options = FitOptions(**{**kept, "data": options.data or kept["data"]})
-        checkpoint_at = checkpoint_at or resume_from
-    session.use_workers(workers)
-    if resume_from is None or "device" in given:
-        session.use_device(device)
+        return options.session(), options
+    check_checkpoint(resume_from)
+    session, kept = resume(resume_from)
+    if kept["kind"] != options.kind:
+        raise ModelFileError(
+            f"{resume_from} is a checkpoint of ofw fit {kept['kind']}: go on with that, "
+            "or begin anew without --resume"
+        )
+    check_resumed(given, asdict(options), kept, resume_from)
+    if "on_bad_row" in given:  # which rows are left out is no part of the past
+        kept["reading"]["on_bad_row"] = options.reading["on_bad_row"]
+    return session, FitOptions(**{**kept, "data": options.data or kept["data"]})
+
+
+def _use_places(session: Session, workers: int | None, device: str, wanted: bool) -> None:
+    """Let the model keep its past with workers or on a device, if that is here."""
+    session.model.set_params(workers=workers)
+    if wanted:
+        session.model.set_params(device=device)
     elif workers is None:
-        session.use_device(device_here(session.model.device))
-    checkpoint = None
-    if checkpoint_at is not None:
-        checkpoint = Checkpoint(checkpoint_at, every, asdict(options))
+        session.model.set_params(device=here(session.model.device).device)
+
+
+def _learn(
+    session: Session,
+    options: FitOptions,
+    checkpoint: Checkpoint | None,
+    test: str | None,
+    silent: bool,
+) -> Outcome:
+    """Read and learn, until the data end or Ctrl-C."""
     if test is not None:
         options.reader(session, [test]).close()  # what is wrong with it is said before the work
     interrupted: list[int] = []
+
+    def stop() -> bool:
+        return bool(interrupted)
+
     with (
-        options.reader(session, position=position, stop=lambda: bool(interrupted)) as reader,
-        Display(quiet or as_json) as display,
+        options.reader(session, position=session.position, stop=stop) as reader,
+        Display(silent) as display,
         _noting(interrupted),
     ):
-        ended = learn(
-            session,
-            reader,
-            position=position,
-            checkpoint=checkpoint,
-            on_round=display.show,
-            stop=lambda: bool(interrupted),
-        )
-        left_out = reader.bad_rows
-        found = {"features": reader.feature_names, "header": reader.has_header}
+        ended = learn(session, reader, checkpoint=checkpoint, on_round=display.show, stop=stop)
+        found = (reader.bad_rows, reader.feature_names, reader.has_header)
+    return Outcome(session, options, checkpoint, ended, *found)
+
+
+def _finish(outcome: Outcome, out: Path, test: str | None) -> dict[str, Any]:
+    """Write the model; return what there is to say about it."""
+    session, options, left_out = outcome.session, outcome.options, outcome.left_out
     if session.rounds == 0:
-        if not ended:
-            _say_how_to_go_on(checkpoint, "before the first round, so there is no model yet")
+        if not outcome.ended:
+            when = "before the first round, so there is no model yet"
+            _say_how_to_go_on(outcome.checkpoint, when)
             raise typer.Exit(1)
         raise DataError(
             "no rows were learned",
@@ -177,21 +185,20 @@ def _fit(
             remedy=f"{left_out}" if left_out.total else "check that there are rows to learn",
         )
     summary = _summary(session, options, test)
-    summary["ended"] = ended
+    summary["ended"] = outcome.ended
     if left_out.total:
         summary["rows left out"] = left_out.counts
+    scaled = session.model.scale_ is not None if options.kind != "matrix" else False
     notes = {
         "summary": summary,
-        **found,
+        "features": outcome.features,
+        "header": outcome.header,
         "columns": options.columns,
-        "columns are scaled": isinstance(session, RowsSession) and session.columns_are_scaled,
+        "columns are scaled": scaled,
         "score over time": {"name": session.score.name, **session.score_path.columns()},
     }
     _save(session, out, notes)
-    _say(summary, out, quiet=quiet, as_json=as_json)
-    if not ended:
-        _say_how_to_go_on(checkpoint)
-        raise typer.Exit(1)
+    return summary
 
 
 @contextmanager
@@ -218,9 +225,9 @@ def _summary(session: Session, options: FitOptions, test: str | None) -> dict[st
         "epochs": session.model.epochs,
         "progressive": session.score.summary(),
         "gap": float(session.model.gap_),
-        "gap is a certificate": bool(session.model._loss().convex),
+        "gap is a certificate": bool(session.model.loss_.convex),
         **session.size(),
-        "radius": float(getattr(session.model, "radius_", session.model.radius)),
+        "radius": session.model.radius_,
     }
     if session.n_test:
         summary["held out"] = session.test_score().summary()
@@ -235,12 +242,14 @@ def _summary(session: Session, options: FitOptions, test: str | None) -> dict[st
 
 def _save(session: Session, out: Path, notes: dict[str, Any]) -> None:
     names = {}
+    model = session.model
     if isinstance(session, RatingsSession):
-        rows, columns = session.model.objective_.shape or (0, 0)
+        rows, columns = model.shape_
         names = {"row_ids": session.users.ids[:rows], "col_ids": session.items.ids[:columns]}
-    model = session.predictor()
-    if notes["features"] and notes["header"]:
-        model.feature_names_in_ = np.array(notes["features"], dtype=object)
+    elif notes["features"] and notes["header"]:
+        # A copy has the names of the columns; the model goes on with rows without names.
+        state = {**model.state_dict(past=False), "feature_names_in": list(notes["features"])}
+        model = clone(model).load_state(state)
     save(model, out, notes=notes, **names)
 
 

@@ -1,4 +1,4 @@
-"""Which options of ``ofw fit`` go with what: kinds of models, and checkpoints that settled them."""
+"""Which options of ``ofw fit`` go with which kind of model, and which a checkpoint has fixed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOSSES = {
         "exponential",
     ),
     "regression": ("square", "correntropy", "gaussian", "poisson", "bernoulli", "exponential"),
-    "classification": ("logistic", "sigmoid", "bernoulli", "square"),
+    "classification": ("sigmoid", "logistic", "bernoulli", "square"),
 }
 #: Options that not all kinds have.
 KINDS = {
@@ -33,7 +33,7 @@ KINDS = {
     "zero_based": ("regression", "classification"),
     "classes": ("classification",),
 }
-#: Options that a checkpoint has settled: in which part of it, and under which name.
+#: Options that a checkpoint has fixed: in which part of it, and under which name.
 SETTLED = {
     **{name: ("columns", name) for name in KINDS if name != "classes"},
     **{name: ("settings", name) for name in ("radius", "loss", "batch_size", "epochs", "classes")},
@@ -52,7 +52,7 @@ def losses_in_words() -> str:
     --------
     >>> from onlinefw.cli.fit_options import losses_in_words
     >>> losses_in_words().split("; ")[-1]
-    'classification: logistic (default), sigmoid, bernoulli, square'
+    'classification: sigmoid (default), logistic, bernoulli, square'
     """
     return "; ".join(
         f"{kind}: {losses[0]} (default), {', '.join(losses[1:])}" for kind, losses in LOSSES.items()
@@ -85,7 +85,7 @@ def check_kind(kind: str, given: Collection[str]) -> None:
 def check_resumed(
     given: Collection[str], asked: dict[str, Any], kept: dict[str, Any], checkpoint: Path
 ) -> None:
-    """Refuse an option that says something else than the checkpoint, which has settled it."""
+    """Refuse an option with another value than the checkpoint has."""
     for name in given:
         if name not in SETTLED:
             continue

@@ -54,16 +54,16 @@ def describe(model: Any, top: int = 10) -> dict[str, Any]:
     for name in ("rows learned", "progressive", "held out", "test file"):
         if name in summary:
             facts[name] = summary[name]
-    facts |= {"gap": float(best.gap_), "gap is a certificate": bool(best._loss().convex)}
+    facts |= {"gap": float(best.gap_), "gap is a certificate": bool(best.loss_.convex)}
     if isinstance(model, FrankWolfeMatrixCompletion):
-        shape = model.objective_.shape or (0, 0)
+        shape = model.shape_
         facts |= {"rows": shape[0], "columns": shape[1], "rank": model.rank_}
         facts["radius"] = model.radius_
         return facts
     coef = np.reshape(best.coef_, (-1, best.n_features_in_))
     facts |= {"nonzeros": int(np.count_nonzero(coef)), "coefficients": coef.size}
     facts |= {"features": coef.shape[1], "features used": int(coef.any(axis=0).sum())}
-    facts["radius"] = float(best.radius)
+    facts["radius"] = best.radius_
     if notes.get("columns are scaled"):
         facts["radius is for"] = (
             "columns on one scale (mean 0, deviation 1); coefficients are in the units of the file"

@@ -1,4 +1,4 @@
-"""Models and checkpoints: each is told what it is not, in the words of the command line."""
+"""Reading models and checkpoints; a file of the other kind is refused with the right command."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def ids_of(model: FrankWolfeMatrixCompletion) -> tuple[Array, Array]:
     >>> ids_of(model)
     (array([0, 1]), array([0, 1, 2]))
     """
-    rows, columns = model.objective_.shape or (0, 0)
+    rows, columns = model.shape_
     return (
         getattr(model, "row_ids_", np.arange(rows)),
         getattr(model, "col_ids_", np.arange(columns)),

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from ..distributed import ClusterLost
-from ..distributed.cluster import check_workers
+from ..past.ray.cluster import check_workers
 
 __all__ = ["say_lost", "use_ray"]
 

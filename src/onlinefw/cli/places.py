@@ -1,4 +1,4 @@
-"""Places to write to, looked at before the work and not after it."""
+"""Paths to write to, checked before the work begins."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def _check_format(out: Path) -> None:
 
 
 def _called_by_numbers(notes: dict[str, Any]) -> bool:
-    """Whether the features have names that could be taken for places."""
+    """Whether the names of features could be taken for numbers of columns."""
     features = notes.get("features") or []
     return bool(notes.get("header")) and any(name.isdecimal() for name in features)
 
@@ -101,7 +101,7 @@ def _pairs(
 
 
 def _names_of_pairs(reader: Any) -> tuple[str, str]:
-    """Return what the file itself calls users and items, if that is not in the way."""
+    """Return the file's own names of users and items, unless one would be twice in the output."""
     names = reader.id_names if reader.has_header else None
     return names if names and "prediction" not in names else ("user", "item")
 

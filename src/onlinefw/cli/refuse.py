@@ -22,7 +22,7 @@ def one_line_errors(command: str) -> Iterator[None]:
     """Turn what is wrong with files, data and values into one line."""
     try:
         yield
-    except BrokenPipeError:  # whoever reads our output has had enough
+    except BrokenPipeError:  # the program that reads our output has ended
         raise typer.Exit(0) from None
     except FileNotFoundError as error:
         refuse(command, f"{error.filename}: there is no such file; check the path")

@@ -19,6 +19,7 @@ from ..experiments.figures import FIGURES
 from ..experiments.page import page, verdict_count
 from ..experiments.results import Results
 from ..experiments.runner import Skipped, merged, read_or_none, run_experiment
+from ..plots.figures import draw_figure
 
 __all__ = ["run_reproduce"]
 
@@ -150,7 +151,7 @@ def _is_written(results: Results, folder: Path) -> bool:
 
 
 def _write_figure(results: Results, folder: Path) -> None:
-    picture = FIGURES[results.figure].draw(results)
+    picture = draw_figure(results)
     for suffix in PICTURES:
         picture.savefig(folder / f"figure.{suffix}", dpi=110)
     results.write(folder / "results.json")

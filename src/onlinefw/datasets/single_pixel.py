@@ -33,7 +33,7 @@ def fetch_single_pixel(name: str = "R64") -> SinglePixel:
     -------
     SinglePixel
         ``masks`` of bytes 0 and 1, one row per reading ``y``, with the pixels in the order of the
-        picture's rows; ``image`` is None, as nobody knows the truth.
+        picture's rows; ``image`` is None, as the truth is not known.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The one way from a name to arrays: what was parsed before, a file put there, a download."""
+"""How a name becomes arrays: from what was parsed before, a file in the folder, or a download."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ Objectives and estimators take ``workers=N``. A Ray that is running is used (``r
 ``RAY_ADDRESS``); otherwise a local one is started, and stopped when it is no longer needed.
 """
 
-from .errors import ClusterLost
-from .parquet import ParquetRatings
-from .parquet_rows import ParquetRows
+from ..past.ray.errors import ClusterLost
+from ..readers.partitioned_ratings import ParquetRatings
+from ..readers.partitioned_rows import ParquetRows
 
 __all__ = ["ClusterLost", "ParquetRatings", "ParquetRows"]

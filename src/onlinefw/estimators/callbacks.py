@@ -21,24 +21,31 @@ __all__ = ["CallbackSupportMixin", "RoundCallbacks", "with_callbacks"]
 
 
 class RoundCallbacks:
-    """Tells an estimator's callbacks when ``fit`` begins and ends, and of each of its rounds."""
+    """Tells an estimator's callbacks when ``fit`` begins and ends, and of each of its rounds.
+
+    Attributes
+    ----------
+    stopped : bool
+        Whether a callback wants to stop.
+    """
 
     def __init__(self, estimator: Any, rounds: int, **data: Any) -> None:
         self._estimator, self._data = estimator, data
         self._context: Any = None
+        self.stopped = False
         if getattr(estimator, "_skl_callbacks", None):
             self._context = estimator._init_callback_context(max_subtasks=rounds)
             self._context.call_on_fit_task_begin(estimator=estimator, **data)
 
-    def play(self, play_round: Callable[[], None]) -> bool:
-        """Play a round; return whether a callback wants to stop."""
+    def play(self, play_round: Callable[[], Any]) -> None:
+        """Play a round."""
         if self._context is None:
             play_round()
-            return False
+            return
         task = self._context.subcontext(task_name="round")
         task.call_on_fit_task_begin(estimator=self._estimator, **self._data)
         play_round()
-        return self._end(task)
+        self.stopped = bool(self._end(task))
 
     def end(self) -> None:
         """Say that the last round is over."""

@@ -14,19 +14,19 @@ from .._typing import Array, Shape
 from ..algorithms import NewtonSteps
 from ..losses import Bernoulli, Logistic, Loss, Sigmoid, Square
 from ..sets import ConvexSet
-from .linear_model import StreamingLinearModel
+from .linear_model import LinearModel
 
 __all__ = ["FrankWolfeClassifier"]
 
 
 def _has_probabilities(model: FrankWolfeClassifier) -> bool:
-    loss = model._loss()
+    loss = model.loss_
     if isinstance(loss, (Logistic, Bernoulli)):
         return True
     raise AttributeError(f'{loss} gives no probabilities; use loss="logistic" for predict_proba')
 
 
-class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
+class FrankWolfeClassifier(ClassifierMixin, LinearModel):
     """Sparse or low-rank linear classification from a stream of rows, by online Frank-Wolfe.
 
     The default loss is bounded, so that wrong labels do little harm. More than two classes are
@@ -37,8 +37,11 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
     constraint : str or ConvexSet
         Where the coefficients live: "l1" (sparse), "trace" (low rank, with ``coef_shape``), "l2",
         "linf", "simplex", or a set of :mod:`onlinefw.sets`.
-    radius : float
-        Of the set, if it is given by name. :class:`~onlinefw.RadiusSearch` finds one.
+    radius : float or "auto"
+        Of the set, if it is given by name. "auto" lets eight radii, a factor of 3 apart, learn side
+        by side on the first 5000 rows (or in the first 500 rounds), each scored by predicting every
+        batch before it is learned; then the best goes on alone. Until then the best so far
+        predicts. A set given as an object has a size of its own.
     loss : str or Loss
         "sigmoid" (robust against wrong labels, not convex), "logistic" (convex, with
         probabilities), "bernoulli" (the same), "square", or an object of :mod:`onlinefw.losses`.
@@ -60,13 +63,23 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
         with ``inner_steps="auto"``.
     fit_intercept : bool
         Add an intercept, which is outside the set.
-    past : "all", "recent" or "reservoir"
+    scale : "auto" or bool
+        Put the columns of dense rows on one scale before they are learned: by means and standard
+        deviations of the first 5000 rows of ``fit``, or of the first batch of a stream (if it has
+        ten rows; see ``prepare``). "auto" does so for the l1, l2 and l-infinity ball where
+        ``radius="auto"``: a radius that is given is in the units of the rows. Coefficients are
+        always those of the rows as given.
+    past : "all", "recent", "reservoir" or "auto"
         Which rows count: all (the algorithm of the paper; memory grows), the newest ``max_past``,
         or a uniform random sample of so many. The gap then certifies the mean over the rows kept.
+        "auto", the choice of ``ofw fit``, keeps all if sums of rows suffice or if at most
+        ``max_past`` are expected, and a sample otherwise.
     max_past : int, optional
-        How many rows to keep, unless all.
+        How many rows to keep, unless all; for "auto" 200,000 by default.
     coef_shape : (int, int), optional
         For matrix-shaped features: rows are matrices of this shape, flattened in C order.
+    expected_size : int, optional
+        How many rows a stream will have, if that is known; ``fit`` knows.
     shuffle : bool
         Let ``fit`` take the rows in random order.
     random_state : int or Generator, optional
@@ -96,8 +109,12 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
     gap_ : float
         The certificate of the current coefficients, computed when asked for: for a convex loss,
         the mean loss over the rows kept is at most this far above its minimum over the set.
-    n_rounds_ : int
-        Rounds played.
+    radius_ : float
+        The radius in use.
+    scale_ : ndarray or None
+        What columns are divided by before they are learned.
+    n_rounds_, n_observations_ : int
+        Rounds played, and rows learned.
     objective_ : Objective
         What is kept of the past (a list of one per class, if there are more than two).
     history_ : dict of arrays
@@ -130,7 +147,7 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
     def __init__(
         self,
         constraint: str | ConvexSet = "l1",
-        radius: float = 1.0,
+        radius: float | str = "auto",
         *,
         loss: str | Loss = "sigmoid",
         away_steps: bool = False,
@@ -140,9 +157,11 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
         inner_steps: int | str = "auto",
         corrective: str | NewtonSteps | None = "auto",
         fit_intercept: bool = True,
+        scale: bool | str = "auto",
         past: str = "all",
         max_past: int | None = None,
         coef_shape: Shape | None = None,
+        expected_size: int | None = None,
         shuffle: bool = False,
         random_state: Any = None,
         history_size: int = 10_000,
@@ -162,9 +181,11 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
             inner_steps=inner_steps,
             corrective=corrective,
             fit_intercept=fit_intercept,
+            scale=scale,
             past=past,
             max_past=max_past,
             coef_shape=coef_shape,
+            expected_size=expected_size,
             shuffle=shuffle,
             random_state=random_state,
             history_size=history_size,
@@ -215,13 +236,23 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
         self.classes_ = known
         return np.searchsorted(known, y)
 
-    def _lanes(self) -> int:
+    def _plain_y(self, y: Any, n: int) -> Array | None:
+        if type(y) is not np.ndarray or y.shape != (n,) or y.dtype != self.classes_.dtype:
+            return None
+        if y.dtype.kind == "O":
+            return None
+        places = np.searchsorted(self.classes_, y)
+        places[places == self.classes_.size] = 0
+        return places if (self.classes_[places] == y).all() else None
+
+    def _n_models(self) -> int:
         return 1 if self.classes_.size == 2 else self.classes_.size
 
     def _targets(self, y: Array) -> list[Array]:
-        low = 0.0 if isinstance(self._loss(), Bernoulli) else -1.0
-        positive = [1] if self.classes_.size == 2 else range(self.classes_.size)
-        return [np.where(y == k, 1.0, low) for k in positive]
+        low = 0.0 if isinstance(self._run.loss, Bernoulli) else -1.0
+        if self.classes_.size == 2:
+            return [np.where(y == 1, 1.0, low)]
+        return [np.where(y == k, 1.0, low) for k in range(self.classes_.size)]
 
     def _labels(self, y: Array) -> Array:
         return self.classes_[y]
@@ -229,12 +260,12 @@ class FrankWolfeClassifier(ClassifierMixin, StreamingLinearModel):
     @property
     def coef_(self) -> Array:
         """The coefficients, a row for each class (for the second, if there are two)."""
-        return self._thetas
+        return self._fitted("coef_").coefficients[0].copy()
 
     @property
     def intercept_(self) -> Array:
         """The intercepts."""
-        return self._intercepts
+        return self._fitted("intercept_").coefficients[1].copy()
 
     def decision_function(self, X: Any) -> Array:
         """Return <coef, x> + intercept: of shape (n,) for two classes, else (n, n_classes)."""

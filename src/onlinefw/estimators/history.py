@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
-from .._typing import Array
+from .._state import check_state
+from .._typing import Array, State
 from ..algorithms import Round
 
 __all__ = ["History"]
@@ -45,13 +45,31 @@ class History:
         """Seconds of learning up to the last round."""
         return self._elapsed
 
-    def append(self, round_: Round) -> None:
-        """Add a round, with the seconds of learning up to its end."""
+    def append(self, one: Round, t: int | None = None, loss: float | None = None) -> None:
+        """Add a round, with the seconds of learning up to its end.
+
+        Parameters
+        ----------
+        one : Round
+            The round.
+        t, loss : optional
+            To be noted instead of those of the round.
+        """
         if self._since is not None:
             now = perf_counter()
             self._elapsed, self._since = self._elapsed + now - self._since, now
-        values = [getattr(round_, name) for name in COLUMNS[:-1]]
-        self._rounds.append((*values, self._elapsed))
+        self._rounds.append(
+            (
+                one.t if t is None else t,
+                one.loss if loss is None else loss,
+                one.gap,
+                one.gap_upper,
+                one.step_size,
+                one.kind,
+                one.reads,
+                self._elapsed,
+            )
+        )
         if len(self._rounds) > self.size:
             self._thin()
 
@@ -63,16 +81,30 @@ class History:
         kept = np.unique(np.searchsorted(log_t, wanted - 1e-12).clip(0, n - 1))
         self._rounds = [self._rounds[k] for k in kept]
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Columns instead of many small tuples; another process has another clock.
-        return {"size": self.size, "columns": self.as_dict(), "elapsed": self._elapsed}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        columns = (state["columns"][name].tolist() for name in COLUMNS)
-        self.size, self._elapsed, self._since = state["size"], state["elapsed"], None
-        self._rounds = list(zip(*columns, strict=True))
+    def last(self) -> dict[str, float]:
+        """Return loss and gap of the last round; nan before the first."""
+        if not self._rounds:
+            return {"loss": float("nan"), "gap": float("nan")}
+        return {"loss": self._rounds[-1][1], "gap": self._rounds[-1][2]}
 
     def as_dict(self) -> dict[str, Array]:
         """Return a dict of arrays of equal length."""
         columns = zip(*self._rounds, strict=True) if self._rounds else [()] * len(COLUMNS)
         return {name: np.array(c) for name, c in zip(COLUMNS, columns, strict=True)}
+
+    def state_dict(self) -> State:
+        """Return the rounds as columns; another process has another clock."""
+        return {"size": self.size, "elapsed": self._elapsed, "columns": self.as_dict()}
+
+    @classmethod
+    def from_state(cls, state: State) -> History:
+        """Make the history that ``state_dict`` described."""
+        check_state(state, "size", "elapsed", "columns")
+        check_state(state["columns"], *COLUMNS)
+        columns = [np.asarray(state["columns"][name]) for name in COLUMNS]
+        if any(column.shape != columns[0].shape or column.ndim != 1 for column in columns):
+            raise ValueError("the columns of the history differ in length")
+        history = cls(int(state["size"]))
+        history._elapsed = float(state["elapsed"])
+        history._rounds = list(zip(*(column.tolist() for column in columns), strict=True))
+        return history

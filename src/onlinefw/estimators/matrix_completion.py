@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable
-from math import ceil, sqrt
-from numbers import Integral, Real
+from math import ceil
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._devices import to_host
-from .._typing import Array
+from .._typing import Array, State
 from .._validation import (
+    TOO_LARGE_FOR_FLOAT32,
     check_alone,
     check_indices,
     check_magnitude,
@@ -23,49 +21,34 @@ from .._validation import (
     check_weights,
     check_whole,
 )
-from ..algorithms import OnlineFrankWolfe, RidgeSweeps, Round
-from ..distributed.file_rounds import FileBatch, FileRounds
-from ..distributed.parquet import ParquetBatch, ParquetRatings
-from ..losses import Bernoulli, Exponential, Gaussian, Logistic, Loss, Poisson, Sigmoid, Square
-from ..objectives import ObservedEntries, RunningBiases
-from ..objectives.from_files import naming
-from ..sets import TraceNormBall
-from ..steps import Harmonic, LineSearch
-from .history import History
-from .learnable import check_can_learn
-from .progress import progress
-from .race import Race
-from .smoothed_weights import SmoothedWeights
-from .unpickled import GoesOnHere
+from ..algorithms import RidgeSweeps
+from ..losses import Bernoulli, Exponential, Logistic, Loss, Poisson, Sigmoid
+from ..objectives import RunningBiases
+from ..readers.partitioned_ratings import ParquetBatch, ParquetRatings
+from .base import StreamingEstimator
+from .completion_parts import MANY, CompletionParts, choice, loss_named
+from .completion_run import CompletionRun, new_run, run_from_state
+from .linear_parts import is_auto
+from .stream import Batch, FileStream, is_file_batch, is_files, naming
 
 __all__ = ["FrankWolfeMatrixCompletion"]
 
-LOSSES: dict[str, type[Loss]] = {
-    "square": Square,
-    "logistic": Logistic,
-    "sigmoid": Sigmoid,
-    "gaussian": Gaussian,
-    "bernoulli": Bernoulli,
-    "poisson": Poisson,
-    "exponential": Exponential,
-}
-#: ``batch_size="auto"``: so many rounds in one pass.
-ROUNDS_PER_PASS = 1000
-#: ``radius="auto"``: these times sqrt(rows * columns) * the size of the values race each other ...
-RADII = (0.25, 0.5, 1.0, 2.0, 4.0)
-#: ... over this part of a fit, and over this many rounds of ``partial_fit``.
-RACE_SHARE, RACE_ROUNDS = 0.2, 100
-#: A race keeps a store per candidate, so it ends after this many observations.
-RACE_SIZE = 1_000_000
-#: How often a pass without new data brings the biases up to date.
-REFRESHES_PER_PASS = 10
+#: ``batch_size="auto"``: so many rounds in one pass, of at least so many observations ...
+ROUNDS_PER_PASS, LEAST_BATCH = 1000, 32
+#: ... and fewer rounds where the factors are re-optimised now and then.
+MANY_ROUNDS = 80
+FAMILIES, LABELS = (Bernoulli, Poisson, Exponential), (Logistic, Sigmoid)
 
 
-class FrankWolfeMatrixCompletion(GoesOnHere, BaseEstimator):
+class FrankWolfeMatrixCompletion(StreamingEstimator):
     """A low-rank matrix from a stream of its entries, by online Frank-Wolfe on a trace-norm ball.
 
     Each batch costs one round: the model is right *now*, rows and columns may appear at any time,
-    and ``gap_`` says how far from optimal it is.
+    and ``gap_`` says how far from optimal it is. Without arguments it is the best we know for
+    ratings, the same as ``ofw fit matrix``; :meth:`paper` is the paper's set-up.
+
+    What is "auto" is decided once, at the start, by the loss and by the number of observations
+    that will come (those of ``fit``; in a stream, ``expected_size``).
 
     Parameters
     ----------
@@ -73,43 +56,46 @@ class FrankWolfeMatrixCompletion(GoesOnHere, BaseEstimator):
         Of the trace-norm ball. "auto" lets five radii race on the first part of the stream and
         keeps the one that predicts new batches best (the middlemost, if several do nearly so).
         Give ``shape`` if you stream with ``partial_fit``, since the radii are multiples of
-        sqrt(rows * columns). Values far from 0 want ``offsets="biases"``: otherwise theta must
-        reach them first.
+        sqrt(rows * columns); or call ``prepare``. With many observations (see ``corrective``) the
+        radius is only a cap: four times what the values suggest.
     shape : (int, int), optional
         Rows and columns at the start; more are added as they are seen.
     loss : str or Loss
         "square", "logistic", "sigmoid", "gaussian", "bernoulli", "poisson", "exponential", or an
         object of :mod:`onlinefw.losses`.
-    offsets : None, "biases" or "joint"
+    offsets : "auto", None, "biases" or "joint"
         Predict mean + row bias + column bias + low rank. "biases" are running shrunken means of
         the values, "joint" those of what the low-rank part leaves over
-        (:class:`~onlinefw.objectives.RunningBiases`; pass one for another shrinkage).
-    weighting : None or "smoothed"
+        (:class:`~onlinefw.objectives.RunningBiases`; pass one for another shrinkage). "auto" is
+        "joint" for a regression ("biases" with many observations), None for other losses.
+    weighting : "auto", None or "smoothed"
         Weigh the trace norm by the square roots of half empirical, half uniform frequencies of
         rows and columns. They follow the data; theta is scaled back into the ball if a change of
-        weights leaves it outside.
-    clip : bool
-        Clip predictions of a regression to the range of the values seen.
-    step : None, "line-search" or step rule
+        weights leaves it outside. "auto" is "smoothed" (None with many observations).
+    clip : "auto" or bool
+        Clip predictions of a regression to the range of the values seen; "auto" does.
+    step : "auto", None, "line-search" or step rule
         None is the paper's 2 / (t + 1); see :class:`~onlinefw.OnlineFrankWolfe`. A loss as steep
-        as "poisson" needs "line-search", or a small radius.
+        as "poisson" needs "line-search" (which "auto" is), or a small radius.
     batch_size : int or "auto"
-        Observations a round in ``fit``; "auto" makes 1000 rounds of a pass.
+        Observations a round in ``fit``; "auto" makes 1000 rounds of a pass, of at least 32
+        observations each (80 rounds with many observations).
     epochs : int
         Passes of ``fit``. From the second on nothing is stored again: rounds go on with what is
         held.
     inner_steps : int
         Frank-Wolfe steps per round.
-    atoms_per_round : int
-        Spread every step over so many singular pairs.
-    corrective : None, "ridge" or RidgeSweeps
-        Re-optimise the factors when the data have doubled, and at the end of ``fit``.
+    corrective : "auto", None, "ridge" or RidgeSweeps
+        Re-optimise the factors when the data have doubled, and at the end of ``fit``. "auto" does
+        so for the square loss if many observations are expected, two million or more.
     max_atoms : int, optional
         How many rank-one terms theta holds before it is recompressed.
     certify_every : int, optional
         Fill ``history_["gap_upper"]`` every so many rounds.
     dtype : "float32" or "float64"
         Of the store: about 20 or 36 bytes per distinct entry.
+    expected_size : int, optional
+        How many observations a stream will have, if that is known; ``fit`` knows.
     shuffle : bool
         Let ``fit`` take the observations in random order.
     random_state : int or Generator, optional
@@ -137,8 +123,10 @@ class FrankWolfeMatrixCompletion(GoesOnHere, BaseEstimator):
         Its rank.
     radius_ : float
         The radius in use.
-    n_rounds_ : int
-        Rounds played.
+    n_rounds_, n_observations_ : int
+        Rounds played, and observations learned.
+    shape_ : (int, int)
+        Rows and columns seen.
     history_ : dict of arrays
         t, loss (paid before learning), gap, gap_upper, step_size, kind, reads, seconds.
     objective_ : ObservedEntries
@@ -150,12 +138,14 @@ class FrankWolfeMatrixCompletion(GoesOnHere, BaseEstimator):
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.standard_normal((50, 2)) @ rng.standard_normal((2, 40))
     >>> X = np.column_stack((rng.integers(50, size=5000), rng.integers(40, size=5000)))
-    >>> model = ofw.FrankWolfeMatrixCompletion(radius=120.0).fit(X, truth[X[:, 0], X[:, 1]])
+    >>> model = ofw.FrankWolfeMatrixCompletion().fit(X, truth[X[:, 0], X[:, 1]])
     >>> error = model.predict([[3, 5], [7, 1]]) - truth[[3, 7], [5, 1]]
     >>> bool(np.abs(error).max() < 0.5)
     True
     >>> items, scores = model.recommend(3, n=2, exclude_seen=False)
     """
+
+    _run: CompletionRun
 
     def __init__(
         self,
@@ -163,18 +153,18 @@ class FrankWolfeMatrixCompletion(GoesOnHere, BaseEstimator):
         *,
         shape: tuple[int, int] | None = None,
         loss: str | Loss = "square",
-        offsets: str | RunningBiases | None = None,
-        weighting: str | None = None,
-        clip: bool = False,
-        step: Any = None,
+        offsets: str | RunningBiases | None = "auto",
+        weighting: str | None = "auto",
+        clip: bool | str = "auto",
+        step: Any = "auto",
         batch_size: int | str = "auto",
         epochs: int = 1,
         inner_steps: int = 1,
-        atoms_per_round: int = 1,
-        corrective: str | RidgeSweeps | None = None,
+        corrective: str | RidgeSweeps | None = "auto",
         max_atoms: int | None = None,
         certify_every: int | None = None,
         dtype: str = "float32",
+        expected_size: int | None = None,
         shuffle: bool = False,
         random_state: Any = None,
         history_size: int = 10_000,
@@ -192,17 +182,34 @@ class FrankWolfeMatrixCompletion(GoesOnHere, BaseEstimator):
         self.batch_size = batch_size
         self.epochs = epochs
         self.inner_steps = inner_steps
-        self.atoms_per_round = atoms_per_round
         self.corrective = corrective
         self.max_atoms = max_atoms
         self.certify_every = certify_every
         self.dtype = dtype
+        self.expected_size = expected_size
         self.shuffle = shuffle
         self.random_state = random_state
         self.history_size = history_size
         self.verbose = verbose
         self.device = device
         self.workers = workers
+
+    @classmethod
+    def paper(cls, radius: float, **more: Any) -> Self:
+        """Return the paper's set-up: raw values, one plain step 2 / (t + 1) a round.
+
+        There are no offsets, no weights of the norm, no corrections, and nothing is clipped.
+        ``more`` are further parameters, or other values for these.
+        """
+        plain: dict[str, Any] = {
+            "offsets": None,
+            "weighting": None,
+            "clip": False,
+            "step": None,
+            "inner_steps": 1,
+            "corrective": None,
+        }
+        return cls(radius, **{**plain, **more})
 
     # Learning -------------------------------------------------------------------------------------
 
@@ -220,88 +227,29 @@ class FrankWolfeMatrixCompletion(GoesOnHere, BaseEstimator):
         sample_weight : array-like, optional
             How much each counts.
         """
-        if isinstance(X, ParquetRatings):
-            check_alone(y, sample_weight)
-            return self._fit_files(X)
-        X, y, w = self._checked(X, y, sample_weight)
-        size = self._batch_length(len(y))
-        rounds = ceil(len(y) / size)
-        order = np.arange(len(y))
-        if self.shuffle:
-            order = self._generator().permutation(len(y))
-        self._start(_shape_of(X), y, _race_rounds(rounds, size))
-        parts = (order[k * size : (k + 1) * size] for k in range(rounds))
-        batches = ((X[part], y[part], None if w is None else w[part]) for part in parts)
-        return self._stream(batches, rounds)
-
-    def _fit_files(self, ratings: ParquetRatings) -> Self:
-        if self.shuffle:
-            raise ValueError("files are read in their order: use shuffle=False with ParquetRatings")
-        if len(ratings) == 0:
-            raise ValueError(f"there is nothing to learn from: {ratings}")
-        X, y, _ = self._read(next(iter(ratings)))
-        try:
-            shape = ratings.shape
-        except ValueError:  # the files do not say
-            shape = _shape_of(X)
-        rounds = len(ratings)
-        self._start(shape, y, _race_rounds(rounds, ratings.batch_size))
-        return self._stream(map(self._left_to_workers, ratings), rounds)
-
-    def _stream(self, batches: Iterable[Any], rounds: int) -> Self:
-        epochs = int(self.epochs)
-        with progress(self.verbose, rounds * epochs) as advance:
-            for batch in batches:
-                self._learn(*batch)
-                advance()
-            for k in range(rounds * (epochs - 1)):
-                self._refine(k, rounds)
-                advance()
-        return self.correct()
-
-    def _left_to_workers(self, batch: ParquetBatch) -> tuple[Any, Array | None, Array | None]:
-        """Return a batch as it is where workers can read it, and what is in it otherwise."""
-        here = self.workers is None or self.offsets is not None or self.weighting is not None
-        return self._read(batch) if here else (batch, None, None)
-
-    def _read(self, batch: ParquetBatch) -> tuple[Array, Array, None]:
-        with naming(batch):
-            X, y, _ = self._checked(*batch.read(), None)
-        return X, y, None
-
-    def correct(self) -> Self:
-        """Re-optimise the factors now, if ``corrective`` is set; ``fit`` does so at its end."""
-        check_is_fitted(self, "_learner")
-        if self._learner.corrective is not None:
-            self._learner.correct()
-        return self
+        return self._fit(X, y, sample_weight)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Play one round with these observations; parameters as for :meth:`fit`.
 
         X may also be one batch of ParquetRatings.
         """
-        check_can_learn(self)
-        if isinstance(X, ParquetBatch):
-            check_alone(y, sample_weight)
-            if not hasattr(self, "_learner"):
-                first = self._read(X)
-                self._begin(*first[:2], len(first[1]))
-            self._learn(*self._left_to_workers(X))
-            return self
-        X, y, w = self._checked(X, y, sample_weight)
-        if not hasattr(self, "_learner"):
-            self._begin(X, y, len(y))
-        self._learn(X, y, w)
-        return self
+        return self._partial_fit(X, y, sample_weight)
 
-    def _begin(self, X: Array, y: Array, batch_length: int) -> None:
-        """Get ready for a stream of batches; the radii fit the shape and size of what is given."""
-        self._start(_shape_of(X), y, min(RACE_ROUNDS, max(10, ceil(RACE_SIZE / batch_length))))
+    def batch_length(self, n: int) -> int:
+        """Return how many of n observations make a round of ``fit``."""
+        if not is_auto(self.batch_size):
+            return check_whole("batch_size", self.batch_size, otherwise=' or "auto"')
+        if n >= MANY and is_auto(self.corrective):
+            return ceil(n / MANY_ROUNDS)
+        return max(LEAST_BATCH, ceil(n / ROUNDS_PER_PASS))
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Array | None]:
-        """Refuse bad observations before anything changes."""
-        if isinstance(X, (FileBatch, FileRounds)):
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any, first: bool, classes: Any = None
+    ) -> Batch:
+        if not first and sample_weight is None and self._are_plain(X, y):
+            return Batch(X, y)
+        if is_file_batch(X) or is_files(X):
             raise ValueError(f"{X}: ratings are needed, ParquetRatings")
         if y is None:
             raise ValueError("y is missing: pass the observed value of each entry")
@@ -311,146 +259,64 @@ class FrankWolfeMatrixCompletion(GoesOnHere, BaseEstimator):
         check_magnitude(y, w, check_precision(self.dtype))
         X = np.column_stack((rows, cols))
         if sample_weight is None:
-            return X, y, None
-        counts = w > 0.0  # a batch of fit may happen to have no weight at all
-        return X[counts], y[counts], w[counts]
+            return Batch(X, y)
+        batch = Batch(X, y, w)
+        return batch if w.all() else batch.part(w > 0.0)  # a batch may have no weight at all
 
-    def _loss(self) -> Loss:
-        if isinstance(self.loss, str) and self.loss in LOSSES:
-            return LOSSES[self.loss]()
-        if not isinstance(self.loss, Loss):
-            raise ValueError(
-                f"loss must be one of {', '.join(LOSSES)} or a Loss, got {self.loss!r}"
-            )
-        return self.loss
+    def _are_plain(self, X: Any, y: Any) -> bool:
+        """Whether indices and values need no conversion, and are in the matrix as it is."""
+        if type(X) is not np.ndarray or X.dtype != np.int64 or X.ndim != 2 or X.shape[1] != 2:
+            return False
+        if type(y) is not np.ndarray or y.dtype != float or y.shape != (X.shape[0],) or not y.size:
+            return False
+        rows, columns = self._run.matrix.shape
+        high = X.max(axis=0)
+        if X.min() < 0 or high[0] >= rows or high[1] >= columns:
+            return False
+        if not np.abs(y).max() <= TOO_LARGE_FOR_FLOAT32:  # NaN compares as False
+            return False
+        self._run.loss.check_targets(y)
+        return True
 
-    def _batch_length(self, n: int) -> int:
-        if self.batch_size == "auto":
-            return ceil(n / ROUNDS_PER_PASS)
-        return check_whole("batch_size", self.batch_size, otherwise=' or "auto"')
+    def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> CompletionRun:
+        return new_run(CompletionParts.of(self, n), first, rounds)
 
-    def _start(self, seen: tuple[int, int], y: Array, race_rounds: int) -> None:
-        """Make the learners; parameters are checked here, as scikit-learn wants it."""
-        check_whole("epochs", self.epochs)
-        history_size = check_whole("history_size", self.history_size, 2)
-        _choice("weighting", self.weighting, (None, "smoothed"))
-        shape = tuple(max(sizes) for sizes in zip(seen, self._least_shape(), strict=True))
-        if isinstance(self.radius, str) and self.radius == "auto":
-            scale = sqrt(shape[0] * shape[1]) * self._size(y)
-            radii = [factor * scale for factor in RADII]
-        elif isinstance(self.radius, Real):
-            radii = [float(self.radius)]
-        else:
-            raise ValueError(f'radius must be a positive number or "auto", got {self.radius!r}')
-        learners = [self._new_learner(shape, radius) for radius in radii]
-        self._race = Race(learners, race_rounds) if len(learners) > 1 else None
-        self._learner = learners[0]
-        self._history = History(history_size)
-        self._low, self._high = np.inf, -np.inf
-        self._weights = None if self.weighting is None else SmoothedWeights()
-        self.n_features_in_ = 2
-        for name in ("_only_predicts", "row_ids_", "col_ids_"):  # of a model file
-            self.__dict__.pop(name, None)
+    def _play(self, batch: Batch) -> None:
+        self._run.learn(batch)
 
-    def _size(self, y: Array) -> float:
-        """How large the entries of theta will be, about."""
-        families = (Bernoulli, Poisson, Exponential)  # theta is not in the units of y
-        if self.offsets is not None or isinstance(self._loss(), families):
-            return float(np.std(y)) or 1.0
-        return float(np.sqrt(np.mean(y**2))) or 1.0
+    # Files ----------------------------------------------------------------------------------------
 
-    def _least_shape(self) -> tuple[int, int]:
-        if self.shape is None:
-            return 1, 1
-        if np.ndim(self.shape) != 1 or len(self.shape) != 2:
-            raise ValueError(f"shape must be (rows, columns) or None, got {self.shape!r}")
-        rows, columns = (check_whole("each side of shape", n) for n in self.shape)
-        return rows, columns
+    def _check_alone(self, y: Any, sample_weight: Any) -> None:
+        check_alone(y, sample_weight)
 
-    def _generator(self) -> np.random.Generator:
-        try:
-            return np.random.default_rng(self.random_state)
-        except (TypeError, ValueError):
-            raise ValueError(
-                "random_state must be None, a whole number of at least 0 or a Generator, "
-                f"got {self.random_state!r}"
-            ) from None
+    def _file_rounds(self, files: Any) -> FileStream:
+        if not isinstance(files, ParquetRatings):
+            raise ValueError(f"{files}: ratings are needed, ParquetRatings")
 
-    def _new_learner(self, shape: tuple[int, ...], radius: float) -> OnlineFrankWolfe:
-        objective = ObservedEntries(
-            shape,
-            self._loss(),
-            dtype=self.dtype,
-            growing=True,
-            offsets=self._new_biases(),
-            max_atoms=self.max_atoms,
-            device=self.device,
-            workers=self.workers,
-        )
-        return OnlineFrankWolfe(
-            objective,
-            TraceNormBall(radius),
-            step=self._step_rule(),
-            inner_steps=self.inner_steps,
-            certify_every=self.certify_every,
-            atoms_per_round=self.atoms_per_round,
-            corrective=self._new_corrective(),
-        )
+        def first() -> Batch:
+            batch = self._opened(next(iter(files)))
+            try:
+                last = np.array([files.shape]) - 1
+            except ValueError:  # the files do not say
+                return batch
+            return batch._replace(X=np.concatenate((batch.X, last)))
 
-    def _new_biases(self) -> RunningBiases | None:
-        if isinstance(self.offsets, RunningBiases):
-            return RunningBiases(self.offsets.shrinkage, joint=self.offsets.joint)
-        _choice("offsets", self.offsets, (None, "biases", "joint"))
-        return None if self.offsets is None else RunningBiases(joint=self.offsets == "joint")
+        n = sum(batch.stop - batch.start for batch in files)
+        return FileStream(files, n, first, self._from_file)
 
-    def _step_rule(self) -> Any:
-        if self.step is None:
-            return Harmonic(2)
-        searched = isinstance(self.step, str) and self.step == "line-search"
-        return LineSearch() if searched else self.step
+    def _from_file(self, batch: Any, first: bool = False) -> Batch:
+        if not isinstance(batch, ParquetBatch):
+            raise ValueError(f"{batch}: ratings are needed, ParquetRatings")
+        if self.workers is not None and not first:
+            parts = self._run.parts
+            if parts.offsets is None and parts.weighting is None:
+                return Batch(batch)
+        return self._opened(batch)
 
-    def _new_corrective(self) -> RidgeSweeps | None:
-        if isinstance(self.corrective, RidgeSweeps):
-            return dataclasses.replace(self.corrective, _due=0.0, _found=None)
-        _choice("corrective", self.corrective, (None, "ridge"))
-        return None if self.corrective is None else RidgeSweeps()
-
-    def _refine(self, k: int, rounds: int) -> None:
-        """Play round k of the later epochs, each of so many rounds, with the entries held."""
-        self._take_places()
-        if k % ceil(rounds / REFRESHES_PER_PASS) == 0:
-            self.objective_.refresh_offsets()
-        self._record(self._learner.refine())
-
-    def _learn(self, X: Any, y: Array | None, w: Array | None) -> None:
-        self._history.start()
-        self._take_places()
-        if self._weights is not None:
-            self._weights.make_room(self._learners, X)
-        player = self._learner if self._race is None else self._race
-        round_ = player.observe(X, y, w)
-        if self._race is not None:
-            over = self._race.over
-            self._learner = self._race.winner if over else self._race.leader
-            if over:
-                self._race = None
-        low, high = X.value_range() if y is None else (float(y.min()), float(y.max()))
-        self._low, self._high = min(self._low, low), max(self._high, high)
-        if self._weights is not None:
-            self._weights.follow(self._learners)
-        self._record(round_)
-
-    def _take_places(self) -> None:
-        """Bring the data where they should be: a file holds the data, not where they were."""
-        for learner in self._learners:
-            learner.objective.use_places(self.device, self.workers)  # type: ignore[attr-defined]
-
-    @property
-    def _learners(self) -> list[OnlineFrankWolfe]:
-        return [self._learner] if self._race is None else self._race.learners
-
-    def _record(self, round_: Round) -> None:
-        self._history.append(round_)
+    def _opened(self, batch: Any) -> Batch:
+        with naming(batch):
+            X, y, w = batch.open()
+            return self._checked(X, y, w, first=True)
 
     # Asking ---------------------------------------------------------------------------------------
 
@@ -470,42 +336,33 @@ class FrankWolfeMatrixCompletion(GoesOnHere, BaseEstimator):
             (0 without offsets).
         """
         z = self.decision_function(X, unknown=unknown)
-        loss = self._learner.objective.loss  # type: ignore[attr-defined]
-        if isinstance(loss, (Logistic, Sigmoid)):
+        run = self._run
+        if isinstance(run.loss, LABELS):
             return np.where(z >= 0.0, 1.0, -1.0).astype(z.dtype)
-        if isinstance(loss, (Bernoulli, Poisson, Exponential)):
-            return loss.derivative(z, 0.0)  # the mean of G(z) - y z is G'(z)
-        return np.clip(z, self._low, self._high) if self.clip else z
+        if isinstance(run.loss, FAMILIES):
+            return run.loss.derivative(z, 0.0)  # the mean of G(z) - y z is G'(z)
+        return np.clip(z, run.low, run.high) if run.parts.clip else z
 
     def decision_function(self, X: Any, *, unknown: str = "raise") -> Array:
         """Return the model's entries, low-rank part plus offsets; parameters as for predict."""
-        check_is_fitted(self, "_learner")
-        _choice("unknown", unknown, ("raise", "fallback"))
+        check_is_fitted(self)
+        choice("unknown", unknown, ("raise", "fallback"))
         rows, cols = check_indices(X, (0, 0), growing=True)
-        objective = self.objective_
-        m1, m2 = objective.shape or (0, 0)
+        run = self._run
+        matrix = run.matrix
+        m1, m2 = matrix.shape
         known = (rows < m1) & (cols < m2)
-        if unknown == "raise" and not known.all():
+        if known.all():
+            return matrix.predict(rows, cols)
+        if unknown == "raise":
             k = int(np.argmin(known))
             raise ValueError(
                 f"X has the entry ({rows[k]}, {cols[k]}), but the model has seen {m1} rows and "
                 f'{m2} columns; pass unknown="fallback" to predict what is known without it'
             )
-        if known.all():
-            return objective.predict(rows, cols)
-        z = self._fallback(rows, cols)
-        z[known] = objective.predict(rows[known], cols[known])
+        z = run.fallback(rows, cols)
+        z[known] = matrix.predict(rows[known], cols[known])
         return z
-
-    def _fallback(self, rows: Array, cols: Array) -> Array:
-        """Mean and biases where they are known; 0 without offsets."""
-        objective = self.objective_
-        biases = objective.offsets or RunningBiases()
-        z = np.full(rows.size, biases.mean)
-        for index, known in ((rows, biases.rows), (cols, biases.columns)):
-            seen = index < known.size
-            z[seen] += known[index[seen]]
-        return z.astype(objective.dtype)
 
     def score(self, X: Any, y: Any) -> float:
         """Return the coefficient of determination R^2 of the predictions (1 is best)."""
@@ -527,42 +384,35 @@ class FrankWolfeMatrixCompletion(GoesOnHere, BaseEstimator):
         exclude_seen : bool
             Leave out columns in which the row has been observed.
         """
-        check_is_fitted(self, "_learner")
-        objective = self.objective_
-        m1, m2 = objective.shape or (0, 0)
+        check_is_fitted(self)
+        matrix = self._run.matrix
+        m1, m2 = matrix.shape
         if not isinstance(row, Integral) or not 0 <= row < m1:
             raise ValueError(f"row must be one of the {m1} rows seen, 0 to {m1 - 1}, got {row!r}")
         n = check_whole("n", n)
-        scores = objective.predict(np.full(m2, int(row)), np.arange(m2)).astype(float)
+        scores = matrix.predict(np.full(m2, int(row)), np.arange(m2)).astype(float)
         if exclude_seen:
-            scores[objective.columns_of(int(row))] = -np.inf
+            scores[matrix.columns_of(int(row))] = -np.inf
         best = np.argsort(-scores, kind="stable")[:n]
         best = best[scores[best] > -np.inf]
         if best.size == 0:
-            return best, np.empty(0, objective.dtype)
+            return best, np.empty(0, matrix.dtype)
         entries = np.column_stack((np.full(best.size, int(row)), best))
-        labels = isinstance(objective.loss, (Logistic, Sigmoid))
+        labels = isinstance(self._run.loss, LABELS)
         return best, self.decision_function(entries) if labels else self.predict(entries)
 
     @property
-    def objective_(self) -> ObservedEntries:
-        """What is kept of the past."""
-        check_is_fitted(self, "_learner")
-        objective = self._learner.objective
-        assert isinstance(objective, ObservedEntries)
-        return objective
-
-    @property
-    def gap_(self) -> float:
-        """The certificate of the current model."""
-        check_is_fitted(self, "_learner")
-        return self._learner.certificate()
+    def shape_(self) -> tuple[int, int]:
+        """Rows and columns seen."""
+        rows, columns = self._fitted("shape_").matrix.shape
+        return int(rows), int(columns)
 
     @property
     def factors_(self) -> tuple[Array, Array, Array]:
         """(U, s, V) with low-rank part = U diag(s) V'."""
-        u, s, v = self.objective_._low_rank.svd()
-        k = int(np.count_nonzero(s > s[0] * 10 * np.finfo(self.objective_.dtype).eps))
+        theta = self._fitted("factors_").theta
+        u, s, v = theta.svd()
+        k = int(np.count_nonzero(s > s[0] * 10 * np.finfo(theta.dtype).eps))
         return to_host(u[:, :k]), s[:k], to_host(v[:, :k])
 
     @property
@@ -571,39 +421,14 @@ class FrankWolfeMatrixCompletion(GoesOnHere, BaseEstimator):
         return self.factors_[1].size
 
     @property
-    def radius_(self) -> float:
-        """The radius in use."""
-        check_is_fitted(self, "_learner")
-        return float(self._learner.constraint.radius)  # type: ignore[attr-defined]
+    def n_atoms_(self) -> int:
+        """How many rank-one terms the low-rank part has: a bound on the rank, at no cost."""
+        return int(self._fitted("n_atoms_").theta.n_atoms)
 
-    @property
-    def n_rounds_(self) -> int:
-        """Rounds played."""
-        check_is_fitted(self, "_learner")
-        return self._learner.t
+    # State ----------------------------------------------------------------------------------------
 
-    @property
-    def history_(self) -> dict[str, Array]:
-        """What happened, as columns ready for pandas."""
-        check_is_fitted(self, "_learner")
-        return self._history.as_dict()
+    def _loss(self) -> Loss:
+        return loss_named(self.loss)
 
-
-def _choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    if not any(
-        value is option or (isinstance(value, str) and value == option) for option in allowed
-    ):
-        options = ", ".join(repr(option) for option in allowed)
-        raise ValueError(f"{name} must be one of {options}, got {value!r}")
-
-
-def _shape_of(X: Array) -> tuple[int, int]:
-    """Return the rows and columns that the observations are in."""
-    row, column = X.max(axis=0)
-    return int(row) + 1, int(column) + 1
-
-
-def _race_rounds(rounds: int, size: int) -> int:
-    """Return over how many of the rounds of a fit radii race each other."""
-    race = max(10, min(ceil(RACE_SHARE * rounds), ceil(RACE_SIZE / size)))
-    return min(race, rounds)
+    def _loaded_run(self, state: State) -> CompletionRun:
+        return run_from_state(self, state)

@@ -1,76 +1,155 @@
-"""Choosing the radius of a set while learning."""
+"""Choosing among models that learn side by side: which of them predicts new batches best."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..algorithms import OnlineFrankWolfe, Round
+import numpy as np
+
+from .._state import check_state
+from .._typing import Array, State
 
 __all__ = ["Race"]
 
-#: A learner has paid nearly the least if it has paid at most this many times as much. Small radii
-#: do best on the first data, by up to 7% where they are much too small for all of them.
-CLOSE = 1.08
-
 
 class Race:
-    """Learners with different radii on the same stream, until one is clearly worth keeping.
+    """Scores of several models by progressive validation, and the choice among them.
 
-    Each is scored by what it pays for every batch before it learns from it (progressive
-    validation), over the second half of the race. No observation is replayed: the winner has
-    learned from all of them. Those whose loss overflows (a large radius under a steep loss) retire.
+    Every batch is predicted by all models before they learn it. Round t counts t times, so that
+    what happened before much was known matters little (or only the second half counts). A round
+    with a score that is not defined says nothing; an infinite loss is never made good.
 
     Parameters
     ----------
-    learners : list of OnlineFrankWolfe
-        The candidates, by increasing radius.
-    rounds : int
-        How long the race lasts.
+    n : int
+        How many models there are, in the order of their radii.
+    rows, rounds : int, optional
+        The race is over when so many observations have come, or after so many rounds; by default
+        it never ends.
+    least_rounds : int
+        It is not over before this many rounds.
+    late : bool
+        Let the second half of the race decide, all rounds of which count alike.
+    middle : int, optional
+        The model to prefer among equals (while nothing is known, all are); by default the middle.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.estimators.race import Race
+    >>> race = Race(3, rounds=2)
+    >>> race.best
+    1
+    >>> for losses in ([3.0, 2.0, 1.0], [2.0, 1.0, 4.0]):
+    ...     race.add(-np.array(losses), weight=10.0, n=10)
+    >>> race.best, race.over, race.means
+    (1, True, array([-2.33333333, -1.33333333, -3.        ]))
     """
 
-    def __init__(self, learners: list[OnlineFrankWolfe], rounds: int) -> None:
-        self.learners, self.rounds = learners, rounds
-        self._paid = [0.0] * len(learners)
-        self._t = 0
+    def __init__(
+        self,
+        n: int,
+        *,
+        rows: int | None = None,
+        rounds: int | None = None,
+        least_rounds: int = 1,
+        late: bool = False,
+        middle: int | None = None,
+    ) -> None:
+        self.n, self.rows, self.rounds, self.least_rounds = n, rows, rounds, least_rounds
+        self.middle = n // 2 if middle is None else middle
+        self.late = late
+        self.t = self.n_seen = 0
+        self._weight, self._total = 0.0, np.zeros(n)
+        # Sums of weight^2 times 1, score and score^2.
+        self._sums = np.zeros((3, n))
+
+    def add(self, scores: Array, weight: float, n: int) -> None:
+        """Add a round: a score for each model (the larger the better), for n observations."""
+        self.t += 1
+        self.n_seen += n
+        share = weight * (self._is_late if self.late else self.t)
+        if share and not np.isnan(scores).any():
+            self._weight += share
+            self._total += share * scores
+            self._sums += share**2 * np.array([np.ones_like(scores), scores, scores**2])
+
+    @property
+    def _is_late(self) -> bool:
+        return (self.rounds is not None and 2 * self.t > self.rounds) or (
+            self.rows is not None and 2 * self.n_seen > self.rows
+        )
 
     @property
     def over(self) -> bool:
-        """Whether the race has had all its rounds."""
-        return self._t >= self.rounds
+        """Whether the race has seen all that it was to see."""
+        enough = (self.rounds is not None and self.t >= self.rounds) or (
+            self.rows is not None and self.n_seen >= self.rows
+        )
+        return enough and self.t >= self.least_rounds
 
     @property
-    def leader(self) -> OnlineFrankWolfe:
-        """The learner that has paid least; the one in the middle while nobody has paid."""
-        middle = len(self._paid) // 2
-        order = sorted(range(len(self._paid)), key=lambda k: (self._paid[k], abs(k - middle)))
-        return self.learners[order[0]]
+    def means(self) -> Array:
+        """The mean scores; 0 before the first."""
+        return self._total / self._weight if self._weight else self._total.copy()
+
+    def standard_error(self, k: int) -> float:
+        """Return the standard error of the mean score k, from its spread over the rounds."""
+        mean = self.means[k]
+        if self._weight == 0.0 or not np.isfinite(mean):
+            return 0.0
+        ones, first, second = self._sums[:, k]
+        spread = second - 2.0 * mean * first + mean**2 * ones
+        return float(np.sqrt(max(spread, 0.0))) / self._weight
 
     @property
-    def winner(self) -> OnlineFrankWolfe:
-        """The learner to go on with: of those that have paid nearly the least, the middlemost.
+    def best(self) -> int:
+        """The model with the best score so far."""
+        return self.nearly_best(0.0)
 
-        What is best grows with the data, and a race sees only the first of them; so where it has
-        not decided, the radius that is right for most data at last is the better guess.
-        """
-        least, middle = min(self._paid), len(self._paid) // 2
-        close = [k for k, paid in enumerate(self._paid) if paid <= CLOSE * least]
-        return self.learners[min(close, key=lambda k: abs(k - middle))]
+    def nearly_best(self, share: float) -> int:
+        """Return the middlemost model whose score is within a share of the best one."""
+        means = self.means
+        most = float(means.max())
+        slack = share * abs(most) if np.isfinite(most) else 0.0
+        return self._middlemost(np.flatnonzero(means >= most - slack))
 
-    def observe(self, X: Any, y: Any, sample_weight: Any) -> Round:
-        """Let all learn from a batch; return the leader's round."""
-        self._t += 1
-        rounds: dict[int, Round] = {}
-        for k, learner in enumerate(self.learners):
-            try:
-                rounds[k] = learner.observe(X, y, sample_weight)
-            except OverflowError as error:
-                overflow = error
-        if not rounds:
-            raise overflow
-        before = min(rounds, key=self._paid.__getitem__)
-        if 2 * self._t > self.rounds:
-            for k, round_ in rounds.items():
-                self._paid[k] += round_.loss
-        self.learners = [self.learners[k] for k in rounds]
-        self._paid = [self._paid[k] for k in rounds]
-        return rounds[before]
+    def simplest(self, standard_errors: float) -> int:
+        """Return the first model whose score is within so many standard errors of the best."""
+        chosen = self.best
+        slack = standard_errors * self.standard_error(chosen) if self.t > 1 else 0.0
+        if slack == 0.0:
+            return chosen
+        means = self.means
+        return int(np.flatnonzero(means >= means.max() - slack)[0])
+
+    def _middlemost(self, models: Array) -> int:
+        return int(models[np.argmin(np.abs(models - self.middle))])
+
+    def keep(self, chosen: list[int]) -> None:
+        """Go on with some of the models."""
+        self.middle = int(np.argmin(np.abs(np.array(chosen) - self.middle)))
+        self.n = len(chosen)
+        self._total, self._sums = self._total[chosen], self._sums[:, chosen]
+
+    def state_dict(self) -> State:
+        """Return everything as plain arrays and numbers."""
+        names = ("n", "rows", "rounds", "least_rounds", "late", "middle", "t", "n_seen")
+        sums = {"weight": self._weight, "total": self._total.copy(), "sums": self._sums.copy()}
+        return {**{name: getattr(self, name) for name in names}, **sums}
+
+    @classmethod
+    def from_state(cls, state: State) -> Race:
+        """Make the race that ``state_dict`` described."""
+        check_state(state, "n", "rows", "rounds", "least_rounds", "late", "middle")
+        check_state(state, "t", "n_seen", "weight", "total", "sums")
+        n = int(state["n"])
+        limits: dict[str, Any] = {name: state[name] for name in ("rows", "rounds")}
+        limits |= {"least_rounds": int(state["least_rounds"]), "late": bool(state["late"])}
+        race = cls(n, **limits, middle=state["middle"])
+        race.t, race.n_seen = int(state["t"]), int(state["n_seen"])
+        race._weight = float(state["weight"])
+        race._total, race._sums = (np.array(state[name], float) for name in ("total", "sums"))
+        if n < 1 or race._total.shape != (n,) or race._sums.shape != (3, n):
+            raise ValueError(f"this is not the state of a race of {n} models")
+        return race

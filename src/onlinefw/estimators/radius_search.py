@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import is_dataclass, replace
 from math import ceil
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.metrics import check_scoring
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array
+from .._state import check_state
+from .._typing import Array, State
 from .._validation import check_whole
-from ..algorithms.side_by_side import SideBySide
-from ..losses import Correntropy, Gaussian, Square
-from .learnable import check_can_learn
-from .linear_model import StreamingLinearModel, batches
+from .base import FIRST_ROWS
+from .linear_model import LEAST_ROUNDS, LinearModel
+from .linear_parts import POWERS, LinearParts, has_radius, suggested_radius, with_radius
+from .linear_run import new_run, run_from_state
 from .progress import progress
+from .race import Race
+from .run import CANNOT_LEARN
+from .stream import ArrayRounds, Batch, play_rounds, shuffled
+from .teams import OnOnePast
 
 __all__ = ["RadiusSearch"]
-
-#: ``fit`` makes at least so many rounds, by smaller batches if need be: the first says nothing.
-LEAST_ROUNDS = 10
-#: The radii tried by default are these powers of 3 times what makes predictions of the right size.
-POWERS = range(-1, 7)
 
 
 def _best_has(name: str) -> Any:
     def check(search: RadiusSearch) -> bool:
-        getattr(search.best_estimator_ if hasattr(search, "_scores") else search.estimator, name)
+        getattr(search.best_estimator_ if hasattr(search, "_race") else search.estimator, name)
         return True
 
     return check
@@ -86,15 +84,14 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
     """
 
     radii_: Array
-    estimators_: list[StreamingLinearModel]
-    _team: SideBySide
-    _scores: RunningScores
+    estimators_: list[Any]
+    _team: OnOnePast | None
+    _race: Race
     _scorer: Any
-    _t: int
 
     def __init__(
         self,
-        estimator: StreamingLinearModel,
+        estimator: LinearModel,
         radii: Any = None,
         *,
         scoring: Any = None,
@@ -110,16 +107,28 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything and stream the rows in the estimator's batches, ten at least."""
         model = self._checked_estimator()
-        self.__dict__.pop("_scores", None)
-        X, y_checked, w = model._checked(X, y, sample_weight, first=True)
-        size = min(check_whole("batch_size", model.batch_size), ceil(X.shape[0] / LEAST_ROUNDS))
-        parts = batches(model, X.shape[0], size)
-        with progress(model.verbose, len(parts)) as advance:
-            for k, part in enumerate(parts):
-                if k == 0:
-                    self._start(model, X[part], y_checked[part])
-                self._play(X, y_checked, w, part)
-                advance()
+        self._forget()
+        epochs = check_whole("epochs", model.epochs)
+        whole = model._checked(X, y, sample_weight, first=True)
+        size = min(check_whole("batch_size", model.batch_size), ceil(whole.n / LEAST_ROUNDS))
+        order = shuffled(whole.n, model._seed()) if model.shuffle else None
+        rounds = ArrayRounds(whole, size, order)
+        self._start(model, rounds.first(size), rounds.first(FIRST_ROWS), whole.n)
+        left = len(rounds) * (epochs - 1)
+
+        def passes_left() -> bool:
+            nonlocal left
+            left -= 1
+            return left >= 0
+
+        with progress(model.verbose, len(rounds) * epochs) as advance:
+            play_rounds(
+                rounds,
+                self._play,
+                self.refine,
+                passes_left=passes_left,
+                stop=lambda: bool(advance()),
+            )
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -127,59 +136,59 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
 
         ``classes`` names all labels in the first call, for a classifier.
         """
-        check_can_learn(self)
         first = not self.__sklearn_is_fitted__()
+        if not first and self._team is None:
+            raise ValueError(CANNOT_LEARN)
         model = self._checked_estimator() if first else self.estimators_[0]
-        X, y, w = model._checked(X, y, sample_weight, first, classes)
+        batch = model._checked(X, y, sample_weight, first, classes)
         if first:
-            self._start(model, X, y)
+            self._start(model, batch, batch, model._expected())
         try:
-            self._play(X, y, w, slice(None))
+            self._play(batch)
         except ValueError:
             if first:  # nothing has been learned: the search is not fitted
-                del self._scores
+                self._forget()
             raise
         return self
 
-    def _checked_estimator(self) -> StreamingLinearModel:
-        if not isinstance(self.estimator, StreamingLinearModel):
+    def _forget(self) -> None:
+        for name in ("_race", "_team", "estimators_", "radii_"):
+            self.__dict__.pop(name, None)
+
+    def _checked_estimator(self) -> LinearModel:
+        if not isinstance(self.estimator, LinearModel):
             raise ValueError(
                 "RadiusSearch takes a FrankWolfeRegressor or a FrankWolfeClassifier, got "
                 f'{self.estimator!r} (FrankWolfeMatrixCompletion has radius="auto")'
             )
-        constraint = self.estimator.constraint
-        if not isinstance(constraint, str) and not (
-            is_dataclass(constraint) and hasattr(constraint, "radius")
-        ):
-            raise ValueError(f"the set {constraint!r} has no radius to search for")
+        if not has_radius(self.estimator):
+            raise ValueError(f"the set {self.estimator.constraint!r} has no radius to search for")
         return clone(self.estimator)
 
-    def _start(self, model: StreamingLinearModel, X: Any, y: Array) -> None:
+    def _start(self, model: LinearModel, batch: Batch, first: Batch, n: int | None) -> None:
+        """Make a model for each radius: ``batch`` suggests the radii, ``first`` the scales."""
         if not (isinstance(self.standard_errors, Real) and self.standard_errors >= 0.0):
             raise ValueError(
                 f"standard_errors must be a number of at least 0, got {self.standard_errors!r}"
             )
-        radii = self._checked_radii(model, X, y)
-        past = model._new_past(X.shape[1])
-        fitted = {k: v for k, v in vars(model).items() if k.endswith("_")}
-        estimators = []
-        for radius in radii:
-            one = with_radius(model, float(radius))
-            for name, value in fitted.items():  # n_features_in_, feature_names_in_, classes_
-                setattr(one, name, value)
-            one._start(X, past)
-            estimators.append(one)
-        self.radii_, self.estimators_ = radii, estimators
-        self._team = SideBySide(past, [k for one in estimators for k in one._team.learners])
+        radii = self._checked_radii(model, batch)
+        names = {k: v for k, v in vars(model).items() if k.endswith("_")}
+        estimators = [_beside(model, names, radius) for radius in radii.tolist()]
+        parts = [LinearParts.of(one, first.X.shape[1], n) for one in estimators]
+        teams = _teams(parts, model._n_models(), model.device, model.workers)
+        for one, its, team in zip(estimators, parts, teams, strict=True):
+            one._run = new_run(its, first, one._n_models(), team)
         self._scorer = None if self.scoring is None else check_scoring(model, self.scoring)
-        self._scores, self._t = RunningScores(len(radii)), 0
-        self.__dict__.pop("_only_predicts", None)
-        for name, value in fitted.items():
+        self.radii_, self.estimators_ = radii, estimators
+        self._team = _joined(teams)
+        for name, value in names.items():
             setattr(self, name, value)
+        self._race = Race(len(radii))
 
-    def _checked_radii(self, model: StreamingLinearModel, X: Any, y: Array) -> Array:
+    def _checked_radii(self, model: LinearModel, batch: Batch) -> Array:
         if self.radii is None:
-            return suggested_radius(model, X, y) * 3.0 ** np.array(POWERS)
+            middle = suggested_radius(model._loss(), model._n_models(), batch)
+            return middle * 3.0 ** np.array(POWERS)
         try:
             radii = np.unique(np.asarray(self.radii, dtype=float).reshape(-1))
         except (TypeError, ValueError):
@@ -188,55 +197,159 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
             raise ValueError(f"radii must be positive numbers, got {self.radii!r}")
         return radii
 
-    def _play(self, X: Any, y: Array, w: Array | None, part: Any) -> None:
+    def _take_place(self) -> None:
+        assert self._team is not None
         for one in self.estimators_:
-            one._history.start()
-        self._team.use_places(self.estimators_[0].device, self.estimators_[0].workers)
-        if part is None:
-            self._share(self._team.refine())
-            return
-        rows, targets = X[part], y[part]
-        weights = None if w is None else w[part]
-        scores = None if self._scorer is None else self._scored(rows, targets, weights)
-        lanes = self.estimators_[0]._targets(targets)
-        rounds = self._team.observe(rows, lanes * len(self.radii_), weights)
+            one._run.history.start()
+        one = self.estimators_[0]
+        self._team.use_place(one.device, one.workers)
+
+    def _play(self, batch: Batch) -> None:
+        self._take_place()
+        assert self._team is not None and batch.y is not None
+        models, one = self.estimators_, self.estimators_[0]
+        scores = None if self._scorer is None else self._scored(batch)
+        run = one._run
+        X = batch.X if run.scaling is None else run.scaling.apply(batch.X)
+        rounds = self._team.learn(X, one._targets(batch.y) * len(models), batch.w)
+        if scores is None:
+            losses = np.array([round_.loss for round_ in rounds])
+            scores = -losses.reshape(len(models), -1).mean(axis=1)
+        for model in models:
+            model._run.n_observations += batch.n
         self._share(rounds)
-        losses = np.array([one.loss for one in rounds]).reshape(len(self.radii_), -1).mean(axis=1)
-        self._t += 1
-        share = self._t * (targets.size if weights is None else float(weights.sum()))
-        self._scores.add(-losses if scores is None else scores, share)
+        self._race.add(scores, batch.weight, batch.n)
+
+    def refine(self) -> Self:
+        """Play a round of every radius without new rows, over what is kept of the past."""
+        check_is_fitted(self)
+        if self._team is None:
+            raise ValueError(CANNOT_LEARN)
+        self._take_place()
+        self._share(self._team.refine())
+        for one in self.estimators_:
+            one._run.n_refined += 1
+        return self
 
     def _share(self, rounds: list[Any]) -> None:
-        """Let every model keep its own history."""
-        lanes = len(rounds) // len(self.radii_)
+        """Let every model note its own rounds."""
         for k, one in enumerate(self.estimators_):
-            one._record(rounds[k * lanes : (k + 1) * lanes])
+            one._run._note(one._run._of(rounds, k))
 
-    def _scored(self, X: Any, y: Array, w: Array | None) -> Array:
-        labels = self.estimators_[0]._labels(y)
-        extra = {} if w is None else {"sample_weight": w}
-        assert self._scorer is not None
-        return np.array([self._scorer(one, X, labels, **extra) for one in self.estimators_])
+    def _scored(self, batch: Batch) -> Array:
+        assert batch.y is not None
+        labels = self.estimators_[0]._labels(batch.y)
+        extra = {} if batch.w is None else {"sample_weight": batch.w}
+        return np.array([self._scorer(one, batch.X, labels, **extra) for one in self.estimators_])
 
-    # The model ------------------------------------------------------------------------------------
+    # State ----------------------------------------------------------------------------------------
+
+    def state_dict(self, *, past: bool = True) -> State:
+        """Return what has been learned, as plain arrays and JSON-able values, without parameters.
+
+        Parameters
+        ----------
+        past : bool
+            With the past, so that the search goes on bit for bit; without it, of all models only
+            the best, which predicts but cannot learn.
+        """
+        check_is_fitted(self)
+        state = {
+            "estimator": type(self).__name__,
+            "radii": self.radii_,
+            "race": self._race.state_dict(),
+        }
+        if not past:
+            best = self.best_index_
+            model = self.estimators_[best].state_dict(past=False)
+            return {**state, "best": best, "models": [model]}
+        if self._team is None:
+            raise ValueError(CANNOT_LEARN)
+        models = [
+            {**one._names(), "run": one._run.state_dict(True, team=False)}
+            for one in self.estimators_
+        ]
+        return {**state, "models": models, "team": self._team.state_dict()}
+
+    def load_state(self, state: State) -> Self:
+        """Become what ``state_dict`` described, for a search with the same parameters."""
+        check_state(state, "estimator", "radii", "race", "models")
+        if state["estimator"] != type(self).__name__:
+            raise ValueError(
+                f"this is the state of a {state['estimator']}, not of a {type(self).__name__}"
+            )
+        radii, race = np.asarray(state["radii"], float), Race.from_state(state["race"])
+        if radii.shape != (race.n,):
+            raise ValueError("there are not as many scores as radii")
+        model = self._checked_estimator()
+        self._race = race
+        if "team" in state:
+            self._load_models(model, radii, state)
+        else:
+            self._load_best(model, radii, state)
+        self.radii_ = radii
+        known = next(one for one in self.estimators_ if one is not None)
+        for name in ("n_features_in_", "feature_names_in_", "classes_"):
+            if hasattr(known, name):
+                setattr(self, name, getattr(known, name))
+        scored = self.scoring is not None
+        self._scorer = check_scoring(model, self.scoring) if scored else None
+        return self
+
+    def _load_best(self, model: LinearModel, radii: Array, state: State) -> None:
+        check_state(state, "best")
+        best = int(state["best"])
+        if not 0 <= best < radii.size or len(state["models"]) != 1:
+            raise ValueError(f"there is no radius number {best}")
+        one = clone(model).set_params(**with_radius(model, float(radii[best])))
+        # The other radii lost: only what predicts is kept.
+        estimators: list[Any] = [None] * radii.size
+        estimators[best] = one.load_state(state["models"][0])
+        self.estimators_, self._team = estimators, None
+        if self.best_index_ != best:
+            raise ValueError("its best radius is not the best")
+
+    def _load_models(self, model: LinearModel, radii: Array, state: State) -> None:
+        if len(state["models"]) != radii.size:
+            raise ValueError("there are not as many models as radii")
+        estimators, parts = [], []
+        for radius, its in zip(radii.tolist(), state["models"], strict=True):
+            check_state(its, "run")
+            check_state(its["run"], "kept")
+            one = clone(model).set_params(**with_radius(model, radius))
+            one._load_names(its)
+            kept = its["run"]["kept"]
+            parts.append(LinearParts(one, one.n_features_in_, one._loss(), *kept))
+            estimators.append(one)
+        teams = _teams(parts, estimators[0]._n_models(), "cpu", None)
+        for one, its, team in zip(estimators, state["models"], teams, strict=True):
+            one._run = run_from_state(one, its["run"], one._n_models(), team)
+        self.estimators_, self._team = estimators, _joined(teams)
+        self._team.load_state(state["team"])
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        if isinstance(self.scoring, str):  # found again by its name
-            state.pop("_scorer", None)
+        names = type(self)._get_param_names()
+        state = {name: value for name, value in super().__getstate__().items() if name in names}
+        if hasattr(self, "notes_"):
+            state["notes_"] = self.notes_
+        if self.__sklearn_is_fitted__():
+            state["_state"] = self.state_dict(past=self._team is not None)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if isinstance(self.scoring, str) and self.__sklearn_is_fitted__():
-            self._scorer = check_scoring(self.estimator, self.scoring)
+        learned = state.pop("_state", None)
+        self.__dict__.update(state)
+        if learned is not None:
+            self.load_state(learned)
+
+    # The model ------------------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_scores")
+        return hasattr(self, "_race")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if isinstance(self.estimator, StreamingLinearModel):
+        if isinstance(self.estimator, LinearModel):
             inner = self.estimator.__sklearn_tags__()
             tags.estimator_type = inner.estimator_type
             tags.regressor_tags, tags.classifier_tags = inner.regressor_tags, inner.classifier_tags
@@ -245,20 +358,22 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         return tags
 
     @property
+    def can_learn_(self) -> bool:
+        """Whether the past is there, so that learning can go on."""
+        check_is_fitted(self)
+        return self._team is not None
+
+    @property
     def scores_(self) -> Array:
         """The score of every radius so far, the larger the better."""
         check_is_fitted(self)
-        return self._scores.means
+        return self._race.means
 
     @property
     def best_index_(self) -> int:
         """The place of the best radius in ``radii_``."""
         check_is_fitted(self)
-        means = self._scores.means
-        best = np.flatnonzero(means == means.max())
-        chosen = int(best[best.size // 2])  # while nothing is known, not the extremes
-        slack = self.standard_errors * self._scores.standard_error(chosen) if self._t > 1 else 0.0
-        return chosen if slack == 0.0 else int(np.flatnonzero(means >= means.max() - slack)[0])
+        return self._race.simplest(self.standard_errors)
 
     @property
     def best_radius_(self) -> float:
@@ -266,9 +381,14 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         return float(self.radii_[self.best_index_])
 
     @property
-    def best_estimator_(self) -> StreamingLinearModel:
+    def best_estimator_(self) -> Any:
         """The model with that radius."""
         return self.estimators_[self.best_index_]
+
+    @property
+    def n_rounds_(self) -> int:
+        """Rounds played."""
+        return self.best_estimator_.n_rounds_
 
     def predict(self, X: Any) -> Array:
         """Predict with the best model so far."""
@@ -293,56 +413,26 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         return self.best_estimator_.predict_proba(X)
 
 
-class RunningScores:
-    """Weighted means of scores over rounds, and how uncertain they are.
-
-    A round with a score that is not defined says nothing; an infinite loss is never made good.
-    """
-
-    def __init__(self, n: int) -> None:
-        self._weight, self._total = 0.0, np.zeros(n)
-        # Sums of weight^2 times 1, score and score^2.
-        self._sums = np.zeros((3, n))
-
-    def add(self, scores: Array, weight: float) -> None:
-        """Add a round."""
-        if not np.isnan(scores).any():
-            self._weight += weight
-            self._total += weight * scores
-            self._sums += weight**2 * np.array([np.ones_like(scores), scores, scores**2])
-
-    @property
-    def means(self) -> Array:
-        """The mean scores; 0 before the first."""
-        return self._total / self._weight if self._weight else self._total.copy()
-
-    def standard_error(self, k: int) -> float:
-        """Return the standard error of the mean score k, from its spread over the rounds."""
-        mean = self.means[k]
-        if self._weight == 0.0 or not np.isfinite(mean):
-            return 0.0
-        ones, first, second = self._sums[:, k]
-        spread = second - 2.0 * mean * first + mean**2 * ones
-        return float(np.sqrt(max(spread, 0.0))) / self._weight
+def _teams(
+    parts: list[LinearParts], n_models: int, device: str, workers: int | None
+) -> list[OnOnePast]:
+    """Make the learners of every model, all on one past."""
+    first = parts[0].objective(device, workers)
+    objectives: Any = (first.beside() if k else first for k in range(len(parts) * n_models))
+    return [
+        OnOnePast([one.learner(float(one.radius), next(objectives)) for _ in range(n_models)])
+        for one in parts
+    ]
 
 
-def with_radius(model: StreamingLinearModel, radius: float) -> StreamingLinearModel:
-    """Return a new model whose set, given by name or as an object, has another radius."""
-    if isinstance(model.constraint, str):
-        return clone(model).set_params(radius=radius)
-    constraint: Any = model.constraint  # sets with a radius are dataclasses
-    return clone(model).set_params(constraint=replace(constraint, radius=radius))
+def _joined(teams: list[OnOnePast]) -> OnOnePast:
+    """Let the learners of all models take their steps side by side."""
+    return OnOnePast([learner for team in teams for learner in team.learners])
 
 
-def suggested_radius(model: StreamingLinearModel, X: Any, y: Array) -> float:
-    """Return the radius at which one coordinate alone gives predictions as large as they should be.
-
-    The size of the targets (or 1, where the loss has a scale of its own) over the largest root
-    mean square of a feature.
-    """
-    squares = X.astype(float).power(2) if sparse.issparse(X) else np.square(X, dtype=float)
-    largest = float(np.sqrt(np.max(np.asarray(squares.mean(axis=0)))))
-    spread = 1.0
-    if isinstance(model._loss(), (Square, Gaussian, Correntropy)) and model._lanes() == 1:
-        spread = float(np.std(y)) or 1.0
-    return spread / largest if largest > 0.0 else 1.0
+def _beside(model: LinearModel, names: dict[str, Any], radius: float) -> Any:
+    """Return a model like another, with another radius."""
+    one = clone(model).set_params(**with_radius(model, radius))
+    for name, value in names.items():  # n_features_in_, feature_names_in_, classes_
+        setattr(one, name, value)
+    return one

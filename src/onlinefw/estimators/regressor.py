@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from .._typing import Array
+from .._validation import TOO_LARGE, check_targets
 from ..losses import (
     Bernoulli,
     Correntropy,
@@ -16,12 +17,17 @@ from ..losses import (
     Poisson,
     Square,
 )
-from .from_files import LearnsFromFiles
+from ..readers.partitioned_rows import ParquetRows, ParquetRowsBatch
+from .linear_model import LinearModel, checked_file
+from .linear_parts import is_auto
+from .stream import Batch, FileStream
 
 __all__ = ["FrankWolfeRegressor"]
 
+FAMILIES = (Bernoulli, Poisson, Exponential)
 
-class FrankWolfeRegressor(RegressorMixin, LearnsFromFiles):
+
+class FrankWolfeRegressor(RegressorMixin, LinearModel):
     """Sparse or low-rank linear regression from a stream of rows, by online Frank-Wolfe.
 
     One ``partial_fit`` is one round: the model is right *now*, and ``gap_`` says how far from
@@ -32,8 +38,11 @@ class FrankWolfeRegressor(RegressorMixin, LearnsFromFiles):
     constraint : str or ConvexSet
         Where the coefficients live: "l1" (sparse), "trace" (low rank, with ``coef_shape``), "l2",
         "linf", "simplex", or a set of :mod:`onlinefw.sets`.
-    radius : float
-        Of the set, if it is given by name. :class:`~onlinefw.RadiusSearch` finds one.
+    radius : float or "auto"
+        Of the set, if it is given by name. "auto" lets eight radii, a factor of 3 apart, learn side
+        by side on the first 5000 rows (or in the first 500 rounds), each scored by predicting every
+        batch before it is learned; then the best goes on alone. Until then the best so far
+        predicts. A set given as an object has a size of its own.
     loss : str or Loss
         "square", "correntropy" (robust: errors much larger than sqrt(sigma) count alike; the name
         means sigma = 1, pass ``Correntropy(sigma)`` for others), "gaussian", "poisson",
@@ -56,13 +65,23 @@ class FrankWolfeRegressor(RegressorMixin, LearnsFromFiles):
         with ``inner_steps="auto"``.
     fit_intercept : bool
         Add an intercept, which is outside the set.
-    past : "all", "recent" or "reservoir"
+    scale : "auto" or bool
+        Put the columns of dense rows on one scale before they are learned: by means and standard
+        deviations of the first 5000 rows of ``fit``, or of the first batch of a stream (if it has
+        ten rows; see ``prepare``). "auto" does so for the l1, l2 and l-infinity ball where
+        ``radius="auto"``: a radius that is given is in the units of the rows. Coefficients are
+        always those of the rows as given.
+    past : "all", "recent", "reservoir" or "auto"
         Which rows count: all (the algorithm of the paper; memory grows), the newest ``max_past``,
         or a uniform random sample of so many. The gap then certifies the mean over the rows kept.
+        "auto", the choice of ``ofw fit``, keeps all if sums of rows suffice or if at most
+        ``max_past`` are expected, and a sample otherwise.
     max_past : int, optional
-        How many rows to keep, unless all.
+        How many rows to keep, unless all; for "auto" 200,000 by default.
     coef_shape : (int, int), optional
         For matrix-shaped features: rows are matrices of this shape, flattened in C order.
+    expected_size : int, optional
+        How many rows a stream will have, if that is known; ``fit`` knows.
     shuffle : bool
         Let ``fit`` take the rows in random order.
     random_state : int or Generator, optional
@@ -90,8 +109,12 @@ class FrankWolfeRegressor(RegressorMixin, LearnsFromFiles):
     gap_ : float
         The certificate of the current coefficients, computed when asked for: for a convex loss,
         the mean loss over the rows kept is at most this far above its minimum over the set.
-    n_rounds_ : int
-        Rounds played.
+    radius_ : float
+        The radius in use.
+    scale_ : ndarray or None
+        What columns are divided by before they are learned.
+    n_rounds_, n_observations_ : int
+        Rounds played, and rows learned.
     objective_ : Objective
         What is kept of the past.
     history_ : dict of arrays
@@ -120,6 +143,35 @@ class FrankWolfeRegressor(RegressorMixin, LearnsFromFiles):
         "exponential": Exponential,
     }
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Forget everything and stream the rows in batches of ``batch_size``.
+
+        While radii race each other, the rows are played in at least ten rounds (if there are a
+        hundred rows).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features), or ParquetRows
+            The rows. Or files (:class:`onlinefw.distributed.ParquetRows`) with targets as well, in
+            batches of their own size and order, which ``workers`` read themselves (this process
+            does where sums of rows suffice, for the square loss with few features; while radii
+            race each other; and where columns are scaled).
+        y : array-like of shape (n,)
+            Their targets.
+        sample_weight : array-like of shape (n,), optional
+            How much each row counts; rows of weight 0 are left out before batches are made.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Play one round with these rows; parameters as for :meth:`fit`.
+
+        X may also be one batch of ParquetRows.
+        """
+        return self._partial_fit(X, y, sample_weight)
+
+    # Targets --------------------------------------------------------------------------------------
+
     def _check_y(self, y: Any, first: bool, classes: Any = None) -> Array:
         y = np.asarray(y)
         if y.dtype.kind in "OUS":
@@ -127,24 +179,73 @@ class FrankWolfeRegressor(RegressorMixin, LearnsFromFiles):
                 y = y.astype(float)
             except (TypeError, ValueError) as error:
                 raise ValueError(f"y must be numeric: {error}") from None
-        y = y.astype(float, copy=False)
-        self._loss().check_targets(y)
+        return check_targets(y.astype(float, copy=False), len(y), self._loss())
+
+    def _plain_y(self, y: Any, n: int) -> Array | None:
+        if type(y) is not np.ndarray or y.shape != (n,) or y.dtype != float:
+            return None
+        if not np.abs(y).max() <= TOO_LARGE:  # NaN compares as False
+            return None
+        self._run.loss.check_targets(y)
         return y
+
+    # Files ----------------------------------------------------------------------------------------
+
+    def _file_rounds(self, files: Any) -> FileStream:
+        if not isinstance(files, ParquetRows):
+            raise ValueError(f"{files}: rows of features are needed, in batches of ParquetRows")
+        self._forget()
+        self._learn_names(files)
+
+        def first() -> Batch:
+            needed = is_auto(self.radius) or self.scale is True
+            return checked_file(self, next(iter(files))) if needed else Batch(files)
+
+        return FileStream(files, files.shape[0], first, self._from_file)
+
+    def _from_file(self, batch: Any, first: bool = False) -> Batch:
+        if not isinstance(batch, ParquetRowsBatch):
+            raise ValueError(f"{batch}: rows of features are needed, in batches of ParquetRows")
+        if first:
+            self._learn_names(batch)
+            opens = is_auto(self.radius) or self.scale is True
+        else:
+            self._check_names(batch)
+            opens = self._run.race is not None or self._run.scaling is not None
+        return checked_file(self, batch) if opens or self.workers is None else Batch(batch)
+
+    def _learn_names(self, rows: Any) -> None:
+        self.n_features_in_ = rows.shape[1]
+        self.feature_names_in_ = np.array(rows.columns.features, dtype=object)
+
+    def _check_names(self, batch: Any) -> None:
+        known = getattr(self, "feature_names_in_", None)  # there are none if arrays came first
+        if known is None or tuple(known) == batch.columns.features:
+            return
+        pairs = zip(known, batch.columns.features, strict=False)
+        differ = next((pair for pair in pairs if pair[0] != pair[1]), None)
+        what = (
+            f"{len(batch.columns.features)} features, but the model has learned from {len(known)}"
+            if differ is None
+            else f"the feature {differ[1]!r} where the model has learned from {differ[0]!r}"
+        )
+        raise ValueError(f"{batch}: it has {what}; name the same, features=[...]")
+
+    # The model ------------------------------------------------------------------------------------
 
     @property
     def coef_(self) -> Array:
         """The coefficients."""
-        return self._thetas[0]
+        return self._fitted("coef_").coefficients[0][0].copy()
 
     @property
     def intercept_(self) -> float:
         """The intercept."""
-        return float(self._intercepts[0])
+        return float(self._fitted("intercept_").coefficients[1][0])
 
     def predict(self, X: Any) -> Array:
         """Return <coef, x> + intercept, or the mean of the family that the loss belongs to."""
         z = self._scores(X)[:, 0]
         # A family's loss is G(z) - y z, and its mean is G'(z) = the derivative at y = 0.
-        families = (Bernoulli, Poisson, Exponential)
-        loss = self._loss()
-        return loss.derivative(z, 0.0).astype(z.dtype) if isinstance(loss, families) else z
+        loss = self._run.loss
+        return loss.derivative(z, 0.0).astype(z.dtype) if isinstance(loss, FAMILIES) else z

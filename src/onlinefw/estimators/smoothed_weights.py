@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -23,26 +24,28 @@ class SmoothedWeights:
     """The square roots of half empirical, half uniform frequencies, relative to uniform ones."""
 
     def __init__(self) -> None:
-        self._due = 0.0
+        self.due = 0.0
 
-    def make_room(self, learners: Sequence[OnlineFrankWolfe], X: Array) -> None:
+    def make_room(self, learners: Sequence[Any], X: Array) -> None:
         """Add new rows and columns, with the weight of what has never been seen."""
         m1, m2 = (int(n) + 1 for n in X.max(axis=0))
         for learner in learners:
             objective, ball = learner.objective, learner.constraint
             assert isinstance(objective, ObservedEntries)
             objective.grow(m1, m2)
-            if isinstance(ball, WeightedTraceNormBall):
+            if not isinstance(ball, WeightedTraceNormBall):
+                continue
+            if (ball.rows.size, ball.columns.size) != objective.shape:
                 sizes = zip((ball.rows, ball.columns), objective.shape or (), strict=True)
                 grown = [np.append(w, np.full(n - w.size, sqrt(0.5))) for w, n in sizes]
                 _constrain(learner, WeightedTraceNormBall(ball.radius, *grown))
 
-    def follow(self, learners: Sequence[OnlineFrankWolfe]) -> None:
+    def follow(self, learners: Sequence[Any]) -> None:
         """Set the weights from the data, if these have grown enough."""
         total = learners[0].objective.n_observations
-        if total < self._due:
+        if total < self.due:
             return
-        self._due = GROWTH * total
+        self.due = GROWTH * total
         for learner in learners:
             _reweigh(learner)
 

@@ -58,7 +58,7 @@ class Problem:
         mu, L, rho, diameter, C_f, and delta, width, sigma where they exist.
     bound : callable or None
         The bound on h_t for given rounds t >= 2 and step counters n_{t-1}.
-    settled : int
+    steady_from : int
         The round from which on every round should cost the same.
     """
 
@@ -67,7 +67,7 @@ class Problem:
     excess: Callable[[Any], float]
     constants: dict[str, float]
     bound: Callable[[Array, Array], Array] | None = None
-    settled: int = 0
+    steady_from: int = 0
 
 
 # Online least squares (LASSO) --------------------------------------------------------------------
@@ -253,7 +253,7 @@ def matrix_completion(
             "diameter": ball.diameter(2),
             "C_f": curvature * ball.diameter(2) ** 2,
         },
-        settled=-(-all_seen(data) // batch),
+        steady_from=-(-all_seen(data) // batch),
     )
     return problem, data
 

@@ -85,13 +85,13 @@ class ConvexRates(Experiment):
         # A learner may be at the minimiser itself (a vertex), and 0 has no logarithm.
         h = np.maximum(trace.looks["h"], ROUNDING * trace.looks["h"][0])
         at = log_rounds(self.T) - 1
-        settled = trace.round_seconds[problem.settled :]
+        steady = trace.round_seconds[problem.steady_from :]
         record: Record = {
             "t": (at + 1).tolist(),
             "h": h[at].tolist(),
             "regret": (np.cumsum(h) / every)[at].tolist(),
             "steps_over_t": float(np.min(trace.n_steps / every)),
-            "milliseconds": [1e3 * float(np.median(p)) for p in np.array_split(settled, PARTS)],
+            "milliseconds": [1e3 * float(np.median(p)) for p in np.array_split(steady, PARTS)],
             "constants": problem.constants,
         }
         if problem.bound is not None:

@@ -7,7 +7,7 @@ A module of :mod:`onlinefw.experiments` that is listed here has
 - ``make(dataset, *, quick, seeds)``: the :class:`~onlinefw.experiments.experiment.Experiment`;
   ``seeds`` None is its own number of them;
 
-and a module of the same name in :mod:`onlinefw.plots` has ``draw(results)``, the figure.
+and a module of the same name in :mod:`onlinefw.plots` draws the figure from its results.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from importlib import import_module
 from typing import Any
 
 from .experiment import Experiment
-from .results import Results
 
 __all__ = ["FIGURES", "PaperFigure"]
 
@@ -43,10 +42,6 @@ class PaperFigure:
     def make(self, dataset: str, *, quick: bool, seeds: int | None) -> Experiment:
         """Return the experiment on one data set."""
         return self._experiments().make(dataset, quick=quick, seeds=seeds)
-
-    def draw(self, results: Results) -> Any:
-        """Return the picture (a matplotlib figure)."""
-        return import_module(f"onlinefw.plots.{self.module}").draw(results)
 
     def _experiments(self) -> Any:
         return import_module(f"onlinefw.experiments.{self.module}")

@@ -1,8 +1,8 @@
 """How each algorithm of Figure 1 plays a matrix completion problem.
 
-A player takes the problem, the batch size, the number of rounds (steps, iterations) and whom to
-tell, and returns its record. Before its clock starts it has played a tiny problem, so that
-everything is compiled.
+A player takes the problem, the batch size, the number of rounds (steps, iterations) and a function
+to call after each, and returns its record. It plays a tiny problem before its clock starts, so that
+everything is compiled by then.
 """
 
 from __future__ import annotations

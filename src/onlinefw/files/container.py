@@ -1,6 +1,6 @@
 """One file that holds a tree of values and arrays, for models and checkpoints.
 
-A zip archive in which nothing is compressed, so that no member is larger than the file:
+A zip archive; models are compressed, checkpoints (which are written while others wait) are not:
 
 - ``onlinefw.json``, the first member: format, kind, format version, onlinefw version;
 - ``*.npy``, the arrays, which ``numpy.load`` reads too;
@@ -32,7 +32,9 @@ from .tree import KINDS, join, split
 
 __all__ = ["FORMAT_VERSION", "read_header", "read_tree", "write_tree"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+#: What deflate can make of a byte, at most.
+MOST_DEFLATED = 1032
 HEADER, CONTENT = "onlinefw.json", "content.json"
 #: How the archive's comment begins; the digest in hexadecimal follows.
 SEAL = b"onlinefw sha256 "
@@ -52,7 +54,7 @@ KIND_NAMES = {
 # Writing ------------------------------------------------------------------------------------------
 
 
-def write_tree(path: str | Path, kind: str, tree: Any) -> None:
+def write_tree(path: str | Path, kind: str, tree: Any, *, compress: bool = False) -> None:
     """Write nested dicts and lists of JSON values and arrays; the file is whole or not there.
 
     Examples
@@ -80,7 +82,8 @@ def write_tree(path: str | Path, kind: str, tree: Any) -> None:
     try:
         with whole_file(path) as file:
             sealing = _Sealing(file)
-            with zipfile.ZipFile(cast(BinaryIO, sealing), "w", zipfile.ZIP_STORED) as archive:
+            how = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+            with zipfile.ZipFile(cast(BinaryIO, sealing), "w", how) as archive:
                 archive.comment = SEAL + b"0" * 64
                 _add_json(archive, HEADER, header)
                 for name, array in arrays.items():
@@ -125,6 +128,7 @@ class _Sealing:
 def _member(archive: zipfile.ZipFile, name: str, size: int) -> Iterator[Any]:
     # A fixed date: the same model gives the same bytes.
     info = zipfile.ZipInfo(name)
+    info.compress_type = archive.compression if name != HEADER else zipfile.ZIP_STORED
     info.external_attr = 0o644 << 16
     with archive.open(info, "w", force_zip64=size > LARGE) as member:
         yield member
@@ -215,12 +219,19 @@ def _json(archive: zipfile.ZipFile, name: str) -> Any:
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} is not JSON")
 
-    return json.loads(archive.read(_stored(archive.getinfo(name))), parse_constant=refuse)
+    return json.loads(archive.read(_checked(archive.getinfo(name))), parse_constant=refuse)
 
 
-def _stored(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
-    if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
-        raise ValueError("a member is compressed")
+def _checked(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
+    """Refuse a member that promises more than its bytes can hold."""
+    if info.compress_type == zipfile.ZIP_STORED:
+        most = info.compress_size
+    elif info.compress_type == zipfile.ZIP_DEFLATED:
+        most = MOST_DEFLATED * info.compress_size
+    else:
+        raise ValueError("a member is compressed in another way")
+    if info.file_size > most:
+        raise ValueError("a member is larger than it can be")
     return info
 
 
@@ -251,11 +262,11 @@ def _check_seal(file: BinaryIO) -> None:
 
 
 def _content(file: BinaryIO, archive: zipfile.ZipFile) -> Any:
-    members = [_stored(info) for info in archive.infolist()]
+    members = [_checked(info) for info in archive.infolist()]
     names = [info.filename for info in members]
     if len(set(names)) < len(names):
         raise ValueError("two members have the same name")
-    if sum(info.file_size for info in members) > file.seek(0, 2):
+    if sum(info.compress_size for info in members) > file.seek(0, 2):
         raise ValueError("its members are larger than the file")
     arrays = {
         info.filename.removesuffix(".npy"): _array(archive, info)

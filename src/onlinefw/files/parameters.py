@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from .._randomness import generator_from_state, generator_state
 from .._state import describe, rebuild
 from .._typing import State
 from ..algorithms import NewtonSteps, RidgeSweeps
@@ -18,7 +19,6 @@ from ..estimators import (
     RadiusSearch,
 )
 from ..objectives import RunningBiases
-from .randomness import generator_from_tree, generator_to_tree
 
 __all__ = ["ESTIMATORS", "parameters_from_tree", "parameters_to_tree"]
 
@@ -33,6 +33,8 @@ ESTIMATORS: dict[str, type[Any]] = {
 }
 #: Parts that are made from their public fields.
 CORRECTIVES: dict[str, type[Any]] = {cls.__name__: cls for cls in (NewtonSteps, RidgeSweeps)}
+#: Parameters of older files that no estimator has any more. They were about learning only.
+REMOVED = frozenset({"atoms_per_round"})
 
 
 def parameters_to_tree(estimator: BaseEstimator) -> State:
@@ -58,7 +60,7 @@ def _to_tree(value: Any, name: str) -> Any:
     if isinstance(value, (list, tuple)):
         return {type(value).__name__: [_to_tree(item, name) for item in value]}
     if isinstance(value, np.random.Generator):
-        return {"generator": generator_to_tree(value)}
+        return {"generator": generator_state(value)}
     if type(value) is RunningBiases:
         return {"biases": {"shrinkage": value.shrinkage, "joint": value.joint}}
     cls = type(value)
@@ -78,7 +80,7 @@ def _to_tree(value: Any, name: str) -> Any:
 
 def parameters_from_tree(tree: State) -> dict[str, Any]:
     """Return the parameters that were described."""
-    return {name: _from_tree(value) for name, value in tree.items()}
+    return {name: _from_tree(value) for name, value in tree.items() if name not in REMOVED}
 
 
 def _from_tree(tree: Any) -> Any:
@@ -91,7 +93,7 @@ def _from_tree(tree: Any) -> Any:
     if "tuple" in tree:
         return tuple(_from_tree(item) for item in tree["tuple"])
     if "generator" in tree:
-        return generator_from_tree(tree["generator"])
+        return generator_from_state(tree["generator"])
     if "biases" in tree:
         return RunningBiases(tree["biases"]["shrinkage"], joint=tree["biases"]["joint"])
     if "corrective" in tree:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..estimators.stream import play_rounds
+from ..files import ModelFileError, load_checkpoint, save_checkpoint
+from .ratings import RatingsSession
+from .rows import RowsSession
 from .session import Session
 
-__all__ = ["Checkpoint", "learn", "resume"]
+__all__ = ["Checkpoint", "learn", "new_session", "resume"]
+
+
+def new_session(kind: str, **settings: Any) -> Session:
+    """Make a session: "matrix", "regression" or "classification"."""
+    return RatingsSession(**settings) if kind == "matrix" else RowsSession(kind, **settings)
 
 
 @dataclass
@@ -30,30 +39,30 @@ class Checkpoint:
     every: int = 1000
     options: dict[str, Any] = field(default_factory=dict)
 
-    def write(self, session: Session, position: Any) -> None:
-        """Write the session, and where its data go on."""
-        from ..files import save_checkpoint
-
-        content = {"session": session, "position": position, "options": self.options}
-        save_checkpoint(content, self.path)
+    def write(self, session: Session) -> None:
+        """Write the session."""
+        save_checkpoint({"session": session.state_dict(), "options": self.options}, self.path)
 
 
-def resume(path: Path) -> tuple[Session, Any, dict[str, Any]]:
-    """Return the session of a checkpoint, where its data go on, and the options kept with it."""
-    from ..files import ModelFileError, load_checkpoint
-
+def resume(path: Path) -> tuple[Session, dict[str, Any]]:
+    """Return the session of a checkpoint, and the options kept with it."""
     content = load_checkpoint(path)
-    whole = isinstance(content, dict) and {"position", "options"} <= content.keys()
-    if not whole or not isinstance(content.get("session"), Session):
+    state = content.get("session") if isinstance(content, dict) else None
+    if not isinstance(state, dict) or "options" not in content:
         raise ModelFileError(f"{path} is not a checkpoint of ofw fit")
-    return content["session"], content["position"], content["options"]
+    try:
+        settings = {k: v for k, v in state["settings"].items() if k != "kind"}
+        session = new_session(state["kind"], **settings)
+        session.load_state(state)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path} does not hold a whole run: {error}") from None
+    return session, content["options"]
 
 
 def learn(
     session: Session,
     chunks: Iterable[Any],
     *,
-    position: Any = None,
     checkpoint: Checkpoint | None = None,
     on_round: Callable[[Session], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
@@ -66,8 +75,6 @@ def learn(
         What learns.
     chunks : iterable
         Chunks of rows with their ``position``.
-    position : JSON-able, optional
-        Where the data go on before the first chunk.
     checkpoint : Checkpoint, optional
         Where to write the session: now and then, when stopped, and at the end.
     on_round : callable, optional
@@ -76,35 +83,33 @@ def learn(
         Asked after every round.
     """
 
-    def play_all(more: Callable[[], bool], play: Callable[[], None] = session.play) -> bool:
-        """Play rounds while there are any; return whether it was stopped."""
-        while more():
-            play()
-            if on_round is not None:
-                on_round(session)
-            if checkpoint is not None and session.rounds % checkpoint.every == 0:
-                checkpoint.write(session, position)
-            if stop():
-                return True
-        return False
+    def after_round() -> bool:
+        if on_round is not None:
+            on_round(session)
+        if checkpoint is not None and session.rounds % checkpoint.every == 0:
+            checkpoint.write(session)
+        return stop()
 
-    # What a checkpoint held back comes first.
-    stopped = play_all(lambda: session.ready)
-    if not stopped:
-        for chunk in chunks:
-            session.read(chunk)
-            position = chunk.position
-            stopped = play_all(lambda: session.ready)
-            if stopped:
-                break
-    # A pipe that waits ends its chunks when it is to stop: the rows waiting are not the last.
-    stopped = stopped or stop()
-    if not stopped:
-        stopped = play_all(lambda: session.n_waiting > 0)
-    if not stopped:
-        stopped = play_all(lambda: session.has_passes_left, session.refine)
-    if not stopped and session.rounds:
+    interrupted: list[bool] = []
+
+    def batches() -> Iterator[Any]:
+        yield from session.batches(chunks)
+        # A pipe that waits ends its chunks when it is to stop: the rows waiting are not the last.
+        if stop():
+            interrupted.append(True)
+        else:
+            yield from session.last_batches()
+
+    done = play_rounds(
+        batches(),
+        session.play,
+        session.refine,
+        passes_left=lambda: not interrupted and session.has_passes_left,
+        stop=after_round,
+    )
+    done = done and not interrupted
+    if done and session.rounds:
         session.finish()
     if checkpoint is not None:
-        checkpoint.write(session, position)
-    return not stopped
+        checkpoint.write(session)
+    return done

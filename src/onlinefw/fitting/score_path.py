@@ -42,3 +42,12 @@ class ScorePath:
     def columns(self) -> dict[str, Any]:
         """Return the points as JSON-able columns."""
         return {"rows": list(self._rows), "score": list(self._scores)}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the points, and when the next is due."""
+        return {"calls": self._calls, "stride": self._stride, **self.columns()}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go on with these points."""
+        self._calls, self._stride = int(state["calls"]), int(state["stride"])
+        self._rows, self._scores = list(state["rows"]), list(state["score"])

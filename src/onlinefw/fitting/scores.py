@@ -45,6 +45,15 @@ class SquaredError:
         """The mean squared error; nan while there are no rows."""
         return self._error / self.n if self.n else float("nan")
 
+    def state_dict(self) -> dict[str, Any]:
+        """Return the sums."""
+        return {"n": self.n, "error": self._error, "mean": self._mean, "spread": self._spread}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go on with these sums."""
+        self.n, self._error = int(state["n"]), float(state["error"])
+        self._mean, self._spread = float(state["mean"]), float(state["spread"])
+
     def summary(self) -> dict[str, Any]:
         """Return what there is to say, as JSON-able values."""
         r2 = 1.0 - self._error / self._spread if self._spread > 0.0 else None
@@ -82,6 +91,16 @@ class ErrorRate:
     def value(self) -> float:
         """The share of wrong labels; nan while there are no rows."""
         return self._wrong / self.n if self.n else float("nan")
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the counts."""
+        labels = [[label, n] for label, n in self._counts.items()]
+        return {"n": self.n, "wrong": self._wrong, "labels": labels}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go on with these counts."""
+        self.n, self._wrong = int(state["n"]), int(state["wrong"])
+        self._counts = {label: int(n) for label, n in state["labels"]}
 
     def summary(self) -> dict[str, Any]:
         """Return what there is to say, as JSON-able values."""

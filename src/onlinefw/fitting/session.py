@@ -8,12 +8,15 @@ nothing had happened.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from math import ceil
 from typing import Any
 
+from .._state import check_state
+from .._typing import State
+from ..estimators.row_queue import RowQueue
 from ..losses import Loss
 from .held_out import held_out
-from .row_queue import RowQueue
 from .score_path import ScorePath
 from .scores import ErrorRate, SquaredError
 
@@ -23,6 +26,7 @@ __all__ = ["Session"]
 ROUNDS = 1000
 #: ... and rounds of so many rows, if it is not (a pipe).
 BATCH = 256
+COUNTERS = ("rows_read", "rows_learned", "rounds", "refined")
 
 
 class Session(ABC):
@@ -30,49 +34,58 @@ class Session(ABC):
 
     Parameters
     ----------
+    model : estimator
+        What learns.
     batch_size : int or "auto"
         Rows a round.
     test_share : float
         About this share of the rows is held out and not learned.
     seed : int
         Decides which.
+    expected_rows : int, optional
+        About how many rows there will be.
     """
 
-    model: Any
     score: SquaredError | ErrorRate
     least_batch = 32
-    #: Rounds without new rows, which are counted in ``rounds``, too.
-    refined = 0
 
     def __init__(
-        self, *, batch_size: int | str = "auto", test_share: float = 0.0, seed: int = 0
+        self,
+        model: Any,
+        *,
+        batch_size: int | str = "auto",
+        test_share: float = 0.0,
+        seed: int = 0,
+        expected_rows: int | None = None,
     ) -> None:
+        self.model = model
         self.batch_size, self.test_share, self.seed = batch_size, test_share, seed
+        self.expected_rows = expected_rows
         self.rows_read = self.rows_learned = self.rounds = 0
-        self.expected_rows: int | None = None
+        #: Rounds without new rows, which are counted in ``rounds``, too.
+        self.refined = 0
+        #: Where the data go on, as the reader tells it.
+        self.position: Any = None
         self._waiting, self._test = RowQueue(), RowQueue()
         self.score_path = ScorePath()
+
+    # What the kinds of sessions differ in ---------------------------------------------------------
 
     @abstractmethod
     def read(self, chunk: Any) -> None:
         """Take a chunk of rows in."""
 
     @abstractmethod
-    def _learn(self, *columns: Any) -> None:
-        """Predict these rows, count the score, and learn from them."""
+    def _prepare(self, *columns: Any) -> None:
+        """Let the model look at the rows that wait, before the first round."""
 
     @abstractmethod
-    def _refine(self) -> None:
-        """Play a round with what is kept of the rows learned."""
-
-    @property
-    def loss(self) -> Loss | None:
-        """The loss, if it is one of targets as they are read."""
-        return self.model._loss()
+    def _predict(self, X: Any) -> Any:
+        """Return what the model says about rows."""
 
     @abstractmethod
-    def predictor(self) -> Any:
-        """Return an estimator that predicts from rows as they were read."""
+    def _learn(self, X: Any, y: Any) -> None:
+        """Learn from rows."""
 
     @abstractmethod
     def size(self) -> dict[str, int]:
@@ -90,28 +103,19 @@ class Session(ABC):
     def score_chunk(self, chunk: Any, score: Any) -> None:
         """Count how well the model predicts a chunk, without learning from it."""
 
-    @abstractmethod
-    def test_score(self) -> SquaredError | ErrorRate:
-        """Score the model on the rows that were held out."""
+    @property
+    def loss(self) -> Loss | None:
+        """The loss, if it is one of targets as they are read."""
+        return self.model.loss_
 
-    def _put(self, *columns: Any) -> None:
-        n = columns[0].shape[0]
+    # Rows -----------------------------------------------------------------------------------------
+
+    def _put(self, X: Any, y: Any) -> None:
+        n = X.shape[0]
         apart = held_out(self.rows_read, n, self.test_share, self.seed)
-        self._test.put(*(column[apart] for column in columns))
-        self._waiting.put(*(column[~apart] for column in columns))
+        self._test.put(X[apart], y[apart])
+        self._waiting.put(X[~apart], y[~apart])
         self.rows_read += n
-
-    def use_workers(self, workers: int | None) -> None:
-        """Let the model keep its past with so many workers; None: in this process."""
-        self.model.set_params(workers=workers)
-
-    def use_device(self, device: str) -> None:
-        """Let the model keep its past on a device."""
-        self.model.set_params(device=device)
-
-    def finish(self) -> None:
-        """Do what is done once, when the data have ended."""
-        return
 
     @property
     def batch_length(self) -> int:
@@ -137,22 +141,95 @@ class Session(ABC):
         """Rows held out."""
         return len(self._test)
 
+    def batches(self, chunks: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+        """Read chunks (with their ``position``); yield rows for a round when there are enough."""
+        while self.ready:  # what a checkpoint held back comes first
+            yield self._next()
+        for chunk in chunks:
+            self.read(chunk)
+            self.position = chunk.position
+            while self.ready:
+                yield self._next()
+
+    def last_batches(self) -> Iterator[tuple[Any, Any]]:
+        """Yield the rows that wait, when no more will come."""
+        while self.n_waiting:
+            yield self._next()
+
+    def _next(self) -> Any:
+        """Take the rows of a round; before the first, let the model look at all that wait."""
+        if self.rounds == 0:
+            self._prepare(*self._waiting.look())
+        return self._waiting.take(self.batch_length)
+
+    # Rounds ---------------------------------------------------------------------------------------
+
+    def play(self, batch: tuple[Any, Any] | None = None) -> None:
+        """Play a round: predict, count the score, and learn."""
+        X, y = self._next() if batch is None else batch
+        if self.rounds:
+            self.score.add(y, self._predict(X))
+            self.score_path.add(self.score.n, self.score.value)
+        self._learn(X, y)
+        self.rounds += 1
+        self.rows_learned += X.shape[0]
+
+    def refine(self) -> None:
+        """Play a round of a later epoch: nothing is read, stored or scored again."""
+        self.model.refine()
+        self.rounds += 1
+        self.refined += 1
+
     @property
     def has_passes_left(self) -> bool:
         """Whether the model asks for more epochs than the one in which rows were read."""
         return self.refined < (self.model.epochs - 1) * (self.rounds - self.refined)
 
-    def refine(self) -> None:
-        """Play a round of a later epoch: nothing is read, stored or scored again."""
-        self._refine()
-        self.rounds += 1
-        self.refined += 1
+    def finish(self) -> None:
+        """Do what is done once, when the data have ended."""
+        self.model.correct()
 
-    def play(self) -> None:
-        """Play a round."""
-        columns = self._waiting.take(self.batch_length)
-        self._learn(*columns)
-        self.rounds += 1
-        self.rows_learned += columns[0].shape[0]
-        if self.score.n:  # the first rows are learned without a prediction
-            self.score_path.add(self.score.n, self.score.value)
+    def test_score(self) -> SquaredError | ErrorRate:
+        """Score the model on the rows that were held out."""
+        score = self.new_score()
+        if self.n_test:
+            X, y = self._test.look()
+            score.add(y, self._predict(X))
+        return score
+
+    # State ----------------------------------------------------------------------------------------
+
+    def state_dict(self) -> State:
+        """Return everything: the model itself, and plain values and arrays beside it."""
+        return {
+            "model": self.model,
+            "settings": self._settings(),
+            "counters": {name: getattr(self, name) for name in COUNTERS},
+            "position": self.position,
+            "waiting": self._waiting.state_dict(),
+            "test": self._test.state_dict(),
+            "score": self.score.state_dict(),
+            "score_path": self.score_path.state_dict(),
+        }
+
+    @abstractmethod
+    def _settings(self) -> State:
+        """Return the arguments that make this session, but for those of the model."""
+
+    def _common_settings(self) -> State:
+        names = ("batch_size", "test_share", "seed", "expected_rows")
+        return {name: getattr(self, name) for name in names}
+
+    def load_state(self, state: State) -> None:
+        """Go on from there."""
+        check_state(state, "model", "counters", "position", "waiting", "test", "score")
+        if type(state["model"]) is not type(self.model):
+            raise ValueError(f"this is the state of a {type(state['model']).__name__}")
+        self.model = state["model"]
+        for name in COUNTERS:
+            setattr(self, name, int(state["counters"][name]))
+        self.position = state["position"]
+        self._waiting = RowQueue.from_state(state["waiting"])
+        self._test = RowQueue.from_state(state["test"])
+        self.score.load_state(state["score"])
+        self.score_path.load_state(state["score_path"])

@@ -27,54 +27,54 @@ class DenseIterate:
     array([0., 2., 0.])
     """
 
+    #: The current point, read-only.
+    theta: Array
+
     def __init__(self, shape: Shape) -> None:
         self._set(np.zeros(shape))
 
     @property
-    def theta(self) -> Array:
-        """The current point, read-only."""
-        return self._theta
-
-    @property
     def shape(self) -> Shape:
         """The shape of theta."""
-        return self._theta.shape
+        return self.theta.shape
 
     def dot(self, direction: Direction) -> float:
         """Return <theta, direction>."""
-        return inner(self._theta, direction)
+        if isinstance(direction, np.ndarray):
+            return float(self.theta.reshape(-1) @ direction.reshape(-1))
+        return inner(self.theta, direction)
 
     def move(self, atom: Atom, step: float) -> None:
-        """Theta <- (1 - step) theta + step * atom."""
-        theta = (1.0 - step) * self._theta
+        """Let theta <- (1 - step) theta + step * atom."""
+        theta = (1.0 - step) * self.theta
         atom.add_to(theta, step)
         self._set(theta)
 
     def shift(self, indices: Array, change: Array) -> None:
         """Add ``change`` at the given flat positions."""
-        theta = self._theta.copy()
+        theta = self.theta.copy()
         theta.reshape(-1)[indices] += change
         self._set(theta)
 
-    def place(self, point: Array) -> None:
+    def put(self, point: Array) -> None:
         """Put theta at a point, which is copied."""
         self._set(np.array(point, dtype=float, order="C"))
 
     def _set(self, theta: Array) -> None:
         theta.flags.writeable = False
-        self._theta = theta
+        self.theta = theta
 
     def squared_norm(self) -> float:
         """Return the squared Euclidean norm of theta."""
-        return inner(self._theta, self._theta)
+        return inner(self.theta, self.theta)
 
     def state_dict(self) -> State:
         """Return theta."""
-        return {"kind": "DenseIterate", "theta": self._theta.copy()}
+        return {"kind": "DenseIterate", "theta": self.theta.copy()}
 
     @classmethod
     def from_state(cls, state: State) -> DenseIterate:
         """Make the iterate that ``state_dict`` described."""
         iterate = cls(())
-        iterate.place(state["theta"])
+        iterate.put(state["theta"])
         return iterate

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from numpy.typing import DTypeLike
-from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from .._devices import namespace, to_host
-from .._threads import all_blas_threads, threads_for
-from .._typing import Array, Direction, Shape, State
-from ..atoms import Atom, LowRankAtom, RankOne
+from .._devices import to_host
+from .._threads import all_blas_threads
+from .._typing import Array, Shape, State
+from ..atoms import Atom, RankOne
+from ..kernels import entries as kernels
+from .factored import LONG_FACTOR, Factored, Held, svd_of
 
 __all__ = ["LowRank"]
 
-#: Factors with more rows than this are orthonormalised through their Gram matrix.
-LONG_FACTOR = 8192
 
-
-class LowRank:
+class LowRank(Factored):
     """A matrix held as ``left @ diag(weights) @ right.T``; starts at zero.
 
     A learner's low-rank theta is this object itself and changes as it learns; ``copy()`` keeps it.
@@ -43,8 +38,8 @@ class LowRank:
 
     Attributes
     ----------
-    truncated : float
-        A bound on the trace norm of all that recompression has left out of theta so far.
+    version : int
+        How often theta has changed.
 
     Examples
     --------
@@ -57,9 +52,6 @@ class LowRank:
     array([2., 0.])
     """
 
-    __array_priority__ = 100.0
-    _xp: Any = np  # where the factors live; the weights are always on the host
-
     def __init__(
         self,
         shape: Shape,
@@ -69,22 +61,13 @@ class LowRank:
         dtype: DTypeLike = float,
     ) -> None:
         m1, m2 = shape
-        self.shape = (int(m1), int(m2))
         self.max_atoms = max(8, 2 * min(m1, m2)) if max_atoms is None else max_atoms
         self.max_rank = max_rank
-        if self.max_atoms < 2:
-            raise ValueError(f"LowRank needs max_atoms of at least 2, got {max_atoms}")
-        if max_rank is not None and not 1 <= max_rank < self.max_atoms:
-            raise ValueError(
-                f"LowRank needs 1 <= max_rank < max_atoms, got {max_rank} and {self.max_atoms}"
-            )
+        _check_limits(self.max_atoms, max_rank)
         self.dtype = np.dtype(dtype)
-        self.truncated = 0.0
-        self._left = self._xp.empty((m1, 0), self.dtype)
-        self._right = self._xp.empty((m2, 0), self.dtype)
-        self._weights = np.empty(0)
-        self._scale = 1.0
-        self._k = 0
+        left, right = (self._xp.empty((int(m), 0), self.dtype) for m in (m1, m2))
+        self.version = 0
+        self._held = Held(left, np.empty(0), right, 0, 1.0, 0.0)
 
     @classmethod
     def from_factors(
@@ -111,10 +94,17 @@ class LowRank:
         dtype = np.result_type(left.dtype, right.dtype, np.float32)
         iterate = cls((left.shape[0], right.shape[0]), max_atoms, dtype=dtype)
         iterate.max_atoms = max(iterate.max_atoms, k)
-        iterate._reserve(k)
-        iterate._left[:], iterate._right[:], iterate._weights[:] = left, right, weights
-        iterate._k = k
+        iterate._held = iterate._copied(left, weights, right, k)
         return iterate
+
+    @property
+    def truncated(self) -> float:
+        """A bound on the trace norm of all that recompression has left out of theta so far."""
+        return self._held.truncated
+
+    @truncated.setter
+    def truncated(self, bound: float) -> None:
+        self._held = self._held._replace(truncated=bound)
 
     @property
     def theta(self) -> LowRank:
@@ -122,198 +112,134 @@ class LowRank:
         return self
 
     @property
-    def left(self) -> Array:
-        """(m1, k) factor."""
-        return self._left[:, : self._k]
-
-    @property
-    def right(self) -> Array:
-        """(m2, k) factor."""
-        return self._right[:, : self._k]
-
-    @property
-    def weights(self) -> Array:
-        """The k weights."""
-        return self._scale * self._weights[: self._k]
-
-    @property
-    def n_atoms(self) -> int:
-        """How many rank-one terms are held (an upper bound on the rank)."""
-        return self._k
-
-    def dense(self) -> Array:
-        """Return theta as an ndarray."""
-        return (to_host(self.left) * self.weights) @ to_host(self.right).T
-
-    toarray = dense
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return self.dense().astype(dtype or float, copy=False)
-
-    def entries(self, rows: Any, cols: Any) -> Array:
-        """Return theta[rows[i], cols[i]] for every i."""
-        rows, cols = np.atleast_1d(rows), np.atleast_1d(cols)
-        for name, index, size in zip(("row", "column"), (rows, cols), self.shape, strict=True):
-            if index.size and not 0 <= index.min() <= index.max() < size:
-                wrong = index[(index < 0) | (index >= size)][0]
-                raise IndexError(f"theta has {size} {name}s, but {name} {wrong} was asked for")
-        return self._entries(rows, cols)
-
-    def _entries(self, rows: Array, cols: Array) -> Array:
-        """Return theta at indices that have been checked."""
-        from ..kernels.entries import factor_entries
-
-        out = np.zeros(rows.size, self.dtype)
-        if self._k:
-            weights = self.weights.astype(self.dtype)
-            with threads_for(rows.size * self._k):
-                factor_entries(self.left, self.right, weights, rows, cols, out)
-        return out
-
-    @property
-    def _weights_there(self) -> Array:
-        """The weights, where the factors are."""
-        return self._xp.asarray(self.weights)
-
-    def matvec(self, v: Array) -> Array:
-        """Return theta @ v."""
-        return self.left @ (self._weights_there * (self.right.T @ v))
-
-    def rmatvec(self, u: Array) -> Array:
-        """Return theta.T @ u."""
-        return self.right @ (self._weights_there * (self.left.T @ u))
-
-    def as_operator(self) -> LinearOperator:
-        """Return theta as a scipy LinearOperator."""
-        return LinearOperator(
-            self.shape,
-            self.matvec,
-            self.rmatvec,
-            matmat=lambda x: self.left @ (self._weights_there[:, None] * (self.right.T @ x)),
-            rmatmat=lambda x: self.right @ (self._weights_there[:, None] * (self.left.T @ x)),
-            dtype=float,
-        )
-
-    def squared_norm(self) -> float:
-        """Return the squared Frobenius norm of theta, from the factors."""
-        overlap = to_host((self.left.T @ self.left) * (self.right.T @ self.right))
-        return float(self.weights @ overlap @ self.weights)
-
-    def dot(self, direction: Direction) -> float:
-        """Return <theta, direction>, with one product per atom."""
-        if self._k == 0:
-            return 0.0
-        image = aslinearoperator(direction).matmat(np.ascontiguousarray(self.right))
-        return float(to_host(self._xp.einsum("ik,ik->k", self.left, image)) @ self.weights)
+    def capacity(self) -> int:
+        """How many rank-one terms fit into the memory of the factors."""
+        return int(self._held.weights.size)
 
     def move(self, atom: Atom, step: float) -> None:
-        """Theta <- (1 - step) theta + step * atom, for a RankOne or a LowRankAtom."""
-        if isinstance(atom, RankOne):
-            terms: list[Any] = [(atom.u, atom.scale, atom.v)]
-        elif isinstance(atom, LowRankAtom):
-            terms = list(zip(atom.u.T, atom.scales, atom.v.T, strict=True))
-        else:
+        """Let theta <- (1 - step) theta + step * atom, for a RankOne."""
+        if not isinstance(atom, RankOne):
             raise TypeError(f"a LowRank iterate moves along RankOne atoms, got {atom!r}")
-        self._scale *= 1.0 - step
-        self.truncated *= abs(1.0 - step)
+        held = self._held
         if step == 1.0:
-            self._k, self._scale = 0, 1.0
-        elif not 1e-100 < abs(self._scale) < 1e100:
-            self._weights[: self._k] *= self._scale
-            self._scale = 1.0
-        for u, scale, v in terms:
-            self._append(u, step * scale, v)
+            held = self._copied(held.left[:, :0], held.weights[:0], held.right[:, :0], 8)
+        elif held.k == held.weights.size or held.k >= self.max_atoms:
+            held = self._with_room()
+        left, weights, right, k, scale, truncated = held
+        scale *= 1.0 - step
+        if step == 1.0:
+            scale = 1.0
+        elif not 1e-100 < abs(scale) < 1e100:
+            weights, scale = scale * weights, 1.0
+        # Behind the end of what is held: nobody sees it before the one assignment.
+        self._set_columns(left, right, k, atom.u, atom.v)
+        weights[k] = step * atom.scale / scale
+        truncated *= abs(1.0 - step)
+        self._publish(Held(left, weights, right, k + 1, scale, truncated))
 
-    def _append(self, u: Array, weight: float, v: Array) -> None:
-        self._make_room()
-        _set_column(self._left, self._k, u)
-        _set_column(self._right, self._k, v)
-        self._weights[self._k] = weight / self._scale
-        self._k += 1
+    def _publish(self, held: Held) -> None:
+        """Let theta be another one, in one assignment.
 
-    def _make_room(self) -> None:
-        """Make room for one more atom."""
-        if self._k >= self.max_atoms:
+        Whoever is interrupted between the two has counted a change that did not come, which does
+        no harm.
+        """
+        self.version += 1
+        self._held = held
+
+    def _set_columns(self, left: Array, right: Array, k: int, u: Array, v: Array) -> None:
+        """Write column k of both factors."""
+        for factor, values in ((left, u), (right, v)):
+            if values.size <= LONG_FACTOR:
+                factor[:, k] = values
+            else:
+                kernels.set_column(factor, k, np.ascontiguousarray(values))
+
+    def _with_room(self) -> Held:
+        """Return theta in memory with room for one more term; fewer terms, if they are many."""
+        if self.n_atoms >= self.max_atoms:
             self.recompress()
-        if self._k == self._weights.size:
-            self._reserve(min(self.max_atoms, max(8, 2 * self._k)))
+        held = self._held
+        k = held.k
+        if k < held.weights.size:
+            return held
+        terms = held.left[:, :k], held.weights[:k], held.right[:, :k]
+        capacity = min(self.max_atoms, max(8, 2 * k))
+        return self._copied(*terms, capacity, held.truncated, held.scale)
 
     def shrink(self, factor: float) -> None:
-        """Theta <- factor * theta."""
-        self._weights[: self._k] *= self._scale * factor
-        self._scale = 1.0
-        self.truncated *= abs(factor)
+        """Let theta <- factor * theta."""
+        left, weights, right, k, scale, truncated = self._held
+        weights, truncated = scale * factor * weights, truncated * abs(factor)
+        self._publish(Held(left, weights, right, k, 1.0, truncated))
 
-    def place(self, left: Array, weights: Array, right: Array) -> None:
+    def put(self, left: Array, weights: Array, right: Array) -> None:
         """Put theta at left diag(weights) right', all copied; nothing counts as left out.
 
         More than ``max_atoms`` terms are recompressed, and theta is what remains.
         """
         k = weights.size
-        if k > self._weights.size:
-            self._k = 0  # nothing of what was held needs to be copied
-            self._reserve(k)
-        self._left[:, :k], self._right[:, :k], self._weights[:k] = left, right, weights
-        self._scale, self._k = 1.0, k
         if k > self.max_atoms:
-            self.recompress()
-        self.truncated = 0.0
+            left, right = (self._xp.asarray(x, self.dtype) for x in (left, right))
+            left, weights, right, _ = self._compressed(left, weights, right)
+            k = weights.size
+        self._publish(self._copied(left, weights, right, max(k, self._held.weights.size)))
+
+    def rewrite(self, left: Array, weights: Array, right: Array) -> None:
+        """Hold other factors of the same theta, all copied: it does not count as a change."""
+        k = max(weights.size, min(8, self.max_atoms))
+        self._held = self._copied(left, weights, right, k, self._held.truncated)
 
     def recompress(self) -> None:
-        """Replace the factors by at most ``max_rank`` singular pairs."""
-        u, s, v = self.svd()
-        keep = int(np.count_nonzero(s > s[0] * np.finfo(self.dtype).eps)) if s.size else 0
+        """Replace the factors by at most ``max_rank`` singular pairs, without room for more."""
+        u, s, v, dropped = self._compressed(self.left, self.weights, self.right)
         if self.max_rank is None:
-            self.max_atoms = max(self.max_atoms, 2 * keep)
-        else:
-            keep = min(keep, self.max_rank)
-            self.truncated += float(s[keep:].sum())
-        self._left[:, :keep] = u[:, :keep]
-        self._right[:, :keep] = v[:, :keep]
-        self._weights[:keep] = s[:keep]
-        self._scale, self._k = 1.0, keep
+            self.max_atoms = max(self.max_atoms, 2 * s.size)
+        left, right = (self._xp.ascontiguousarray(x, dtype=self.dtype) for x in (u, v))
+        truncated = self._held.truncated + dropped
+        # theta is the same, so this does not count as a change
+        self._held = Held(left, np.array(s, float), right, s.size, 1.0, truncated)
 
-    def svd(self) -> tuple[Array, Array, Array]:
-        """Return (U, s, V) with theta = U diag(s) V', orthonormal U and V."""
+    def _compressed(
+        self, left: Array, weights: Array, right: Array
+    ) -> tuple[Array, Array, Array, float]:
+        """Return factors of at most ``max_rank`` terms, and the trace norm of what they lack."""
         with all_blas_threads():
-            return self._svd()
-
-    def _svd(self) -> tuple[Array, Array, Array]:
-        to_left, r_left = _orthonormaliser(self.left)
-        to_right, r_right = _orthonormaliser(self.right)
-        u, s, vt = np.linalg.svd((r_left * self.weights) @ r_right.T, full_matrices=False)
-        return to_left(u), s, to_right(vt.T)
-
-    def singular_values(
-        self, row_scale: Array | None = None, column_scale: Array | None = None
-    ) -> Array:
-        """Return the singular values of theta, or of diag(row_scale) theta diag(column_scale)."""
-        left, right = self.left, self.right
-        if row_scale is not None and column_scale is not None:
-            left = self._xp.asarray(row_scale)[:, None] * left
-            right = self._xp.asarray(column_scale)[:, None] * right
-        product = (_triangle(left) * self.weights) @ _triangle(right).T
-        return np.linalg.svd(product, compute_uv=False)
+            u, s, v = svd_of(left, weights, right)
+        k = int(np.count_nonzero(s > s[0] * np.finfo(self.dtype).eps)) if s.size else 0
+        if self.max_rank is None:
+            return u[:, :k], s[:k], v[:, :k], 0.0
+        k = min(k, self.max_rank)
+        return u[:, :k], s[:k], v[:, :k], float(s[k:].sum())
 
     def grow(self, shape: Shape, max_atoms: int, max_rank: int | None) -> None:
         """Add rows and columns of zeros at the end, with the limits for the new shape."""
+        _check_limits(max_atoms, max_rank)
+        held, factors = self._held, []
+        for old, size in ((held.left, shape[0]), (held.right, shape[1])):
+            factor = self._xp.zeros((int(size), old.shape[1]), self.dtype)
+            factor[: old.shape[0]] = old
+            factors.append(factor)
         self.max_atoms, self.max_rank = max_atoms, max_rank
-        for name, size in (("_left", shape[0]), ("_right", shape[1])):
-            old = getattr(self, name)
-            grown = self._xp.zeros((size, old.shape[1]), self.dtype)
-            grown[: old.shape[0]] = old
-            setattr(self, name, grown)
-        self.shape = (int(shape[0]), int(shape[1]))
+        self._publish(held._replace(left=factors[0], right=factors[1]))
 
-    def _reserve(self, capacity: int) -> None:
-        for name in ("_left", "_right"):
-            old = getattr(self, name)
-            grown = self._xp.empty((old.shape[0], capacity), self.dtype)
-            grown[:, : self._k] = old[:, : self._k]
-            setattr(self, name, grown)
-        weights = np.empty(capacity)
-        weights[: self._k] = self._weights[: self._k]
-        self._weights = weights
+    def _copied(
+        self,
+        left: Array,
+        weights: Array,
+        right: Array,
+        capacity: int,
+        truncated: float = 0.0,
+        scale: float = 1.0,
+    ) -> Held:
+        """Return copies of factors in memory with room for ``capacity`` terms."""
+        k, room = weights.size, np.empty(capacity)
+        room[:k] = weights
+        factors = []
+        for factor in (left, right):
+            memory = self._xp.empty((factor.shape[0], capacity), self.dtype)
+            memory[:, :k] = self._xp.asarray(factor)
+            factors.append(memory)
+        return Held(factors[0], room, factors[1], k, scale, truncated)
 
     def copy(self) -> LowRank:
         """Return an independent copy."""
@@ -321,95 +247,71 @@ class LowRank:
 
     def state_dict(self) -> State:
         """Return the factors."""
+        held = self._held
         return {
             "kind": "LowRank",
             "left": to_host(self.left).copy(),
-            "weights": self._weights[: self._k].copy(),
+            "weights": held.weights[: held.k].copy(),
             "right": to_host(self.right).copy(),
-            "scale": self._scale,
-            "truncated": self.truncated,
+            "scale": held.scale,
+            "truncated": held.truncated,
             "max_atoms": self.max_atoms,
             "max_rank": self.max_rank,
-            "capacity": self._weights.size,
+            "capacity": held.weights.size,
         }
+
+    def load_state(self, state: State) -> None:
+        """Become what a ``state_dict`` described."""
+        left, weights, right = _checked_factors(state)
+        max_atoms, max_rank = int(state["max_atoms"]), state["max_rank"]
+        _check_limits(max_atoms, max_rank)
+        capacity, k = int(state["capacity"]), weights.size
+        scale, truncated = float(state["scale"]), float(state["truncated"])
+        if not (k <= capacity and np.isfinite(scale) and 0.0 <= truncated < np.inf):
+            raise ValueError("the state of theta is damaged: a number is out of range")
+        self.max_atoms, self.max_rank, self.dtype = max_atoms, max_rank, left.dtype
+        # The same memory layout as before, so that products round the same way.
+        self._publish(self._copied(left, weights, right, capacity, truncated, scale))
 
     @classmethod
     def from_state(cls, state: State) -> LowRank:
         """Make the iterate that ``state_dict`` described."""
-        left, right = (cls._xp.asarray(state[name]) for name in ("left", "right"))
-        iterate = cls(
-            (left.shape[0], right.shape[0]),
-            max_atoms=int(state["max_atoms"]),
-            max_rank=state["max_rank"],
-            dtype=left.dtype,
-        )
-        k = left.shape[1]
-        # The same memory layout as before, so that products round the same way.
-        iterate._reserve(int(state["capacity"]))
-        iterate._left[:, :k], iterate._right[:, :k] = left, right
-        iterate._weights[:k] = state["weights"]
-        iterate._scale, iterate.truncated = float(state["scale"]), float(state["truncated"])
-        iterate._k = k
+        iterate = cls((0, 0))
+        iterate.load_state(state)
         return iterate
 
     def __getstate__(self) -> State:
-        # Without what lies in the unused columns.
         return self.state_dict()
 
     def __setstate__(self, state: State) -> None:
-        self.__dict__.update(type(self).from_state(state).__dict__)
+        self.__init__((0, 0))  # type: ignore[misc]
+        self.load_state(state)
 
     def __repr__(self) -> str:
-        return f"LowRank(shape={self.shape}, n_atoms={self._k})"
+        return f"LowRank(shape={self.shape}, n_atoms={self.n_atoms})"
 
 
-def _set_column(factor: Array, k: int, values: Array) -> None:
-    if values.size <= LONG_FACTOR or not isinstance(factor, np.ndarray):
-        factor[:, k] = values
-        return
-    from ..kernels.entries import set_column
-
-    set_column(factor, k, np.ascontiguousarray(values))
+def _check_limits(max_atoms: int, max_rank: int | None) -> None:
+    if max_atoms < 2:
+        raise ValueError(f"LowRank needs max_atoms of at least 2, got {max_atoms}")
+    if max_rank is not None and not 1 <= max_rank < max_atoms:
+        raise ValueError(f"LowRank needs 1 <= max_rank < max_atoms, got {max_rank} and {max_atoms}")
 
 
-def _orthonormaliser(factor: Array) -> tuple[Callable[[Array], Array], Array]:
-    """Return r and a function x -> q @ x with factor = q r and orthonormal q.
-
-    By QR for short factors. For long ones from the eigenvalues of factor' factor, summed in
-    double precision: one matrix product instead of a QR, which is much slower there.
-    """
-    xp = namespace(factor)
-    if factor.shape[0] <= LONG_FACTOR:
-        q, r = xp.linalg.qr(factor)
-        return lambda x: q @ xp.asarray(x.astype(factor.dtype)), to_host(r)
-    values, vectors = np.linalg.eigh(gram(factor))
-    kept = values > 1e-13 * values[-1]
-    root, vectors = np.sqrt(values[kept]), vectors[:, kept]
-    inverse = vectors / root
-    return (
-        lambda x: factor @ xp.asarray((inverse @ x).astype(factor.dtype)),
-        root[:, None] * vectors.T,
-    )
-
-
-def _triangle(factor: Array) -> Array:
-    """Return r with r' r = factor' factor: by QR, or faster from that product itself.
-
-    The product loses singular values below 1e-8 of the largest, which do not count in a sum.
-    """
-    if factor.shape[0] <= LONG_FACTOR:
-        return to_host(namespace(factor).linalg.qr(factor, mode="r"))
-    values, vectors = np.linalg.eigh(gram(factor))
-    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
-
-
-def gram(factor: Array) -> Array:
-    """Return factor' factor, summed in double precision, on the host."""
-    if not isinstance(factor, np.ndarray):
-        wide = factor.astype(float)
-        return to_host(wide.T @ wide)
-    total = np.zeros((factor.shape[1], factor.shape[1]))
-    for start in range(0, factor.shape[0], LONG_FACTOR):
-        part = factor[start : start + LONG_FACTOR].astype(float)
-        total += part.T @ part
-    return total
+def _checked_factors(state: State) -> tuple[Array, Array, Array]:
+    """Return left, weights and right of a state, or say what is wrong with them."""
+    names = "left", "weights", "right"
+    for name in (*names, "scale", "truncated", "max_atoms", "max_rank", "capacity"):
+        if name not in state:
+            raise ValueError(f"this is not a whole state of theta: {name!r} is missing")
+    left, weights, right = (state[name] for name in names)
+    for name, array, ndim in zip(names, (left, weights, right), (2, 1, 2), strict=True):
+        is_array = isinstance(array, np.ndarray) and array.ndim == ndim
+        if not is_array or array.dtype not in (np.float32, np.float64):
+            raise ValueError(f"the state of theta is damaged: {name} is no array of numbers")
+    if not left.shape[1] == weights.size == right.shape[1] or left.dtype != right.dtype:
+        raise ValueError(
+            f"the state of theta is damaged: factors {left.shape} {left.dtype} and {right.shape} "
+            f"{right.dtype} with {weights.size} weights"
+        )
+    return left, weights, right

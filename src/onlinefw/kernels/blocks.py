@@ -37,7 +37,7 @@ def tail_factor(row, col, left, right, keep, z):
 
 @njit(cache=True, parallel=True)
 def forward(blocks, indptr, col, g, v, y):
-    """Y += G V over a sorted store."""
+    """y += G v over a sorted store, for blocks of vectors."""
     for thread in prange(len(blocks) - 1):
         for i in range(blocks[thread], blocks[thread + 1]):
             for k in range(indptr[i], indptr[i + 1]):

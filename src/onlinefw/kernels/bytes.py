@@ -21,6 +21,7 @@ from numba.core import types
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic, models, register_model
 
+from .few import on_one_thread
 from .lanes import fused, spread
 from .rows import LARGE, _add_parts, _zeros, row_slope
 from .wide import _INDEX, LINE, _pointer, _Wide, add_up, fetch, write
@@ -169,7 +170,7 @@ def _write_digits(numbers, out):
 def _dots(X, first, end, digits, out):
     """Write <x_i, digits> for ``first`` <= i < ``end`` to out, four rows at a time.
 
-    Half of the rows after these are asked for here, the other half in ``_sums``, so that memory is
+    This prefetches half of the rows that come next, and ``_sums`` the other half, so that memory is
     always at work.
     """
     n, ahead = X.shape[1], np.uint64(ROWS * X.shape[1])
@@ -194,7 +195,7 @@ def _dots(X, first, end, digits, out):
 def _sums(X, first, end, digits, alone, out):
     """Write sum_i digits_i x_i to out, in the order of ``_side_by_side``.
 
-    All of the rows after these are asked for if this goes ``alone``, without ``_dots``.
+    If it is ``alone``, without ``_dots``, it prefetches all of the rows that come next.
     """
     n, ahead = X.shape[1], np.uint64(ROWS * X.shape[1])
     high, middle, low = np.uint64(0), np.uint64(1), np.uint64(2)
@@ -271,3 +272,6 @@ def fused_bytes(X, blocks, moved, keep, step, a, z, y, w, b, kind, parameter, ou
         _one_thread(X, start, stop, moved, keep, step, digits, z, y, w, b, kind, parameter, total)
     _add_parts(acc, sums)
     _in_order(sums, out)
+
+
+few_fused_bytes = on_one_thread(fused_bytes)

@@ -110,7 +110,7 @@ def some_columns(chosen, indptr, indices, data, n_rows):
 
 @njit(cache=True)
 def add_gram(starts, positions, values, weights, gram, cross):
-    """Gram += X' diag(weights) X (lower triangle) and cross += X' weights.
+    """gram += X' diag(weights) X (lower triangle) and cross += X' weights.
 
     ``positions`` increase within each row.
     """

@@ -2,9 +2,11 @@
 
 A store in compressed rows, and a short unsorted tail of the newest entries.
 
-Per entry: its column, the carried prediction z, the total weight c and target s of what was
-observed there, and the unscaled slope g of the loss. ``acc`` has one row per thread, so that
-results do not depend on timing.
+Per entry: its column, its prediction z, the total weight c and target s of what was observed there,
+and the unscaled slope g of the loss. Columns are numbered by ``rank``. ``acc`` has one row per
+thread, so that results do not depend on timing.
+
+Loops that every round needs are compiled twice: for one thread, which starts at once, and for all.
 """
 
 from __future__ import annotations
@@ -14,15 +16,17 @@ from math import exp
 import numpy as np
 from numba import njit, prange
 
-from .lanes import add_scaled, load, store, zero
+from .lanes import LANES, add_scaled, load, moved, store, zero
 
-#: Which derivative a kernel uses: sums c G'(z) - s, or weights c times phi'(z, s).
+#: Which derivative a kernel uses: sums c G'(z) - s, or weights c times phi'(z, s) ...
 QUADRATIC, BERNOULLI, POISSON, EXPONENTIAL, LOGISTIC, SIGMOID, CORRENTROPY = range(7)
+#: ... or none: the slopes are given, since the loss is the user's own.
+GIVEN = -1
 
 
 @njit(inline="always")
 def _expit(z):
-    e = exp(-abs(z))  # no branch: half of the guesses which one is taken would be wrong
+    e = exp(-abs(z))  # no branch: the processor would guess wrong half of the time
     return (1.0 if z >= 0 else e) / (1.0 + e)
 
 
@@ -93,16 +97,53 @@ def _row_dot(col, g, v, start, end):
     return (s0 + s1) + (s2 + s3)
 
 
-@njit(cache=True, parallel=True)
-def normal(blocks, indptr, col, g, row_scale, v, y, acc, distinct):
-    """Y += G v, then acc += G' (row_scale y) by thread: one read of the store for both products."""
-    for thread in prange(len(blocks) - 1):
-        a = acc[thread]
-        for i in range(blocks[thread], blocks[thread + 1]):
-            start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-            total = y[i] + _row_dot(col, g, v, start, end)
-            y[i] = total
-            _scatter(a, col, g, total * row_scale[i], start, end, distinct)
+def _normal(wide):
+    """Compile the products with one vector, for one thread or for all (``wide``)."""
+
+    @njit(cache=True, parallel=wide)
+    def normal(blocks, indptr, col, g, row_scale, v, y, acc, distinct):
+        """Let y += G v, then acc += G' (row_scale y) by thread: one read of the store for both."""
+        weighted, parts = len(row_scale) > 0, len(blocks) - 1 if wide else 1
+        for thread in prange(parts):
+            a = acc[thread]
+            for i in range(blocks[thread], blocks[thread + 1]):
+                start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+                total = y[i] + _row_dot(col, g, v, start, end)
+                y[i] = total
+                if weighted:
+                    total = total * row_scale[i]
+                _scatter(a, col, g, total, start, end, distinct)
+
+    return normal
+
+
+normal, normal_wide = _normal(False), _normal(True)
+
+
+@njit(cache=True)
+def begin_normal(row, col, g, rank, v, by_rank, y):
+    """Put v in the order of the store, and let y = G v over the tail."""
+    for j in range(len(rank)):
+        by_rank[rank[j]] = v[j]
+    y[:] = 0
+    for k in range(len(row)):
+        y[row[k]] += g[k] * by_rank[col[k]]
+
+
+@njit(cache=True)
+def end_normal(row, col, g, rank, row_scale, y, acc):
+    """Add G' (row_scale y) over the tail; return the sum of all parts in the order of columns."""
+    first = acc[0]
+    for k in range(len(row)):
+        i = row[k]
+        first[col[k]] += (g[k] * row_scale[i] if len(row_scale) else g[k]) * y[i]
+    w = np.empty(len(rank), acc.dtype)
+    for j in range(len(rank)):
+        total = first[rank[j]]
+        for part in range(1, len(acc)):
+            total += acc[part, rank[j]]
+        w[j] = total
+    return w
 
 
 @njit(cache=True, parallel=True)
@@ -131,14 +172,14 @@ def targets(blocks, indptr, col, c, s, row_offset, col_offset, out):
                 out[k] = s[k] - c[k] * (row_offset[i] + col_offset[col[k]])
 
 
-def _fused(quadratic):
-    """Compile the fused kernel for parabolas, or for all other losses.
+def _fused(quadratic, wide):
+    """Compile the fused kernel for parabolas or all other losses, for one thread or for all.
 
     Testing the loss for every entry is slow. So is a loop in a function of its own, even an
     inlined one: references to its arrays are counted for every row.
     """
 
-    @njit(cache=True, parallel=True, fastmath={"contract"})
+    @njit(cache=True, parallel=wide, fastmath={"contract"})
     def move_and_normal(
         blocks, indptr, col, z, c, s, g, keep, u, row_offset, columns, kind, parameter,
         row_scale, v, y, acc, sums,
@@ -147,22 +188,29 @@ def _fused(quadratic):
 
         z <- keep z + u_i columns[j, 0], g <- slope at z + row_offset_i + columns[j, 1],
         y += G V, acc += G' (row_scale y) and sums = <z, g> by thread. One read of everything.
+        ``u`` and ``row_scale`` may be empty: nothing is added, and all rows weigh 1.
         """
         one, move, offset = np.uint64(1), np.uint64(0), np.uint64(1)
-        for thread in prange(len(blocks) - 1):
+        moving, weighted = len(u) > 0, len(row_scale) > 0
+        parts = len(blocks) - 1 if wide else 1
+        for thread in prange(parts):
             a = acc[thread]
             z_dot_g = 0.0  # rows are summed in the store's own precision, this in double precision
             for i in range(blocks[thread], blocks[thread + 1]):
                 start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-                u_i, offset_i, total = u[i], row_offset[i], load(y, i)
+                u_i, offset_i, total = g.dtype.type(0), row_offset[i], load(y, i)
+                if moving:
+                    u_i = u[i]
                 zg = g.dtype.type(0)
                 k = start
                 while k < end:
                     j = col[k]
-                    zk = keep * z[k] + u_i * columns[j, move]
+                    zk = moved(keep, z[k], u_i, columns[j, move])
                     at = zk + (offset_i + columns[j, offset])
                     if quadratic:
                         gk = c[k] * at - s[k]
+                    elif kind == GIVEN:
+                        gk = g[k]
                     else:
                         gk = g.dtype.type(slope(kind, parameter, at, c[k], s[k]))
                     z[k] = zk
@@ -172,7 +220,8 @@ def _fused(quadratic):
                     k += one
                 z_dot_g += zg
                 store(y, i, total)
-                total = add_scaled(zero(u_i), row_scale[i], total)
+                if weighted:
+                    total = add_scaled(zero(u_i), row_scale[i], total)
                 k = start
                 while k < end:
                     store(a, col[k], add_scaled(load(a, col[k]), g[k], total))
@@ -182,23 +231,81 @@ def _fused(quadratic):
     return move_and_normal
 
 
-move_and_normal_quadratic = _fused(True)
-move_and_normal_general = _fused(False)
+move_and_normal_quadratic, move_and_normal_quadratic_wide = _fused(True, False), _fused(True, True)
+move_and_normal_general, move_and_normal_general_wide = _fused(False, False), _fused(False, True)
+
+
+@njit(cache=True, fastmath={"contract"})
+def begin_read(
+    row, col, z, c, s, g, rank, keep, u, v, n_moved, row_offset, col_offset, kind, parameter,
+    V, columns, block, y, acc,
+):  # fmt: skip
+    """Do over the tail what the fused kernel does over the store, but for the transposed product.
+
+    The n_moved oldest entries of the tail move. What belongs to columns is put in the order of the
+    store on the way: ``columns`` gets v and col_offset, ``block`` the vectors V. Returns <z, g>.
+    """
+    width, moving = V.shape[1], len(u) > 0
+    for j in range(len(rank)):
+        p = rank[j]
+        columns[p, 0] = v[j] if moving else 0
+        columns[p, 1] = col_offset[j]
+        for q in range(LANES):
+            block[p, q] = V[j, q] if q < width else 0.0
+    y[:] = 0
+    acc[:] = 0
+    z_dot_g = 0.0
+    for k in range(len(row)):
+        i, j = row[k], col[k]
+        if k < n_moved:
+            z[k] = moved(keep, z[k], u[i] if moving else g.dtype.type(0), columns[j, 0])
+        if kind != GIVEN:
+            g[k] = slope(kind, parameter, z[k] + (row_offset[i] + columns[j, 1]), c[k], s[k])
+        store(y, i, add_scaled(load(y, i), g[k], load(block, j)))
+        z_dot_g += np.float64(z[k]) * np.float64(g[k])
+    return z_dot_g
 
 
 @njit(cache=True)
-def tail_move(row, col, z, keep, u, right):
-    """Move the tail's predictions."""
+def end_read(row, col, g, rank, row_scale, y, acc, width):
+    """Add the tail's transposed product; return the sum of all parts in the order of columns."""
+    first = acc[0]
     for k in range(len(row)):
-        z[k] = keep * z[k] + u[row[k]] * right[col[k]]
+        i = row[k]
+        scaled = g[k] * row_scale[i] if len(row_scale) else g[k]
+        store(first, col[k], add_scaled(load(first, col[k]), scaled, load(y, i)))
+    w = np.empty((len(rank), width))
+    for j in range(len(rank)):
+        for q in range(width):
+            total = first[rank[j], q]
+            for part in range(1, len(acc)):
+                total += acc[part, rank[j], q]
+            w[j, q] = total
+    return w
 
 
 @njit(cache=True)
-def tail_slopes(row, col, z, c, s, g, row_offset, col_offset, kind, parameter):
-    """Renew the tail's slopes."""
-    for k in range(len(row)):
-        at = z[k] + (row_offset[row[k]] + col_offset[col[k]])
-        g[k] = slope(kind, parameter, at, c[k], s[k])
+def overlap(V, W):
+    """Return V' W; where it overflows, without a warning."""
+    return np.dot(V.T, W)
+
+
+@njit(cache=True, parallel=True)
+def move_rows(blocks, indptr, col, z, keep, u, right):
+    """z_k = keep z_k + u_i right_j over a sorted store; an empty u adds nothing."""
+    moving = len(u) > 0
+    for thread in prange(len(blocks) - 1):
+        for i in range(blocks[thread], blocks[thread + 1]):
+            for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                z[k] = moved(keep, z[k], u[i], right[col[k]]) if moving else keep * z[k]
+
+
+@njit(cache=True)
+def move_tail(row, col, z, keep, u, right, n_moved):
+    """Let the n_moved oldest entries of the tail do the same."""
+    moving = len(u) > 0
+    for k in range(n_moved):
+        z[k] = moved(keep, z[k], u[row[k]], right[col[k]]) if moving else keep * z[k]
 
 
 @njit(cache=True)
@@ -210,172 +317,11 @@ def tail_forward(row, col, g, v, y):
 
 
 @njit(cache=True)
-def tail_backward(row, col, g, row_scale, y, w):
-    """W += G' (row_scale Y) over the tail, for (n, k) blocks."""
+def tail_backward(row, col, g, y, w):
+    """W += G' Y over the tail, for (n, k) blocks."""
     for k in range(len(row)):
-        scaled = g[k] * row_scale[row[k]]
         for q in range(y.shape[1]):
-            w[col[k], q] += scaled * y[row[k], q]
-
-
-@njit(cache=True)
-def tail_forward_block(row, col, g, v, y):
-    """Y += G V over the tail, for blocks of 8 vectors."""
-    for k in range(len(row)):
-        store(y, row[k], add_scaled(load(y, row[k]), g[k], load(v, col[k])))
-
-
-@njit(cache=True)
-def tail_backward_block(row, col, g, row_scale, y, w):
-    """W += G' (row_scale Y) over the tail, for blocks of 8 vectors."""
-    for k in range(len(row)):
-        scaled = g[k] * row_scale[row[k]]
-        store(w, col[k], add_scaled(load(w, col[k]), scaled, load(y, row[k])))
-
-
-@njit(cache=True)
-def sort_by_row(row, col, indptr, order):
-    """Fill ``order`` with the positions of entries by row, then column, then age.
-
-    ``indptr`` has zeros, and gets where the rows start. Rows are found by counting; within a row,
-    which is short as a rule, by insertion.
-    """
-    for k in range(len(row)):
-        indptr[row[k] + 1] += 1
-    for i in range(len(indptr) - 1):
-        indptr[i + 1] += indptr[i]
-    following = indptr[:-1].copy()
-    for k in range(len(row)):
-        order[following[row[k]]] = k
-        following[row[k]] += 1
-    for i in range(len(indptr) - 1):
-        start, end = indptr[i], indptr[i + 1]
-        if end - start > 64:
-            part = order[start:end].copy()
-            order[start:end] = part[np.argsort(col[part], kind="mergesort")]
-            continue
-        for p in range(start + 1, end):
-            k = order[p]
-            q = p
-            while q > start and col[order[q - 1]] > col[k]:
-                order[q] = order[q - 1]
-                q -= 1
-            order[q] = k
-
-
-@njit(cache=True, parallel=True)
-def merged_lengths(blocks, indptr, col, tail_ptr, tail_col, combine, lengths):
-    """Lengths of the rows after the (sorted) tail has been merged into the bulk."""
-    for thread in prange(len(blocks) - 1):
-        for i in range(blocks[thread], blocks[thread + 1]):
-            a, a_end = indptr[i], indptr[i + 1]
-            b, b_end = tail_ptr[i], tail_ptr[i + 1]
-            n = (a_end - a) + (b_end - b)
-            if combine:
-                last = np.int64(-1)
-                while b < b_end:
-                    j = np.int64(tail_col[b])
-                    while a < a_end and np.int64(col[a]) < j:
-                        a += 1
-                    if j == last or (a < a_end and np.int64(col[a]) == j):
-                        n -= 1
-                    last = j
-                    b += 1
-            lengths[i] = n
-
-
-@njit(cache=True, parallel=True)
-def merge_rows(blocks, indptr, tail_ptr, combine, new_ptr, old, tail, new):
-    """Fill ``new`` with the merged rows. It, ``old`` and ``tail`` are (col, z, c, s) tuples."""
-    col, z, c, s = old
-    t_col, t_z, t_c, t_s = tail
-    n_col, n_z, n_c, n_s = new
-    origin = new_ptr[blocks[0]]
-    for thread in prange(len(blocks) - 1):
-        for i in range(blocks[thread], blocks[thread + 1]):
-            a, a_end = indptr[i], indptr[i + 1]
-            b, b_end = tail_ptr[i], tail_ptr[i + 1]
-            k = new_ptr[i] - origin
-            first = k
-            while a < a_end or b < b_end:
-                from_bulk = b >= b_end or (a < a_end and col[a] <= t_col[b])
-                if from_bulk:
-                    n_col[k], n_z[k], n_c[k], n_s[k] = col[a], z[a], c[a], s[a]
-                    a += 1
-                    k += 1
-                elif combine and k > first and n_col[k - 1] == t_col[b]:
-                    n_c[k - 1] += t_c[b]
-                    n_s[k - 1] += t_s[b]
-                    b += 1
-                else:
-                    n_col[k], n_z[k], n_c[k], n_s[k] = t_col[b], t_z[b], t_c[b], t_s[b]
-                    b += 1
-                    k += 1
-
-
-@njit(cache=True, parallel=True)
-def copy_four(new, old, start):
-    """Copy each of four arrays into another, from ``start`` on."""
-    a, b, c, d = new
-    to_a, to_b, to_c, to_d = old
-    parts, n = 16, len(a)
-    for part in prange(parts):
-        low, high = part * n // parts, (part + 1) * n // parts
-        to_a[start + low : start + high] = a[low:high]
-        to_b[start + low : start + high] = b[low:high]
-        to_c[start + low : start + high] = c[low:high]
-        to_d[start + low : start + high] = d[low:high]
-
-
-@njit(cache=True, parallel=True)
-def sort_rows(blocks, indptr, col, z, c, s, g):
-    """Sort every row by column; entries of one column stay in order."""
-    for thread in prange(len(blocks) - 1):
-        for i in range(blocks[thread], blocks[thread + 1]):
-            start, end = indptr[i], indptr[i + 1]
-            order = np.argsort(col[start:end], kind="mergesort")
-            col[start:end] = col[start:end][order]
-            z[start:end] = z[start:end][order]
-            c[start:end] = c[start:end][order]
-            s[start:end] = s[start:end][order]
-            g[start:end] = g[start:end][order]
-
-
-@njit(cache=True, parallel=True)
-def count_seen(indptr, col, tail_ptr, tail_col, lengths):
-    """Count the distinct columns of every row in two sorted lists together."""
-    for i in prange(len(lengths)):
-        b, b_end = tail_ptr[i], tail_ptr[i + 1]
-        n, last = b_end - b, np.int64(-1)
-        for a in range(indptr[i], indptr[i + 1]):
-            j = np.int64(col[a])
-            while b < b_end and tail_col[b] < j:
-                b += 1
-            if j != last and not (b < b_end and tail_col[b] == j):
-                n += 1
-            last = j
-        lengths[i] = n
-
-
-@njit(cache=True, parallel=True)
-def fill_seen(indptr, col, tail_ptr, tail_col, columns, new_ptr, out):
-    """Fill ``out`` with these columns, by their names, increasing."""
-    for i in prange(len(new_ptr) - 1):
-        b, b_end = tail_ptr[i], tail_ptr[i + 1]
-        start, end = new_ptr[i], new_ptr[i + 1]
-        k, last = start, np.int64(-1)
-        for q in range(b, b_end):
-            out[k] = columns[tail_col[q]]
-            k += 1
-        for a in range(indptr[i], indptr[i + 1]):
-            j = np.int64(col[a])
-            while b < b_end and tail_col[b] < j:
-                b += 1
-            if j != last and not (b < b_end and tail_col[b] == j):
-                out[k] = columns[j]
-                k += 1
-            last = j
-        out[start:end].sort()
+            w[col[k], q] += g[k] * y[row[k], q]
 
 
 @njit(cache=True, parallel=True)
@@ -400,15 +346,23 @@ def set_column(factor, k, values):
             factor[i, k] = values[i]
 
 
-@njit(cache=True, parallel=True)
-def factor_entries(left, right, weights, rows, cols, out):
-    """out_i = sum over k of left[rows_i, k] weights_k right[cols_i, k]."""
-    n = len(rows)
-    threads = 16
-    for part in prange(threads):
-        for i in range(part * n // threads, (part + 1) * n // threads):
-            r, q = rows[i], cols[i]
-            total = 0.0
-            for k in range(len(weights)):
-                total += left[r, k] * weights[k] * right[q, k]
-            out[i] = total
+def _factor_entries(wide):
+    """Compile the entries of a low-rank matrix, for one thread or for all (``wide``)."""
+
+    @njit(cache=True, parallel=wide)
+    def factor_entries(left, right, weights, rows, cols, out):
+        """out_i = sum over k of left[rows_i, k] weights_k right[cols_i, k]."""
+        n = len(rows)
+        parts = 16 if wide else 1
+        for part in prange(parts):
+            for i in range(part * n // parts, (part + 1) * n // parts):
+                r, q = rows[i], cols[i]
+                total = 0.0
+                for k in range(len(weights)):
+                    total += left[r, k] * weights[k] * right[q, k]
+                out[i] = total
+
+    return factor_entries
+
+
+factor_entries, factor_entries_wide = _factor_entries(False), _factor_entries(True)

@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic, models, register_model
 
-__all__ = ["LANES", "add_scaled", "fused", "load", "spread", "store", "zero"]
+__all__ = ["LANES", "add_scaled", "fused", "load", "moved", "spread", "store", "zero"]
 
 LANES = 8
 
@@ -95,3 +95,18 @@ def add_scaled(typingctx, total, number, lanes):
         return fused(builder, total, spread(builder, number), lanes)
 
     return total(total, number, lanes), codegen
+
+
+@intrinsic
+def moved(typingctx, keep, z, u, v):
+    """Return keep z + u v for four numbers of one type.
+
+    The sum is rounded once, the product u v before it, in whichever loop this is: so it makes no
+    difference which one moves a prediction.
+    """
+
+    def codegen(context, builder, signature, args):
+        keep, z, u, v = args
+        return builder.fma(keep, z, builder.fmul(u, v))
+
+    return z(z, z, z, z), codegen

@@ -1,9 +1,9 @@
 """Loops that evaluate the loss of all observed entries, and its course along a line.
 
-``x + t d``, where x is the prediction with its offsets and d = a - z, with the atom's entry
-a = u_i right_j. Sums are in double precision
-whatever the store's own; each part of them is added up by itself, so that results do not depend on
-timing. Stores and the tail are described in :mod:`onlinefw.kernels.entries`.
+The line is ``x + t d``, where x is the prediction with its offsets and d = a - z, with the atom's
+entry a = u_i right_j. Sums are in double precision, whatever the precision of the store. Each part
+of them is added up by itself, so that results do not depend on timing. Stores and the tail are
+described in :mod:`onlinefw.kernels.entries`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PARTS = 64
 
 @njit(inline="always")
 def _quadratic_loss(c, s, g):
-    """C x^2 / 2 - s x, where g = c x - s is the slope (an entry of weight 0 has no loss)."""
+    """Return c x^2 / 2 - s x, where g = c x - s is the slope (an entry of weight 0 has no loss)."""
     c, s, g = np.float64(c), np.float64(s), np.float64(g)
     return 0.5 * (g * g - s * s) / c if c > 0.0 else 0.0
 
@@ -39,22 +39,31 @@ def quadratic_total(c, s, g):
     return parts.sum()
 
 
-@njit(cache=True, parallel=True)
-def quadratic_line(blocks, indptr, col, z, c, s, g, u, right):
-    """Return value and slope at t = 0, and the curvature, in one read of a sorted store."""
-    sums = np.zeros((len(blocks) - 1, 3))
-    for thread in prange(len(blocks) - 1):
-        value, first, second = 0.0, 0.0, 0.0
-        for i in range(blocks[thread], blocks[thread + 1]):
-            for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-                d = np.float64(u[i] * right[col[k]] - z[k])
-                value += _quadratic_loss(c[k], s[k], g[k])
-                first += g[k] * d
-                second += c[k] * d * d
-        sums[thread, 0] = value
-        sums[thread, 1] = first
-        sums[thread, 2] = second
-    return sums
+def _quadratic_line(wide):
+    """Compile the three sums of a parabola, for one thread or for all (``wide``)."""
+
+    @njit(cache=True, parallel=wide)
+    def quadratic_line(blocks, indptr, col, z, c, s, g, u, right):
+        """Return value and slope at t = 0, and the curvature, in one read of a sorted store."""
+        parts = len(blocks) - 1 if wide else 1
+        sums = np.zeros((parts, 3))
+        for thread in prange(parts):
+            value, first, second = 0.0, 0.0, 0.0
+            for i in range(blocks[thread], blocks[thread + 1]):
+                for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                    d = np.float64(u[i] * right[col[k]] - z[k])
+                    value += _quadratic_loss(c[k], s[k], g[k])
+                    first += g[k] * d
+                    second += c[k] * d * d
+            sums[thread, 0] = value
+            sums[thread, 1] = first
+            sums[thread, 2] = second
+        return sums
+
+    return quadratic_line
+
+
+quadratic_line, quadratic_line_wide = _quadratic_line(False), _quadratic_line(True)
 
 
 @njit(cache=True)

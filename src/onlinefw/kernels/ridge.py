@@ -274,7 +274,7 @@ def ridge_rows(blocks, indptr, col, weight, target, other, ridge, out):
 def normal_rows(blocks, indptr, col, weight, target, other, out):
     """Write the normal equations that :func:`ridge_rows` solves, for every row, without a ridge.
 
-    Parameters are as there. ``out`` has shape (n_rows, r (r + 3) / 2): the upper triangle of the
+    Parameters are the same. ``out`` has shape (n_rows, r (r + 3) / 2): the upper triangle of the
     r x (r + 1) matrix [A | b], row by row.
 
     Examples

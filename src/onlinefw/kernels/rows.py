@@ -26,13 +26,14 @@ from .entries import (
     _expit,
     slope,
 )
+from .few import on_one_thread
 from .wide import LINE, add_product, add_up, everywhere, fetch, nothing, read, read_first, write
 
 #: Rows that are summed in the precision of the products before double precision.
 CHUNK = 128
-#: How many bytes ahead of where they are read rows are asked for.
+#: Rows are prefetched so many bytes before they are read.
 AHEAD = 2**14
-#: Slopes are cut off here in single precision, so that none is infinite: 0 times that is not 0.
+#: Slopes in single precision are clipped to this, as 0 times infinity would be NaN.
 LARGE = 1e30
 #: Sums over all rows are formed in this many parts, whatever the number of threads.
 PARTS = 16
@@ -138,18 +139,39 @@ def value_sum(kind, parameter, z, y, w, b):
 
 
 @njit(cache=True, parallel=True)
-def intercept_sums(kind, parameter, z, y, w, b):
-    """Return the sums of w phi'(z + b, y) and of w phi''(z + b, y)."""
-    acc, out = _zeros(PARTS, 2), np.empty(2)
+def totals(kind, parameter, z, y, w, b):
+    """Return the sums of w phi(z + b, y), of w phi'(z + b, y) and of w phi''(z + b, y)."""
+    acc, out = _zeros(PARTS, 3), np.empty(3)
     for part in prange(PARTS):
-        first = second = 0.0
+        value = first = second = 0.0
         for i in range(part * len(z) // PARTS, (part + 1) * len(z) // PARTS):
             at = z[i] + b
+            value += w[i] * row_value(kind, parameter, at, y[i])
             first += row_slope(kind, parameter, at, y[i], w[i])
             second += w[i] * row_curvature(kind, parameter, at, y[i])
-        acc[part, 0], acc[part, 1] = first, second
+        acc[part, 0], acc[part, 1], acc[part, 2] = value, first, second
     _add_parts(acc, out)
-    return out[0], out[1]
+    return out[0], out[1], out[2]
+
+
+@njit(cache=True)
+def extremes(z, y, w):
+    """Return the smallest and the largest y - z among the rows that count."""
+    low, high = inf, -inf
+    for i in range(len(z)):
+        if w[i] > 0.0:
+            low, high = min(low, y[i] - z[i]), max(high, y[i] - z[i])
+    return low, high
+
+
+@njit(cache=True)
+def extremes_of_margins(z, w):
+    """Return the smallest and the largest -z among the rows that count."""
+    low, high = inf, -inf
+    for i in range(len(z)):
+        if w[i] > 0.0:
+            low, high = min(low, -z[i]), max(high, -z[i])
+    return low, high
 
 
 @njit(cache=True)
@@ -279,3 +301,9 @@ def slope_gradient(X, blocks, s, out):
                     total[k] += part[k]
                     part[k] = zero
     _add_parts(acc, out)
+
+
+few_slopes, few_values, few_totals = map(on_one_thread, (slopes, value_sum, totals))
+few_fused_gradient, few_move_rows, few_slope_gradient = map(
+    on_one_thread, (fused_gradient, move_rows, slope_gradient)
+)

@@ -158,7 +158,7 @@ def add_up(typingctx, numbers):
 
 @intrinsic
 def fetch(typingctx, array, place, distance):
-    """Ask for the line of memory ``distance`` bytes after array[place]; it need not exist."""
+    """Prefetch the line of memory ``distance`` bytes after array[place]; it need not exist."""
 
     def codegen(context, builder, signature, args):
         place_values = [builder.extract_value(args[1], k) for k in range(len(place))]

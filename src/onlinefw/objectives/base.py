@@ -4,40 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from .._typing import Array, Direction, Shape, State
 from ..atoms import Atom, as_atom
 from ..iterates import ActiveSet, DenseIterate, LowRank, iterate_from_state
+from ..line_search import Line
+from ..past.place import here
 from ..sets import ConvexSet
 
 __all__ = ["Line", "Objective"]
 
 
-class Line(Protocol):
-    """F along theta + c (atom - theta), for line searches."""
-
-    @property
-    def curvature(self) -> float | None:
-        """The second derivative in c where F is quadratic, else None."""
-        ...
-
-    def value(self, c: float) -> float:
-        """Return F at c."""
-        ...
-
-    def slope(self, c: float) -> float:
-        """Return dF/dc at c."""
-        ...
-
-
 class Objective(ABC):
     """The mean loss F_t of everything observed, and the iterate it is evaluated at.
 
-    An objective carries what it needs to know about *one* iterate (usually the predictions of all
-    past rows) and updates that as the iterate moves, so it belongs to one learner.
+    An objective holds what depends on *one* iterate (usually the predictions of all past rows) and
+    updates that as the iterate moves, so it belongs to one learner.
 
     Attributes
     ----------
@@ -93,7 +78,7 @@ class Objective(ABC):
         """Give the objective back, at theta = 0, with all its data."""
         self._owner = self._constraint = None
         if self.shape is not None:
-            self._iterate = self._new_iterate(self.shape)
+            self._set_iterate(self._new_iterate(self.shape))
             self._refresh()
 
     def _agree_on(self, shape: Shape) -> None:
@@ -103,7 +88,11 @@ class Objective(ABC):
 
     def _set_shape(self, shape: Shape) -> None:
         self.shape = tuple(int(n) for n in shape)
-        self._iterate = self._new_iterate(self.shape)
+        self._set_iterate(self._new_iterate(self.shape))
+
+    def _set_iterate(self, iterate: Any) -> None:
+        """Let another object be the iterate."""
+        self._iterate = iterate
 
     def _new_iterate(self, shape: Shape) -> DenseIterate | LowRank:
         return DenseIterate(shape)
@@ -114,9 +103,17 @@ class Objective(ABC):
         """Return a context to play a round in."""
         return nullcontext()
 
-    @abstractmethod
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
-        """Add a batch; return its mean loss at the current iterate."""
+        """Check a batch and add it; return its mean loss at the current iterate."""
+        return self.add(self.check(X, y, sample_weight))
+
+    @abstractmethod
+    def check(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+        """Return a batch that can be added, or refuse it; nothing changes."""
+
+    @abstractmethod
+    def add(self, batch: Any) -> float:
+        """Add a checked batch; return its mean loss at the current iterate."""
 
     @abstractmethod
     def gradient(self) -> Direction:
@@ -128,7 +125,7 @@ class Objective(ABC):
 
     @abstractmethod
     def move(self, atom: Atom, step: float) -> None:
-        """Theta <- (1 - step) theta + step * atom, with everything carried along."""
+        """Let theta <- (1 - step) theta + step * atom, with all predictions of the past."""
 
     @abstractmethod
     def line(self, atom: Atom) -> Line:
@@ -136,7 +133,7 @@ class Objective(ABC):
 
     def gap(self, gradient: Direction, atom: Atom) -> float:
         """Return <gradient, theta - atom>: the FW gap, if the atom minimises <., gradient>."""
-        return self.iterate.dot(gradient) - atom.dot(gradient)
+        return self._iterate.dot(gradient) - atom.dot(gradient)  # type: ignore[union-attr]
 
     def upper_gap(self, gradient: Direction, constraint: ConvexSet) -> float:
         """Return an upper bound on the FW gap of theta (the gap itself, if the LMO is exact)."""
@@ -146,26 +143,26 @@ class Objective(ABC):
         """Return an upper bound on the FW gap at the current iterate; nothing changes."""
         return self.upper_gap(self.gradient(), constraint)
 
-    def place(self, point: Array) -> None:
-        """Put the iterate anywhere (projected gradient steps), at the cost of a full pass."""
+    def put(self, point: Array) -> None:
+        """Put theta anywhere (projected gradient steps), at the cost of a full pass."""
         iterate = self.iterate
         if not isinstance(iterate, DenseIterate):
             raise TypeError(f"{type(self).__name__} keeps a low-rank iterate: it moves along atoms")
-        iterate.place(point)
+        iterate.put(point)
         self._refresh()
 
-    def settle(self, active_set: ActiveSet) -> None:
-        """Replace theta by its active set's combination, which equals it to rounding.
+    def put_combination(self, active_set: ActiveSet) -> None:
+        """Put theta at its active set's combination, which equals it to rounding.
 
         What only a dropped atom held is then exactly 0. Predictions need no change.
         """
         iterate = self.iterate
         assert isinstance(iterate, DenseIterate)
-        iterate.place(active_set.combination(iterate.shape))
+        iterate.put(active_set.combination(iterate.shape))
 
     @abstractmethod
     def _refresh(self) -> None:
-        """Recompute everything carried from the iterate itself."""
+        """Compute everything that depends on theta again."""
 
     def smoothness(self) -> float:
         """Return the smallest L such that F_t is L-smooth, as far as it is known."""
@@ -196,15 +193,31 @@ class Objective(ABC):
     def _load_base(self, state: State) -> None:
         self.shape = None if state["shape"] is None else tuple(state["shape"])
         self.n_observations = int(state["n_observations"])
-        self._iterate = None if state["iterate"] is None else iterate_from_state(state["iterate"])
-
-    def _needs_batch(self, batch: Any) -> None:
-        if batch is None:
-            raise ValueError("there is no last batch yet (a state does not hold it): observe one")
+        if state["iterate"] is not None:
+            self._set_iterate(iterate_from_state(state["iterate"]))
 
     def _needs_data(self) -> None:
         if self.n_observations == 0:
             raise ValueError("nothing has been observed yet: call observe(X, y) first")
+
+
+class PickledByState:
+    """A pickle holds the state of the objective, its loss (which may be the user's own), its owner.
+
+    It does not hold where the data were: they go on a GPU again if there is one here.
+    """
+
+    def __getstate__(self) -> State:
+        one: Any = self
+        loss, owner = getattr(one, "loss", None), (one._owner, one._constraint)
+        return {"state": one.state_dict(), "loss": loss, "owner": owner, "device": one.device}
+
+    def __setstate__(self, state: State) -> None:
+        parts: dict[str, Any] = {"device": here(state["device"]).device}
+        if "loss" in state["state"]:
+            parts["loss"] = state["loss"]
+        vars(self).update(vars(type(self).from_state(state["state"], **parts)))  # type: ignore[attr-defined]
+        self._owner, self._constraint = state["owner"]
 
 
 def spectral_norm_squared(rows: Any, weights: Array) -> float:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 
+from .._state import check_state
 from .._typing import Array, State
-
-if TYPE_CHECKING:
-    from .entries import ObservedEntries
+from ..kernels.biases import add_observations, shrunken_means
 
 __all__ = ["RunningBiases"]
 
@@ -19,6 +19,24 @@ REFRESH_GROWTH = 1.1
 #: Which biases a refresh solves for in turn, with a read of the store each. Never both from the
 #: same read: what rows and columns can both explain would be counted twice.
 REFRESH_TURNS = ("columns", "rows", "columns")
+#: ``sums(rows, columns, with_theta)`` returns the sums of w columns[j] in every row, and of
+#: w rows[i] in every column; with theta's predictions added to both, if asked for.
+WeightedSums = Callable[[Array, Array, bool], tuple[Array, Array]]
+
+
+class _Held(NamedTuple):
+    """All that changes; a new one takes the place of the old in one assignment.
+
+    The sums have three rows: weight, sum of values, and sum of what else explains them.
+    """
+
+    weight: float
+    total: float
+    due: float
+    row_sums: Array
+    col_sums: Array
+    rows: Array
+    columns: Array
 
 
 class RunningBiases:
@@ -51,100 +69,112 @@ class RunningBiases:
         if not (is_number and 0.0 <= shrinkage < np.inf):
             raise ValueError(f"RunningBiases needs a shrinkage of at least 0, got {shrinkage!r}")
         self.shrinkage, self.joint = float(shrinkage), bool(joint)
-        self.weight = self.total = 0.0
-        self._due = 0.0
-        # Per row and per column: weight, sum of values, sum of what else explains them.
-        self._row_sums, self._col_sums = np.zeros((3, 0)), np.zeros((3, 0))
-        self.rows, self.columns = np.zeros(0), np.zeros(0)
+        sums = np.zeros((3, 0))
+        self._held = _Held(0.0, 0.0, 0.0, sums, sums, np.zeros(0), np.zeros(0))
 
     @property
     def mean(self) -> float:
         """The mean of all values."""
-        return self.total / self.weight if self.weight else 0.0
+        held = self._held
+        return held.total / held.weight if held.weight else 0.0
+
+    @property
+    def rows(self) -> Array:
+        """The bias of every row."""
+        return self._held.rows
+
+    @property
+    def columns(self) -> Array:
+        """The bias of every column."""
+        return self._held.columns
 
     def update(
-        self, rows: Array, cols: Array, y: Array, w: Array, theta: Array | None = None
+        self,
+        rows: Array,
+        cols: Array,
+        y: Array,
+        w: Array,
+        theta: Array | None = None,
+        shape: tuple[int, int] | None = None,
     ) -> None:
-        """Add observations, with theta's predictions of them."""
-        self._grow(int(rows.max()) + 1, int(cols.max()) + 1)
-        self.weight += float(w.sum())
-        self.total += float(w @ y)
-        z = theta if self.joint and theta is not None else 0.0
-        _add(self._col_sums, cols, w, w * y, w * (self.rows[rows] + z))
-        self.columns = self._shrunk(self._col_sums)
-        _add(self._row_sums, rows, w, w * y, w * (self.columns[cols] + z))
-        self.rows = self._shrunk(self._row_sums)
+        """Add observations, with theta's predictions of them; they are within a shape, if given."""
+        held = self._grown(*(shape or (int(rows.max()) + 1, int(cols.max()) + 1)))
+        z = theta if self.joint and theta is not None else np.zeros(0, y.dtype)
+        weight, total = held.weight + float(w.sum()), held.total + float(w @ y)
+        mean = total / weight if weight else 0.0
+        sums = held.row_sums, held.col_sums, held.rows
+        found = add_observations(rows, cols, y, w, z, *sums, mean, self.shrinkage)
+        self._held = _Held(weight, total, held.due, *found)
 
-    def refresh_if_due(self, objective: ObservedEntries) -> None:
-        """Solve for the means of everything that the objective holds, if it has grown enough."""
-        if self.weight >= self._due:
-            self._due = REFRESH_GROWTH * self.weight
-            self.refresh(objective)
+    def refresh_if_due(self, sums: WeightedSums, shape: tuple[int, int]) -> None:
+        """Solve for the means of everything that a past holds, if it has grown enough."""
+        if self._held.weight >= self._held.due:
+            self.refresh(sums, shape)
+            self._held = self._held._replace(due=REFRESH_GROWTH * self._held.weight)
 
-    def refresh(self, objective: ObservedEntries) -> None:
-        """Solve for the means of everything that the objective holds."""
-        self._grow(*(objective.shape or ()))
+    def refresh(self, sums: WeightedSums, shape: tuple[int, int]) -> None:
+        """Solve for the means of everything that a past of this shape holds, from its sums."""
+        held, mean = self._grown(*shape), self.mean
+        row_sums, col_sums = held.row_sums.copy(), held.col_sums.copy()
+        rows, columns = held.rows, held.columns
         for side in REFRESH_TURNS:
-            row_sums, col_sums = objective.weighted_sums(
-                self.rows, self.columns, with_theta=self.joint
-            )
+            row_sum, col_sum = sums(rows, columns, self.joint)
             if side == "rows":
-                self._row_sums[2] = row_sums
-                self.rows = self._shrunk(self._row_sums)
+                row_sums[2] = row_sum
+                rows = shrunken_means(row_sums, mean, self.shrinkage)
             else:
-                self._col_sums[2] = col_sums
-                self.columns = self._shrunk(self._col_sums)
+                col_sums[2] = col_sum
+                columns = shrunken_means(col_sums, mean, self.shrinkage)
+        self._held = _Held(*held[:3], row_sums, col_sums, rows, columns)
 
-    def _shrunk(self, sums: Array) -> Array:
-        weight, total, others = sums
-        residual = total - weight * self.mean - others
-        return np.divide(residual, weight + self.shrinkage, where=weight > 0, out=0.0 * weight)
-
-    def _grow(self, m1: int, m2: int) -> None:
-        self._row_sums = _grown(self._row_sums, m1)
-        self._col_sums = _grown(self._col_sums, m2)
-        self.rows, self.columns = _grown(self.rows, m1), _grown(self.columns, m2)
+    def _grown(self, m1: int, m2: int) -> _Held:
+        """Return what is held, with at least so many rows and columns."""
+        held = self._held
+        if m1 <= held.rows.size and m2 <= held.columns.size:
+            return held
+        row_sums, col_sums = _longer(held.row_sums, m1), _longer(held.col_sums, m2)
+        rows, columns = _longer(held.rows, m1), _longer(held.columns, m2)
+        return _Held(*held[:3], row_sums, col_sums, rows, columns)
 
     def offsets(self, shape: tuple[int, int]) -> tuple[Array, Array]:
         """Return what to add in every row (with the mean) and in every column."""
-        self._grow(*shape)
-        return self.rows + self.mean, self.columns
+        held = self._grown(*shape)
+        mean = held.total / held.weight if held.weight else 0.0
+        return held.rows + mean, held.columns
 
     def state_dict(self) -> State:
         """Return everything as plain arrays and numbers."""
-        return {
-            "shrinkage": self.shrinkage,
-            "joint": self.joint,
-            "weight": self.weight,
-            "total": self.total,
-            "due": self._due,
-            "row_sums": self._row_sums.copy(),
-            "col_sums": self._col_sums.copy(),
-            "rows": self.rows.copy(),
-            "columns": self.columns.copy(),
-        }
+        arrays = {name: np.array(getattr(self._held, name)) for name in _Held._fields[3:]}
+        numbers = {name: getattr(self._held, name) for name in _Held._fields[:3]}
+        return {"shrinkage": self.shrinkage, "joint": self.joint, **numbers, **arrays}
+
+    def load_state(self, state: State) -> None:
+        """Become what ``state_dict`` described."""
+        check_state(state, "shrinkage", "joint", *_Held._fields)
+        arrays = [np.array(state[name], float) for name in _Held._fields[3:]]
+        row_sums, col_sums, rows, columns = arrays
+        if row_sums.shape != (3, rows.size) or col_sums.shape != (3, columns.size):
+            raise ValueError(
+                f"the state of the biases is damaged: sums {row_sums.shape} and {col_sums.shape} "
+                f"for {rows.size} rows and {columns.size} columns"
+            )
+        if not all(np.isfinite(array).all() for array in arrays):
+            raise ValueError("the state of the biases is damaged: it has NaN or infinity")
+        self.shrinkage, self.joint = float(state["shrinkage"]), bool(state["joint"])
+        weight, total, due = (float(state[name]) for name in _Held._fields[:3])
+        self._held = _Held(weight, total, due, row_sums, col_sums, rows, columns)
 
     @classmethod
     def from_state(cls, state: State) -> RunningBiases:
         """Make the biases that ``state_dict`` described."""
-        biases = cls(state["shrinkage"], joint=state["joint"])
-        biases.weight, biases.total = float(state["weight"]), float(state["total"])
-        biases._due = float(state["due"])
-        biases._row_sums, biases._col_sums = (
-            np.array(state[name]) for name in ("row_sums", "col_sums")
-        )
-        biases.rows, biases.columns = np.array(state["rows"]), np.array(state["columns"])
+        biases = cls()
+        biases.load_state(state)
         return biases
 
     def __repr__(self) -> str:
         return f"RunningBiases(shrinkage={self.shrinkage:g}, joint={self.joint})"
 
 
-def _add(sums: Array, at: Array, *values: Array) -> None:
-    for total, value in zip(sums, values, strict=True):
-        total += np.bincount(at, value, total.size)
-
-
-def _grown(array: Array, size: int) -> Array:
+def _longer(array: Array, size: int) -> Array:
     missing = size - array.shape[-1]
     return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, missing)]) if missing > 0 else array

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from .._typing import Array
-from ..iterates import DenseIterate
 from .intercept import ROUNDING
-
-if TYPE_CHECKING:
-    from .linear import LinearObjective
 
 __all__ = ["CoordinateModel"]
 
@@ -22,14 +18,32 @@ HALVINGS = 30
 class CoordinateModel:
     """Gradient and Hessian of a linear objective in the chosen (increasing) coordinates.
 
-    The intercept follows theta: it is eliminated from the model. A loss that is not convex has a
-    convex model.
+    The intercept goes along with theta: it is eliminated from the model. A loss that is not convex
+    has a convex model.
+
+    Parameters
+    ----------
+    objective : LinearObjective
+        Whose theta ``move`` changes.
+    chosen : ndarray of int
+        The coordinates.
+    gradient, hessian : ndarray
+        Of F in these coordinates.
+    cross, bend : ndarray, float
+        Mixed second derivatives with the intercept, and its own.
     """
 
-    def __init__(self, objective: LinearObjective, chosen: Array) -> None:
+    def __init__(
+        self,
+        objective: Any,
+        chosen: Array,
+        gradient: Array,
+        hessian: Array,
+        cross: Array,
+        bend: float,
+    ) -> None:
         self._objective, self._chosen = objective, chosen
-        self.gradient = objective.gradient().reshape(-1)[chosen]
-        self.hessian, cross, bend = objective._second_order(chosen)
+        self.gradient, self.hessian = gradient, hessian
         # How much the intercept falls when a coordinate rises.
         self._pull = np.zeros(chosen.size)
         if objective.fit_intercept and bend > 0.0:
@@ -43,22 +57,16 @@ class CoordinateModel:
         """
         objective = self._objective
         b = objective.intercept
-        trial = objective._trial(self._chosen, change)
-        follow = -float(self._pull @ change)
+        line = objective.begin_change(self._chosen, change)
+        fall = float(self._pull @ change)
         slope = float(self.gradient @ change)
-        start, part = trial.value(0.0, b), 1.0
+        start, part = line.value(0.0, b), 1.0
         for _ in range(HALVINGS):
             limit = start + 1e-4 * part * slope + ROUNDING * abs(start)
-            if trial.value(part, b + part * follow) <= limit:
+            if line.value(part, b - part * fall) <= limit:
                 break
             part *= 0.5
         else:
             return 0.0
-        trial.move(part)
-        if objective.fit_intercept:
-            objective._b = b + part * follow
-        iterate = objective.iterate
-        assert isinstance(iterate, DenseIterate)
-        iterate.shift(self._chosen, part * change)
-        objective._moved()
+        objective.finish_change(self._chosen, change, part, b - part * fall)
         return part

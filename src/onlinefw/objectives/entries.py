@@ -2,52 +2,39 @@
 
 from __future__ import annotations
 
-import weakref
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._arrays import received_here
-from .._devices import namespace, to_host
-from .._state import describe, rebuild
-from .._threads import one_blas_thread, threads_for
+from .._devices import to_host
+from .._state import check_state, describe, rebuild
 from .._typing import Array, Direction, Shape, State
-from .._validation import (
-    check_alone,
-    check_indices,
-    check_magnitude,
-    check_part,
-    check_precision,
-    check_targets,
-    check_weights,
-    check_whole,
-)
-from ..atoms import Atom, LowRankAtom, RankOne
-from ..distributed.parquet import ParquetBatch
+from .._validation import check_whole
+from ..atoms import Atom, RankOne
 from ..iterates import LowRank
-from ..kernels.lanes import LANES
-from ..losses import Correntropy, Gaussian, Loss, Square
+from ..linalg import Scales
+from ..line_search import Line
+from ..losses import Loss, Square
+from ..past.place import low_rank_class, new_entries
+from ..past.protocols import EntriesPast
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
-from .base import Line, Objective
+from . import merge_rule
 from .biases import RunningBiases
-from .entries_gradient import EntriesGradient, complete_basis
+from .entries_batch import EntriesBatch
+from .entries_gradient import Effort, EntriesGradient, Scaling, WarmStart
 from .factors import as_factors
-from .from_files import is_in_a_file
-from .places import check_places, low_rank_class, new_entries
+from .held_entries import HeldEntries
+from .lines import Parabola, PastLine
 
-__all__ = ["ObservedEntries"]
-
-#: What the factors of theta may take before they are recompressed.
-FACTOR_BYTES = {"cpu": 2**27, "cuda": 2**30}
+__all__ = ["EntriesBatch", "ObservedEntries"]
 
 
-class ObservedEntries(Objective):
+class ObservedEntries(HeldEntries):
     """F_t(theta) = weighted mean of loss(theta[i, j], y) over every observed entry (i, j, y).
 
     The past is kept sorted by rows (columns in order of popularity), with new observations in a
-    short tail that is merged now and then; each entry carries its prediction. The gradient is a
+    short tail that is merged now and then, each entry with its prediction. The gradient is a
     sparse matrix that is never built: an operator whose products read the store once. theta is
     kept as :class:`~onlinefw.iterates.LowRank` factors.
 
@@ -117,133 +104,12 @@ class ObservedEntries(Objective):
         workers: int | None = None,
         log_dir: Any = None,
     ) -> None:
-        check_part("loss", loss, Loss, "Square()")
-        if np.shape(shape) != (2,) or min(shape) < 1:
-            raise ValueError(f"shape must be (rows, columns), both positive, got {shape}")
-        self.dtype: Any = check_precision(dtype)
-        if max_atoms is not None:
-            max_atoms = check_whole("max_atoms", max_atoms, 2, " or None")
-        self.loss, self.growing, self.max_atoms = loss, bool(growing), max_atoms
-        self.lmo_steps, self.lmo_tol = check_whole("lmo_steps", lmo_steps), float(lmo_tol)
-        if offsets is not None:
-            check_part("offsets", offsets, RunningBiases, "RunningBiases()")
-        if offsets is not None and not isinstance(loss, (Square, Gaussian, Correntropy)):
-            raise ValueError(
-                f"means make sense as offsets of a regression loss, not of {loss}; use Square() or "
-                "Correntropy(sigma), or leave offsets out"
-            )
-        self.offsets = offsets
-        device, workers = check_places(device, workers)
-        self._set_device(device, workers)
-        self.total_weight, self.certificate_reads = 0.0, 0
-        self._yy = 0.0  # the weighted sum of y^2, for the value of the square loss
-        self._block: Array | None = None  # where the next linear minimisation starts
-        super().__init__(tuple(shape))
-        self._entries = self._new_entries(self.device, workers, log_dir)
-        self._has_offsets = False
-
-    def _set_device(self, device: str, workers: int | None) -> None:
-        self.device = device
-        # Theta is with the entries or, if workers hold those, in this process's memory.
-        self._theta_device = device if workers is None else "cpu"
-
-    def _new_entries(self, device: str, workers: int | None, log_dir: Any) -> Any:
-        """Return empty entries, with somebody who answers questions about them."""
-        me = weakref.ref(self)  # not a cycle: entries, with their workers, go with the objective
-
-        def theta() -> LowRank:
-            objective = me()
-            assert objective is not None
-            return objective._low_rank
-
-        parts = self._matrix_shape, self.dtype, self.loss
-        return new_entries(device, workers, *parts, theta=theta, log_dir=log_dir)
-
-    @property
-    def workers(self) -> int | None:
-        """How many workers hold the entries; None: they are in this process."""
-        return getattr(self._entries, "workers", None)
-
-    def use_places(self, device: str, workers: int | None, log_dir: Any = None) -> None:
-        """Move the entries to so many workers (None: into this process), on that device."""
-        if workers == self.workers and device in (self.device, workers and "auto"):
-            return  # workers have settled what "auto" is
-        device, workers = check_places(device, workers)
-        if (device, workers) == (self.device, self.workers):
-            return
-        before, theta, block = self._entries, self._low_rank, self._block
-        kind = low_rank_class(device if workers is None else "cpu")
-        if type(theta) is not kind:
-            theta = kind.from_state(theta.state_dict())
-        if block is not None:
-            block = kind._xp.asarray(to_host(block))
-        entries = self._new_entries(device, workers, log_dir)
-        entries.load_state(before.state_dict())
-        self._entries, self._iterate, self._block = entries, theta, block
-        self._set_device(device, workers)
-        if hasattr(before, "close"):
-            before.close()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what a file or a pickle holds: the data, not where they were."""
-        if self.device == "cpu":
-            return self.__dict__
-        if self.workers is not None:
-            return {**self.__dict__, "device": "cpu"}
-        theta = None if self._iterate is None else LowRank.from_state(self._low_rank.state_dict())
-        block = None if self._block is None else to_host(self._block)
-        home = {"device": "cpu", "_theta_device": "cpu", "_entries": self._entries.on_host()}
-        return {**self.__dict__, **home, "_iterate": theta, "_block": block}
-
-    def close(self) -> None:
-        """Give the workers back, if there are any; without this, they go with the objective."""
-        if self.workers is not None:
-            self._entries.close()
-
-    @property
-    def _iterate_class(self) -> type[LowRank]:
-        return low_rank_class(self._theta_device)
-
-    @property
-    def _matrix_shape(self) -> tuple[int, int]:
-        assert self.shape is not None
-        return self.shape[0], self.shape[1]
-
-    @property
-    def _low_rank(self) -> LowRank:
-        iterate = self.iterate
-        assert isinstance(iterate, LowRank)
-        return iterate
-
-    @property
-    def quadratic(self) -> bool:
-        """Whether the loss is a parabola in the prediction."""
-        return self._entries.quadratic
-
-    @property
-    def reads(self) -> int:
-        """How often all entries have been read."""
-        return self._entries.reads
-
-    @reads.setter
-    def reads(self, count: int) -> None:
-        self._entries.reads = count
-
-    @property
-    def n_entries(self) -> int:
-        """How many entries are stored (repeated ones count until they are merged)."""
-        return len(self._entries)
-
-    def _new_iterate(self, shape: Shape) -> LowRank:
-        max_atoms, max_rank = self._atom_limits(shape)
-        return self._iterate_class(shape, max_atoms, max_rank=max_rank, dtype=self.dtype)
-
-    def _atom_limits(self, shape: Shape) -> tuple[int, int | None]:
-        """How many atoms theta may hold, and the rank that recompression keeps (None: all)."""
-        lossless = max(8, 2 * min(shape))
-        affordable = FACTOR_BYTES[self._theta_device] // (self.dtype.itemsize * sum(shape))
-        limit = max(32, affordable) if self.max_atoms is None else self.max_atoms
-        return (lossless, None) if lossless <= limit else (limit, limit // 2)
+        steps, tol = check_whole("lmo_steps", lmo_steps), float(lmo_tol)
+        self.lmo_steps, self.lmo_tol, self._effort = steps, tol, Effort(steps, tol)
+        self.certificate_reads = 0
+        self._scaling: Scaling | None = None
+        place = (device, workers, log_dir)
+        super().__init__(shape, loss, dtype, growing, offsets, max_atoms, *place)
 
     def attach(self, owner: str, constraint: ConvexSet) -> None:
         """Claim this objective for one learner, on a trace-norm ball."""
@@ -254,122 +120,27 @@ class ObservedEntries(Objective):
             )
         super().attach(owner, constraint)
 
-    # Observing ------------------------------------------------------------------------------------
-
-    def working(self) -> AbstractContextManager[Any]:
-        """Return a context for one round: BLAS threads would be in the way."""
-        return one_blas_thread()
-
-    def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
-        """Add observations: X is (n, 2) with row and column, y their values.
-
-        Or X is a batch of :class:`~onlinefw.distributed.ParquetRatings`, without y.
-        """
-        if is_in_a_file(X):
-            if not isinstance(X, ParquetBatch):
-                raise ValueError(f"{X}: ratings are needed, in batches of ParquetRatings")
-            check_alone(y, sample_weight)
-            if self.workers is not None and self.offsets is None:
-                return self._add_file(X)
-            X, y = X.read()
-        given = {"X": X, "y": y, "sample_weight": sample_weight}
-        X, y, sample_weight = (received_here(*item, self.device) for item in given.items())
-        rows, cols = check_indices(X, self._matrix_shape, self.growing)
-        y = check_targets(y, rows.size, self.loss)
-        w = check_weights(sample_weight, rows.size)
-        if self.growing and self._constraint is not None:
-            m1, m2 = self._matrix_shape
-            self._constraint.check_shape((max(m1, rows.max() + 1), max(m2, cols.max() + 1)))
-        check_magnitude(y, w, self.dtype)
-        with one_blas_thread(), threads_for(self.n_entries):
-            return self._add(rows, cols, y, w)
-
-    def _add(self, rows: Array, cols: Array, y: Array, w: Array) -> float:
-        self.grow(int(rows.max()) + 1, int(cols.max()) + 1)
-        z = self._entries.observe(self._low_rank, rows, cols, w, y)
-        at = z.astype(float)
-        if self._has_offsets:
-            at += self._offsets_at(rows, cols)
-        self._yy += float(w @ y**2)
-        self.n_observations += rows.size
-        self.total_weight += float(w.sum())
-        if self.offsets is not None:
-            self.offsets.update(rows, cols, y, w, z)
-            self.offsets.refresh_if_due(self)
-            self.set_offsets(*self.offsets.offsets(self._matrix_shape))
-        return float(w @ self.loss.value(at, y) / w.sum())
-
-    def _add_file(self, batch: Any) -> float:
-        """Let workers read a batch; here are only sums."""
-        length, row, column, pieces = self._entries.read_file(batch, self.growing)
-        if self.growing and self._constraint is not None:
-            m1, m2 = self._matrix_shape
-            self._constraint.check_shape((max(m1, row + 1), max(m2, column + 1)))
-        self.grow(row + 1, column + 1)
-        loss, weight, squares = self._entries.append_file(batch, length, pieces)
-        self._yy += squares
-        self.n_observations += length
-        self.total_weight += weight
-        return loss / weight
-
-    def _offsets_at(self, rows: Array, cols: Array) -> Array:
-        return self._entries.row_offset[rows] + self._entries.col_offset[cols]
-
-    def predict(self, rows: Array, cols: Array) -> Array:
-        """Return theta plus offsets at entries of the matrix."""
-        z = self._low_rank.entries(rows, cols)
-        return z + self._offsets_at(rows, cols) if self._has_offsets else z
-
-    def grow(self, m1: int, m2: int) -> None:
-        """Make room for m1 rows and m2 columns, if there are fewer."""
-        old1, old2 = self._matrix_shape
-        if m1 <= old1 and m2 <= old2:
-            return
-        m1, m2 = max(m1, old1), max(m2, old2)
-        self._entries.grow(m1, m2)
-        self.shape = (m1, m2)
-        self._low_rank.grow((m1, m2), *self._atom_limits((m1, m2)))
-        if self.offsets is not None:  # of a row never seen the mean is known
-            self.set_offsets(*self.offsets.offsets((m1, m2)))
-        if self._block is not None:
-            self._block = namespace(self._block).pad(self._block, ((0, m2 - old2), (0, 0)))
-
-    def refresh_offsets(self) -> None:
-        """Bring running biases up to date with everything held (and with theta, if joint)."""
-        if self.offsets is not None:
-            self.offsets.refresh(self)
-            self.set_offsets(*self.offsets.offsets(self._matrix_shape))
-
-    def set_offsets(self, rows: Array, columns: Array) -> None:
-        """Predict theta[i, j] + rows[i] + columns[j] from now on (biases, say)."""
-        m1, m2 = self._matrix_shape
-        if np.shape(rows) != (m1,) or np.shape(columns) != (m2,):
-            raise ValueError(
-                f"offsets must have one value per row and per column, {m1} and {m2}, "
-                f"got shapes {np.shape(rows)} and {np.shape(columns)}"
-            )
-        self._entries.set_offsets(rows, columns)
-        self._has_offsets = True
+    def constrain(self, constraint: ConvexSet) -> None:
+        """Go on over another set (other weights of a weighted trace norm)."""
+        constraint.check_shape(self.shape)
+        self._constraint = constraint
 
     # Moving ---------------------------------------------------------------------------------------
 
     def move(self, atom: Atom, step: float) -> None:
         """Move theta and all predictions."""
-        if isinstance(atom, LowRankAtom):
-            scales = namespace(atom.u).asarray(step * atom.scales)
-            self._entries.move_block(1.0 - step, atom.u * scales, atom.v)
-        else:
-            assert isinstance(atom, RankOne)
-            self._entries.move(1.0 - step, (step * atom.scale) * atom.u, atom.v)
-        self.iterate.move(atom, step)
+        assert isinstance(atom, RankOne)
+        past = self._past
+        past.theta.move(atom, step)
+        past.move(1.0 - step, (step * atom.scale) * atom.u, atom.v)
 
     def shrink(self, factor: float) -> None:
-        """Theta <- factor * theta, with its predictions."""
-        self._entries.shrink(factor)
+        """Let theta <- factor * theta, with its predictions."""
         self._low_rank.shrink(factor)
+        self._past.move(float(factor), None, None)
 
-    def place(self, point: Array | LowRank) -> None:
-        """Put theta anywhere; the predictions of all entries are recomputed.
+    def put(self, point: Array | LowRank) -> None:
+        """Put theta anywhere; the predictions of all entries are computed from it.
 
         Parameters
         ----------
@@ -377,37 +148,33 @@ class ObservedEntries(Objective):
             An array becomes factors by a full SVD. Of more terms than theta may hold
             (``max_atoms``) only the leading half of that remains.
         """
-        self._low_rank.place(*as_factors(point, self._matrix_shape))
+        self._low_rank.put(*as_factors(point, self._low_rank.shape))
         self._refresh()
 
     def _refresh(self) -> None:
-        """Recompute the predictions of all entries from theta."""
-        self._entries.place(self._low_rank)
+        self._past.refresh()
 
     # Asking ---------------------------------------------------------------------------------------
 
+    def predict(self, rows: Array, cols: Array) -> Array:
+        """Return theta plus offsets at entries of the matrix."""
+        z = self._low_rank.entries(rows, cols)
+        return z + self._offsets_at(rows, cols) if self._has_offsets else z
+
     def gradient(self) -> EntriesGradient:
         """Return the gradient as an operator; making it is the first of its products."""
-        self._needs_data()
-        with one_blas_thread(), threads_for(self.n_entries):
-            return EntriesGradient(self, getattr(self._constraint, "scales", None))
+        ball = self._constraint
+        scaling = None
+        if ball is not None and ball.scales is not None:
+            scaling = self._scaling_of(ball.scales)
+        return EntriesGradient(self._past, scaling, self._start, self._effort)
 
-    def _start_block(self) -> Array:
-        """Return eight orthonormal columns (fewer, if the matrix has fewer): the best known."""
-        m2 = self._matrix_shape[1]
-        block = np.empty((m2, 0)) if self._block is None else self._block
-        missing = min(LANES, m2) - block.shape[1]
-        if missing > 0:
-            rng = np.random.default_rng(self.n_observations)
-            block = self._completed(block, rng.standard_normal((m2, missing)))
-        return block
-
-    def _completed(self, block: Array, more: Array) -> Array:
-        """Return an orthonormal basis of a block (orthonormal itself) and more columns."""
-        if self._theta_device == "cpu" or block.shape[1] == 0:
-            whole = np.linalg.qr(np.column_stack((to_host(block), more)))[0]
-            return self._iterate_class._xp.asarray(whole)
-        return complete_basis(block, namespace(block).asarray(more))
+    def _scaling_of(self, scales: Scales) -> Scaling:
+        """Return a scaling at the place of the entries, the last one if it is the same."""
+        known = self._scaling
+        if known is None or known.scales is not scales:
+            self._scaling = known = Scaling(scales, self._low_rank._xp, self.dtype)
+        return known
 
     def gap(self, gradient: Direction, atom: Atom) -> float:
         """Return <gradient, theta - atom> from what the gradient already knows."""
@@ -418,8 +185,8 @@ class ObservedEntries(Objective):
     def upper_gap(self, gradient: Direction, constraint: ConvexSet) -> float:
         """Return an upper bound on the FW gap of theta: of its predictions, plus the truncation.
 
-        The carried predictions are those of theta plus the part E that recompression has left
-        out. For a convex L-smooth loss, moving back from there to theta itself costs no more than
+        The predictions held are those of theta plus the part E that recompression has left out.
+        For a convex L-smooth loss, moving back from there to theta itself costs no more than
         ``|G|_op |E|_* + (L / 2) max(c) / sum(c) |E|_*^2``.
         """
         assert isinstance(gradient, EntriesGradient)
@@ -433,35 +200,46 @@ class ObservedEntries(Objective):
         return float(gap)
 
     def certificate(self, constraint: ConvexSet) -> float:
-        """Return an upper bound on the FW gap; its reads are counted apart."""
-        reads, block = self.reads, self._block
-        with self._entries.undisturbed():
-            bound = super().certificate(constraint)
-        self.certificate_reads += self.reads - reads
-        self.reads, self._block = reads, block
+        """Return an upper bound on the FW gap; its reads are counted apart, and nothing changes."""
+        past, start = self._past, WarmStart(self._start.block)  # which the learner's own stays
+        before = past.reads
+        with self.working():
+            gradient = EntriesGradient(past, None, start, self._effort)
+            bound = self.upper_gap(gradient, constraint)
+        self.certificate_reads += past.reads - before
+        past.reads = before
         return bound
 
     def value(self) -> float:
-        """Return F_t at the current iterate, from the carried predictions."""
+        """Return F_t at the current iterate, from the predictions held."""
         self._needs_data()
-        return (self._entries.total_loss() + self._constant) / self.total_weight
+        return (self._past.total_loss() + self._constant) / self.total_weight
 
     @property
     def _constant(self) -> float:
         """What the square loss adds to c x^2 / 2 - s x."""
-        return 0.5 * self._yy if type(self.loss) is Square else 0.0
+        return 0.5 * self._past.counts.squares if type(self.loss) is Square else 0.0
 
     def line(self, atom: Atom) -> Line:
         """Return F along theta + c (atom - theta); for the square loss by one read of the store."""
         assert isinstance(atom, RankOne)
-        self._needs_data()
-        total = self._entries.line(atom.scale * atom.u, atom.v)
-        return _MeanLine(total, self._constant, self.total_weight)
+        counts = self._past.counts
+        if counts.observations == 0:
+            self._needs_data()
+        parabola = self._past.line(atom.scale * atom.u, atom.v)
+        constant, weight = self._constant, counts.weight
+        if parabola is None:
+            return PastLine(self._past, weight, constant=constant)
+        value, slope, curvature = parabola
+        return Parabola((value + constant) / weight, slope / weight, curvature / weight)
 
     def smoothness(self) -> float:
-        """Return a bound: loss.smoothness times the share of the entry that weighs most."""
+        """Return a bound: loss.smoothness times the share of the entry that weighs most.
+
+        That entry may be sorted in and newest at once.
+        """
         self._needs_data()
-        return self.loss.smoothness * self._entries.heaviest() / self.total_weight
+        return self.loss.smoothness * sum(self._past.heaviest()) / self.total_weight
 
     def weighted_sums(
         self, rows: Array, columns: Array, *, with_theta: bool = False
@@ -471,45 +249,41 @@ class ObservedEntries(Objective):
         w is the total weight of what was observed at entry (i, j). With ``with_theta`` its
         prediction theta[i, j] is added to both. One read of the store.
         """
-        return self._entries.weighted_sums(rows, columns, with_theta)
-
-    @property
-    def n_newest(self) -> int:
-        """How many of the newest entries only Frank-Wolfe steps have seen."""
-        return self._entries.n_newest
+        return self._past.weighted_sums(rows, columns, with_theta)
 
     def newest_loss(self, theta: LowRank) -> float:
         """Return the mean loss of another theta on the newest entries."""
-        return self._entries.newest_loss(theta)
+        loss, weight = self._past.newest_sums(theta)
+        return loss / max(weight, np.finfo(float).tiny)
 
-    def regressions(self, everything: bool) -> Any:
-        """Return the regressions of what the offsets leave over (square loss).
+    def regressions(self, everything: bool) -> EntriesPast:
+        """Return what solves the regressions of all that the offsets leave over (square loss).
+
+        ``solve_rows`` and ``solve_columns`` are good until the next gradient or batch.
 
         Parameters
         ----------
         everything : bool
             With the newest entries, those that only Frank-Wolfe steps see otherwise.
         """
-        return self._entries.regressions(everything)
-
-    def curvatures(self, u: Array, v: Array) -> Array:
-        """Return the mean of w (u_ip v_jp)^2 over all observations, for every p. One read."""
-        y = self._entries.weighted_products(v**2)
-        return to_host(namespace(y).einsum("ip,ip->p", u**2, y)) / self.total_weight
+        past = self._past
+        past.merge(past.n_newest - (0 if everything else merge_rule.held_out(past.n_newest)))
+        past.begin_regressions()
+        return past
 
     def columns_of(self, row: int) -> Array:
-        """Return the columns in which a row has been observed."""
-        return self._entries.columns_of(row)
+        """Return the columns in which a row has been observed, increasing."""
+        return self._past.columns_of(row)
 
-    def constrain(self, constraint: ConvexSet) -> None:
-        """Go on over another set (other weights of a weighted trace norm)."""
-        constraint.check_shape(self._matrix_shape)
-        self._constraint = constraint
+    def seen(self) -> tuple[Array, Array]:
+        """Return those of every row, compressed: indptr, columns."""
+        return self._past.seen()
 
     # State ----------------------------------------------------------------------------------------
 
     def state_dict(self) -> State:
-        """Return store, tail and iterate as plain arrays and JSON-able values."""
+        """Return everything as plain arrays and JSON-able values."""
+        block = self._start.block
         return {
             **self._base_state(),
             "loss": describe(self.loss),
@@ -520,13 +294,38 @@ class ObservedEntries(Objective):
                 "lmo_steps": self.lmo_steps,
                 "lmo_tol": self.lmo_tol,
             },
-            "entries": self._entries.state_dict(),
-            "block": None if self._block is None else to_host(self._block).copy(),
+            "past": self._past.state_dict(),
+            "block": None if block is None else to_host(block).copy(),
             "offsets": None if self.offsets is None else self.offsets.state_dict(),
-            "yy": self._yy,
-            "total_weight": self.total_weight,
+            "has_offsets": self._has_offsets,
+            "last_batch": self._last_batch,
             "certificate_reads": self.certificate_reads,
         }
+
+    def load_state(self, state: State) -> None:
+        """Become what a ``state_dict`` described, of an objective with the same parts."""
+        check_state(state, "iterate", "past", "block", "offsets", "last_batch", "has_offsets")
+        kind = low_rank_class(self._place)
+        theta = kind.from_state(state["iterate"])
+        if theta.dtype != self.dtype or list(theta.shape) != list(state["shape"]):
+            raise ValueError(
+                f"theta is {theta.dtype} of shape {theta.shape} in a state of {self.dtype} and "
+                f"shape {tuple(state['shape'])}"
+            )
+        block, m2 = state["block"], theta.shape[1]
+        if block is not None:
+            if np.ndim(block) != 2 or block.shape[0] > m2 or not np.isfinite(block).all():
+                raise ValueError(f"the block of a state has shape {np.shape(block)}, not ({m2}, 8)")
+            block = kind._xp.array(block)
+        offsets = None if state["offsets"] is None else RunningBiases.from_state(state["offsets"])
+        past = new_entries(self._place, theta, self.dtype, self.loss)
+        past.load_state(state["past"])
+        old, self._past = self._past, past
+        old.close()
+        self._iterate, self.shape, self.offsets = theta, theta.shape, offsets
+        self._start, self._has_offsets = WarmStart(block), bool(state["has_offsets"])
+        self._last_batch = int(state["last_batch"])
+        self.certificate_reads = int(state["certificate_reads"])
 
     @classmethod
     def from_state(
@@ -543,6 +342,7 @@ class ObservedEntries(Objective):
         Its entries may have been on any device, in one process or with any number of workers, and
         go where you say.
         """
+        check_state(state, "shape", "loss", "dtype", "options", "certificate_reads")
         objective = cls(
             tuple(state["shape"]),
             rebuild(state["loss"], "loss", loss),
@@ -552,33 +352,8 @@ class ObservedEntries(Objective):
             log_dir=log_dir,
             **state["options"],
         )
-        objective._load_base(state)
-        if state["iterate"] is not None:
-            objective._iterate = objective._iterate_class.from_state(state["iterate"])
-        objective._entries.load_state(state["entries"])
-        objective._has_offsets = any(offset.any() for offset in state["entries"]["offset"])
-        if state["block"] is not None:
-            objective._block = objective._iterate_class._xp.array(state["block"])
-        if state["offsets"] is not None:
-            objective.offsets = RunningBiases.from_state(state["offsets"])
-        objective._yy, objective.total_weight = float(state["yy"]), float(state["total_weight"])
-        objective.certificate_reads = int(state["certificate_reads"])
+        objective.load_state(state)
         return objective
 
     def __repr__(self) -> str:
         return f"ObservedEntries({self.shape}, {self.loss}, n_observations={self.n_observations})"
-
-
-class _MeanLine:
-    """A line of totals as a line of means."""
-
-    def __init__(self, total: Line, constant: float, weight: float) -> None:
-        self._total, self._constant, self._weight = total, constant, weight
-        curvature = total.curvature
-        self.curvature = None if curvature is None else curvature / weight
-
-    def value(self, c: float) -> float:
-        return (self._total.value(c) + self._constant) / self._weight
-
-    def slope(self, c: float) -> float:
-        return self._total.slope(c) / self._weight

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from math import isfinite
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,12 +13,11 @@ from .._devices import namespace, to_host
 from .._threads import one_blas_thread
 from .._typing import Array
 from ..atoms import RankOne
+from ..kernels.lanes import LANES
 from ..linalg import PairOperator, Scales, krylov_pair, ritz_pairs
+from ..past.protocols import EntriesPast
 
-if TYPE_CHECKING:
-    from .entries import ObservedEntries
-
-__all__ = ["EntriesGradient"]
+__all__ = ["Effort", "EntriesGradient", "Scaling", "WarmStart"]
 
 #: Up to this many entries a certificate takes the exact norm of the dense gradient.
 SMALL_MATRIX = 250_000
@@ -27,12 +27,75 @@ CLOSE_STEPS = 80
 CERTIFICATE_FAILURE = 1e-6
 
 
+class WarmStart:
+    """Where the next linear minimisation starts: the best right singular vectors known.
+
+    Attributes
+    ----------
+    block : array or None
+        Up to eight orthonormal columns, at the place of theta.
+    """
+
+    __slots__ = ("block",)
+
+    def __init__(self, block: Array | None = None) -> None:
+        self.block = block
+
+    def columns(self, m2: int, seed: int, xp: Any) -> Array:
+        """Return eight orthonormal columns of length m2 (fewer, if the matrix has fewer columns).
+
+        What is missing is drawn at random.
+        """
+        block = self.block
+        wanted = min(LANES, m2)
+        if block is not None and block.shape == (m2, wanted):
+            return block
+        if block is None:
+            block = xp.empty((m2, 0))
+        elif block.shape[0] < m2:  # new columns of the matrix are zero so far
+            block = xp.pad(block, ((0, m2 - block.shape[0]), (0, 0)))
+        missing = wanted - block.shape[1]
+        if missing == 0:
+            return block
+        more = np.random.default_rng(seed).standard_normal((m2, missing))
+        if xp is np or block.shape[1] == 0:
+            return xp.asarray(np.linalg.qr(np.column_stack((to_host(block), more)))[0])
+        return complete_basis(block, xp.asarray(more))
+
+
+class Effort(NamedTuple):
+    """How closely a top singular pair is looked for.
+
+    Attributes
+    ----------
+    steps : int
+        Reads of the entries, at most.
+    tol : float
+        Stop when the last read has added less than this fraction of the duality gap to the
+        step's value.
+    """
+
+    steps: int
+    tol: float
+
+
 class EntriesGradient(PairOperator):
-    """The gradient of :class:`ObservedEntries`, valid until the iterate moves.
+    """The gradient of :class:`~onlinefw.objectives.ObservedEntries`, valid until theta moves.
 
     Making it renews all slopes and multiplies eight vectors, those that were best the last time,
     in the same read. The singular pairs change slowly from round to round, so this is mostly all
     that a Frank-Wolfe step needs.
+
+    Parameters
+    ----------
+    past : EntriesPast
+        The entries.
+    scaling : Scaling or None
+        Of the ball: for the operator diag(a) G diag(b).
+    start : WarmStart
+        Where to start from; the best vectors found are left there for the next one.
+    effort : Effort
+        How closely to look for a top pair.
 
     Attributes
     ----------
@@ -40,46 +103,63 @@ class EntriesGradient(PairOperator):
         <theta, gradient>, known from the pass that renewed the slopes.
     """
 
-    def __init__(self, objective: ObservedEntries, scales: Scales | None) -> None:
-        super().__init__(objective.dtype, objective._matrix_shape)
-        self._objective, self._entries, self._scales = objective, objective._entries, scales
-        self._mean = 1.0 / objective.total_weight
-        self._precision = 10.0 * float(np.finfo(objective.dtype).eps)
-        self._v = objective._start_block()
-        self._xp = namespace(self._v)
-        self._scalings: dict[int, _Scaling] = {}
-        scaling = self._scaling(scales)
-        y, w, z_dot_g = self._entries.read(scaling.columns(self._v), scaling.squared_rows)
-        self._y, self._w = y, scaling.columns(w.astype(float, copy=False))
-        home = self._entries.brought_home(self._v, self._w, self._y, z_dot_g)
-        self._overlap, self._gram, self._left_gram, z_dot_g = home
+    def __init__(
+        self, past: EntriesPast, scaling: Scaling | None, start: WarmStart, effort: Effort
+    ) -> None:
+        theta, counts = past.theta, past.counts
+        if counts.observations == 0:
+            raise ValueError("nothing has been observed yet: call observe(X, y) first")
+        # What LinearOperator's own __init__ would set, after checks that are not needed here.
+        self.dtype, self.shape = past.dtype, theta.shape
+        self._past, self._scaling, self._start, self._effort = past, scaling, start, effort
+        self._mean, self._seed = 1.0 / counts.weight, counts.observations
+        self._precision = _PRECISION[past.dtype.char]
+        self._xp = xp = theta._xp
+        V = start.block
+        if V is None or V.shape != (self.shape[1], LANES):
+            V = start.columns(self.shape[1], self._seed, xp)
+        if scaling is None:
+            W, z_dot_g = past.read(V, None)
+        else:
+            W, z_dot_g = past.read(scaling.b_column * V, scaling.squared_rows)
+            W = scaling.b_column * W
+        self._W = W
+        self._overlap, self._gram, self._left_gram, z_dot_g = past.overlaps(V, W, z_dot_g)
         self.theta_dot = z_dot_g * self._mean
-        if not (np.isfinite(self.theta_dot) and np.isfinite(self._overlap).all()):
-            raise OverflowError(
-                f"the gradient of {objective.loss} overflows at theta: the last step went too far; "
-                "use a smaller radius, or LineSearch() as the step"
-            )
         self._closely = False
         self._found: tuple[Array, float, Array] | None = None
+        if not (isfinite(self.theta_dot) and np.isfinite(self._overlap).all()):
+            raise OverflowError(
+                f"the gradient of {past.loss} overflows at theta: the last step went too far; "
+                "use a smaller radius, or LineSearch() as the step"
+            )
 
     @property
     def frobenius_bound(self) -> float:
-        """A bound on the Frobenius norm (infinite where repeated entries are kept apart)."""
-        return self._entries.frobenius_bound() * self._mean
+        """A bound on the Frobenius norm (infinite where repeated entries are kept apart).
+
+        An entry may be among the sorted and among the newest, so squares must not be added up.
+        """
+        return float(sum(np.sqrt(self._past.squared_norms()))) * self._mean
 
     # Products -------------------------------------------------------------------------------------
 
-    def _scaling(self, scales: Scales | None) -> _Scaling:
-        key = id(scales)
-        if key not in self._scalings:
-            self._scalings[key] = _Scaling(scales, self._xp, self.dtype)
-        return self._scalings[key]
+    def _scaling_for(self, scales: Scales | None) -> Scaling | None:
+        known = self._scaling
+        if scales is None or (known is not None and known.scales is scales):
+            return None if scales is None else known
+        return Scaling(scales, self._xp, self.dtype)
 
     def normal(self, v: Array, scales: Scales | None = None) -> tuple[Array, Array]:
         """Return G v and G' G v, for the scaled G, with one read of the store."""
-        scaling = self._scaling(scales)
-        y, w = self._entries.normal(scaling.columns(v), scaling.squared_rows)
-        return scaling.rows(y) * self._mean, scaling.columns(w * self._mean**2)
+        return self._normal(v, self._scaling_for(scales))
+
+    def _normal(self, v: Array, scaling: Scaling | None) -> tuple[Array, Array]:
+        if scaling is None:
+            y, w = self._past.normal(v, None)
+            return y * self._mean, w * self._mean**2
+        y, w = self._past.normal(scaling.b * v, scaling.squared_rows)
+        return scaling.a * y * self._mean, scaling.b * (w * self._mean**2)
 
     def _matvec(self, v: Array) -> Array:
         return self._matmat(np.reshape(v, (-1, 1)))[:, 0]
@@ -88,71 +168,73 @@ class EntriesGradient(PairOperator):
         return self._rmatmat(np.reshape(u, (-1, 1)))[:, 0]
 
     def _matmat(self, v: Array) -> Array:
-        """G V with one read of the store, in double precision."""
-        return self._entries.forward(v) * self._mean
+        """Return G V with one read of the store, in double precision."""
+        return self._past.forward(v) * self._mean
 
     def _rmatmat(self, u: Array) -> Array:
-        """G' U with one read of the store, in double precision."""
-        return self._entries.backward(u) * self._mean
+        """Return G' U with one read of the store, in double precision."""
+        return self._past.backward(u) * self._mean
 
     def toarray(self) -> Array:
         """Return the gradient as a dense array."""
-        return self._entries.dense_slopes() * self._mean
+        return self._past.dense_slopes() * self._mean
 
     # Linear minimisation --------------------------------------------------------------------------
 
     def top_pair(self, radius: float, scales: Scales | None) -> tuple[Array, float, Array]:
         """Take the best pair of the block, and Krylov steps from it while they are worth a read."""
-        if scales is not self._scales:
+        scaling = self._scaling
+        if scales is not (None if scaling is None else scaling.scales):
             raise ValueError("this gradient was made for a ball with other weights; make a new one")
-        with one_blas_thread():
-            u, s, v = self._from_random(scales) if self._closely else self._from_block(radius)
-        scaling = self._scaling(scales)
-        self._found = scaling.rows(u), s, scaling.columns(v)
+        if self._closely:
+            u, s, v = self._from_random(scaling)
+        else:
+            u, s, v = self._from_block(radius)
+        if scaling is not None:
+            u, v = scaling.a * u, scaling.b * v
+        self._found = u, s, v
         return self._found
 
     def _from_block(self, radius: float) -> tuple[Array, float, Array]:
-        objective, xp = self._objective, self._xp
-
-        def enough(s: float, gain: float, k: int = 2) -> bool:
-            # A residual only says that *some* singular value is near: after a warm start the top
-            # one may still be missing. What the last step has gained tells more.
-            return k >= 2 and radius * gain <= objective.lmo_tol * (self.theta_dot + radius * s)
-
+        xp, scaling = self._xp, self._scaling
         to_left, values, to_right, before = ritz_pairs(
-            self._overlap, self._w, self._precision, self._gram
+            self._overlap, self._W, self._precision, self._gram
         )
         if values.size == 0:  # the gradient is zero, and any vertex minimises
             return xp.eye(1, self.shape[0])[0], 0.0, xp.eye(1, self.shape[1])[0]
-        u, right = self._entries.mixed(self._y, to_left[:, 0], self._w, to_right)
-        self._ritz = to_left, values, right
-        u, s = self._unit(self._scaling(self._scales).rows(u), to_left[:, 0], float(values[0]))
-        v = self._xp.ascontiguousarray(right[:, 0])
-        more = objective.lmo_steps - 1
-        if more and not enough(s, s - before * self._mean):
-            products = partial(self.normal, scales=self._scales)
-            u, s, v = krylov_pair(products, v, steps=more, enough=enough, precision=self._precision)
-            right = _orthonormal(xp.column_stack((v, right[:, 1:])))
-        objective._block = right
+        best = to_left[:, 0]
+        u, right = self._past.combine(best, self._W, to_right)
+        if scaling is not None:
+            u = scaling.a * u
+        # u has length 1 to rounding.
+        if self._left_gram is None or scaling is not None:
+            length = float(np.sqrt(u @ u))
+        else:
+            length = float(np.sqrt(best @ self._left_gram @ best))
+        u, s = u / length, float(values[0]) * self._mean / length
+        v = xp.ascontiguousarray(right[:, 0])
+        more = self._effort.steps - 1
+        if more and not self._is_enough(radius, s, s - before * self._mean):
+            products = partial(self._normal, scaling=scaling)
+            enough = partial(self._is_enough_after, radius)
+            with one_blas_thread():
+                u, s, v = krylov_pair(
+                    products, v, steps=more, enough=enough, precision=self._precision
+                )
+                right = _orthonormal(xp.column_stack((v, right[:, 1:])))
+        self._start.block = right
         return u, s, v
 
-    def _unit(self, u: Array, to_left: Array, value: float) -> tuple[Array, float]:
-        """Return a left vector of length 1 (which it has to rounding), and its singular value."""
-        if self._left_gram is None or self._scales is not None:
-            length = float(self._xp.linalg.norm(u))
-        else:
-            length = float(np.sqrt(to_left @ self._left_gram @ to_left))
-        return u / length, value * self._mean / length
+    def _is_enough(self, radius: float, s: float, gain: float) -> bool:
+        """Tell whether another step is not worth a read.
 
-    def more_pairs(self, k: int) -> list[tuple[Array, float, Array]]:
-        """Return up to k singular pairs, the best first, from the read that found the top one."""
-        to_left, values, right = self._ritz
-        scaling, pairs = self._scaling(self._scales), []
-        for p in range(len(values))[:k]:
-            u = self._entries.mixed(self._y, to_left[:, p], self._w[:0], to_left[:, :0])[0]
-            u, s = self._unit(scaling.rows(u), to_left[:, p], float(values[p]))
-            pairs.append((scaling.rows(u), s, scaling.columns(right[:, p])))
-        return pairs
+        A residual only says that *some* singular value is near: after a warm start the top one may
+        still be missing. What the last step has gained tells more.
+        """
+        return radius * gain <= self._effort.tol * (self.theta_dot + radius * s)
+
+    def _is_enough_after(self, radius: float, s: float, gain: float, k: int) -> bool:
+        return k >= 2 and self._is_enough(radius, s, gain)
 
     def look_closely(self) -> None:
         """Let the next top pair come from a random start, which misses nothing, with many steps.
@@ -164,13 +246,13 @@ class EntriesGradient(PairOperator):
 
     def _from_random(
         self,
-        scales: Scales | None,
+        scaling: Scaling | None,
         enough: Callable[[float, float, int], bool] = lambda s, gain, k: False,
     ) -> tuple[Array, float, Array]:
-        rng = np.random.default_rng([self._objective.n_observations, 1])
+        rng = np.random.default_rng([self._seed, 1])
         start = rng.standard_normal(self.shape[1])
         start = self._xp.asarray(start / np.linalg.norm(start))
-        products = partial(self.normal, scales=scales)
+        products = partial(self._normal, scaling=scaling)
         with one_blas_thread():
             return krylov_pair(
                 products, start, steps=CLOSE_STEPS, enough=enough, precision=self._precision
@@ -191,11 +273,10 @@ class EntriesGradient(PairOperator):
         P(lambda_1 > x / (1 - e)) <= 1.648 sqrt(n) exp(-sqrt(e) (2 k - 1)) (Kuczynski and
         Wozniakowski 1992); the Frobenius norm is taken where that is smaller.
         """
-        objective = self._objective
         a, b = (1.0, 1.0) if scales is None else (scales[0][:, None], scales[1])
         if self.shape[0] * self.shape[1] <= SMALL_MATRIX:
-            top = float(np.linalg.norm(a * self._entries.dense_slopes() * b, 2)) * self._mean
-            return top * (1.0 + 10.0 * np.finfo(objective.dtype).eps)
+            top = float(np.linalg.norm(a * self._past.dense_slopes() * b, 2)) * self._mean
+            return top * (1.0 + 10.0 * np.finfo(self.dtype).eps)
         log_odds = np.log(1.648 * np.sqrt(min(self.shape)) / CERTIFICATE_FAILURE)
         best = [self.frobenius_bound * float(np.max(a) * np.max(b))]
 
@@ -205,27 +286,33 @@ class EntriesGradient(PairOperator):
                 best[0] = min(best[0], s / np.sqrt(1.0 - slack))
             return radius * (best[0] - s) <= 0.1 * (self.theta_dot + radius * s)
 
-        return max(self._from_random(scales, enough)[1], best[0])
+        return max(self._from_random(self._scaling_for(scales), enough)[1], best[0])
 
 
-class _Scaling:
-    """diag(a) G diag(b) instead of G, where the entries live; nothing for ``scales=None``."""
+#: Of products, by the store's own.
+_PRECISION = {char: 10.0 * float(np.finfo(char).eps) for char in "fd"}
 
-    def __init__(self, scales: Scales | None, xp: Any, dtype: Any) -> None:
-        self._scales = scales  # kept alive: it is found by its id
-        self._factors = None if scales is None else [xp.asarray(scale) for scale in scales]
-        self.squared_rows = (
-            None if self._factors is None else xp.square(self._factors[0]).astype(dtype)
-        )
 
-    def rows(self, u: Array) -> Array:
-        return u if self._factors is None else self._factors[0] * u
+class Scaling:
+    """What makes diag(a) G diag(b) of G, at the place of the entries.
 
-    def columns(self, v: Array) -> Array:
-        if self._factors is None:
-            return v
-        b = self._factors[1]
-        return (b if v.ndim == 1 else b[:, None]) * v
+    Attributes
+    ----------
+    scales : (ndarray, ndarray)
+        Of the ball, in this process's memory.
+    a, b, b_column : array
+        The same, and b as a column.
+    squared_rows : array
+        a^2, in the precision of the entries.
+    """
+
+    __slots__ = ("a", "b", "b_column", "scales", "squared_rows")
+
+    def __init__(self, scales: Scales, xp: Any, dtype: Any) -> None:
+        self.scales = scales
+        self.a, self.b = xp.asarray(scales[0]), xp.asarray(scales[1])
+        self.b_column = self.b[:, None]
+        self.squared_rows = xp.square(self.a).astype(dtype)
 
 
 def complete_basis(block: Array, more: Array) -> Array:

@@ -2,117 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator
 
-from .._arrays import here, received, received_here
-from .._devices import check_device
 from .._typing import Array, State
-from .._validation import check_rows, check_targets, check_weights
-from ..atoms import Atom
+from ..atoms import Atom, SignedCoordinate, SparseAtom
 from ..iterates import DenseIterate
+from ..linalg import top_singular_pair
 from ..losses import Square
-from .base import Objective, spectral_norm_squared
-from .from_files import check_batch, is_in_a_file, observe_here
-from .places import at_home, back_there, check_places, device_here, new_gram
+from ..past.place import check_place
+from .lines import Parabola
+from .row_objective import RowObjective, RowsBatch
+from .running_sums import ModelSums, RunningSums, products
 
-__all__ = ["RunningLeastSquares", "sums_of_rows"]
+__all__ = ["RunningLeastSquares"]
 
-
-#: H theta is recomputed after this many moves (or n of them, if that is more).
+#: H theta is computed again after this many moves (or n of them, if that is more).
 REFRESH_EVERY = 1000
-#: Rows are centred (which makes them dense) about this many numbers at a time.
-MOST_CENTRED = 2**22
 
 
-class Moments:
-    """X'X of everything seen, kept once for all the models that learn from it.
-
-    With an intercept rows and targets are centred. When the means move, that is one more row: the
-    old and the new mean differ by delta, and the sums gain weight * delta delta'.
-    """
-
-    #: How many workers add up X'X; None: this process does.
-    workers: int | None = None
-
-    def __init__(self, n_features: int, centred: bool = False, device: str = "cpu") -> None:
-        self.centred, self.device = centred, check_device(device)
-        self.gram = new_gram(self.device, n_features)
-        self.mean = np.zeros(n_features)
-        self.total_weight = 0.0
-        self.lanes: list[RunningLeastSquares] = []
-
-    def close(self) -> None:
-        """Give workers back, if there are any."""
-
-    def observe(self, X: Any, targets: list[Any], sample_weight: Any = None) -> list[float]:
-        """Add rows, with a target for each lane; return each lane's mean loss of them."""
-        if is_in_a_file(X):
-            check_batch(X, targets, sample_weight)
-            return observe_here(self, X)
-        X = check_rows(received("X", X, self.device), self.mean.shape)
-        targets = [received_here("y", y, self.device) for y in targets]
-        sample_weight = received_here("sample_weight", sample_weight, self.device)
-        ys = [check_targets(y, X.shape[0]) for y in targets]
-        w = check_weights(sample_weight, X.shape[0])
-        X = self.gram.bring(X)
-        losses = [lane._receive(X, y, w) for lane, y in zip(self.lanes, ys, strict=True)]
-        size = max(1, MOST_CENTRED // self.mean.size) if self.centred else X.shape[0]
-        for start in range(0, X.shape[0], size):
-            part = slice(start, start + size)
-            if w[part].any():
-                self._add(X[part], [y[part] for y in ys], w[part])
-        return losses
-
-    def _add(self, X: Any, ys: list[Array], w: Array) -> None:
-        rows, total, seen = X, float(w.sum()), self.total_weight
-        if self.centred:
-            batch_mean = self.gram.mean(X, w, total)
-            delta, share = batch_mean - self.mean, seen * total / (seen + total)
-            rows = self.gram.centred(X, batch_mean, delta)
-            w = np.append(w, share)
-            self.mean = self.mean + total / (seen + total) * delta
-        weighted = rows if (w == 1.0).all() else self.gram.scaled(rows, w)
-        self._add_gram(rows, weighted, w)
-        self.total_weight += total
-        for lane, y in zip(self.lanes, ys, strict=True):
-            lane._add(y, rows, weighted, w, total)
-
-    def _add_gram(self, X: Any, weighted: Any, w: Array) -> None:
-        self.gram.add(X, weighted)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "gram": at_home(self.gram)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.device = device_here(self.device)
-        self.gram = back_there(self.device, self.gram)
-
-
-def sums_of_rows(
-    n_features: int,
-    centred: bool,
-    device: str = "cpu",
-    workers: int | None = None,
-    log_dir: Any = None,
-) -> Moments:
-    """Return empty sums, in this process or, with ``workers``, on a Ray cluster."""
-    if workers is None:
-        return Moments(n_features, centred, device)
-    from ..distributed.moments import ShardedMoments
-
-    device, workers = check_places(device, workers)
-    assert workers is not None
-    return ShardedMoments(n_features, centred, workers=workers, device=device, log_dir=log_dir)
-
-
-class RunningLeastSquares(Objective):
+class RunningLeastSquares(RowObjective):
     """F_t(theta) = mean of (<theta, x_i> + b - y_i)^2 / 2, from X'X and X'y alone.
 
-    Cost and memory per round do not grow with t. The product H theta (H = X'X) is carried: a
-    batch adds X'(X theta) to it, and a step along a signed coordinate moves it along one column
+    Cost and memory per round do not grow with t. The product H theta (H = X'X) is kept up to date:
+    a batch adds X'(X theta) to it, and a step along a signed coordinate moves it along one column
     of H, so no round computes an n x n product.
 
     Parameters
@@ -122,8 +38,6 @@ class RunningLeastSquares(Objective):
     fit_intercept : bool
         Add an intercept b, outside the set: F is minimised over it at any theta, by centring the
         sums.
-    moments : Moments, optional
-        Sums shared with other objectives, which then learn side by side (on their device).
     device : "cpu", "cuda" or "auto"
         Where X'X lives: in this process's memory or on a GPU (which needs ``onlinefw[gpu]``);
         "auto" takes a GPU if there is one. Rows may come as numpy, scipy, CuPy or torch arrays.
@@ -154,104 +68,80 @@ class RunningLeastSquares(Objective):
         n_features: int,
         *,
         fit_intercept: bool = False,
-        moments: Moments | None = None,
         device: str = "cpu",
         workers: int | None = None,
         log_dir: Any = None,
     ) -> None:
         if int(n_features) != n_features or n_features < 1:
             raise ValueError(f"n_features must be a whole number of at least 1, got {n_features}")
-        n = int(n_features)
+        place = check_place(device, workers, log_dir)
+        self._join(RunningSums(int(n_features), bool(fit_intercept), place))
+
+    def _join(self, sums: RunningSums) -> None:
+        """Learn from these sums."""
+        n = sums.mean.size
+        self._shared, self.fit_intercept = sums, sums.centred
+        sums.n_models += 1
         super().__init__((n,))
-        self.fit_intercept = bool(fit_intercept)
-        if moments is None:
-            moments = sums_of_rows(n, self.fit_intercept, device, workers, log_dir)
-        self._moments = moments
-        self._moments.lanes.append(self)
-        self._b = np.zeros(n)
-        self._yy = self._mean_y = 0.0
-        self._H_theta = np.zeros(n)
+        self._sums = ModelSums(np.zeros(n), np.zeros(n), 0.0, 0.0)
         self._moves = 0
-        self._column: tuple[Atom, Array] | None = None
+        self._image: tuple[Atom, Array] | None = None
         self._batch: tuple[Any, Array, Array] | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        batch = self._batch if self._batch is None else (here(self._batch[0]), *self._batch[1:])
-        return {**self.__dict__, "_batch": batch}
+    def beside(self) -> RunningLeastSquares:
+        """Return another objective on the same rows, before the first have come.
 
-    def _bring_batch(self) -> None:
-        """Hold the last batch in this process's memory, from where it can go anywhere."""
-        self.__dict__.update(self.__getstate__())
+        Both have targets and a theta of their own;
+        :class:`~onlinefw.algorithms.side_by_side.SideBySide` plays their learners together.
+        """
+        self._check_new_company()
+        other = type(self).__new__(type(self))
+        other._join(self._shared)
+        return other
 
-    @property
-    def device(self) -> str:
-        """Where X'X lives: "cpu" or "cuda"."""
-        return self._moments.device
-
-    @property
-    def workers(self) -> int | None:
-        """How many workers add up X'X; None: this process does."""
-        return self._moments.workers
-
-    def close(self) -> None:
-        """Give the workers back, if there are any; without this, they go with the objective."""
-        self._moments.close()
+    # Data --------------------------------------------------------------------------------------
 
     @property
-    def total_weight(self) -> float:
-        """The total weight of the rows seen."""
-        return self._moments.total_weight
-
-    @property
-    def _gram(self) -> Any:
-        return self._moments.gram
-
-    @property
-    def _vector(self) -> Array:
-        iterate = self.iterate
-        assert isinstance(iterate, DenseIterate)
-        return iterate.theta
+    def _theta(self) -> Array:
+        return self._iterate.theta  # type: ignore[union-attr,return-value]
 
     @property
     def intercept(self) -> float:
         """The best intercept for the current theta; 0 without one."""
-        return self._mean_y - float(self._moments.mean @ self._vector)
+        if not self.fit_intercept:
+            return 0.0
+        return float(self._sums.mean_y - self._shared.mean @ self._theta)
 
-    def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
-        """Add rows to the sums; return the weighted mean of their losses at the iterate.
+    @staticmethod
+    def add_together(objectives: Sequence[RunningLeastSquares], batch: RowsBatch) -> list[float]:
+        """Add checked rows to the sums of several objectives; return each one's mean loss."""
+        shared = objectives[0]._shared
+        X, targets, w = batch
+        X = shared.past.bring(X)
+        thetas = np.empty((shared.mean.size, len(objectives)), order="F")
+        weight, losses = w.sum(), []
+        for k, (one, y) in enumerate(zip(objectives, targets, strict=True)):
+            thetas[:, k] = one._theta
+            errors = products(X, thetas[:, k]) + one.intercept - y
+            losses.append(float(w @ errors**2 / (2.0 * weight)))
+        sums = shared.add(X, targets, w, thetas, [one._sums for one in objectives])
+        for one, new, y in zip(objectives, sums, targets, strict=True):
+            one._sums, one._image = new, None
+            one.n_observations += y.size
+            one._batch = (X, y, w)
+        return losses
 
-        Or X is a batch of :class:`~onlinefw.distributed.ParquetRows`, without y.
-        """
-        if len(self._moments.lanes) > 1:
-            raise ValueError("these sums are shared with other objectives: use their Moments")
-        return self._moments.observe(X, [y], sample_weight)[0]
+    @staticmethod
+    def keep_together(objectives: Sequence[RunningLeastSquares]) -> None:
+        """Let the past of these objectives forget all others that share it."""
+        objectives[0]._shared.n_models = len(objectives)
 
-    def _receive(self, X: Any, y: Array, w: Array) -> float:
-        """Take over checked rows; return the weighted mean of their losses."""
-        self._batch = (X, y, w)
-        self.n_observations += y.size
-        return float(w @ self.loss.value(self._predicted(X), y) / w.sum())
-
-    def _predicted(self, X: Any) -> Array:
-        return self._gram.products(X, self._vector) + self.intercept
-
-    def _add(self, y: Array, rows: Any, weighted: Any, w: Array, total: float) -> None:
-        """Add to the sums, which are made of ``rows``, ``weighted`` and ``w``."""
-        targets = y
-        if self.fit_intercept:
-            batch_mean = float(w[: y.size] @ y) / total
-            targets = np.append(y - batch_mean, batch_mean - self._mean_y)
-            self._mean_y += total / self.total_weight * (batch_mean - self._mean_y)
-        self._b += self._gram.sums(weighted, targets)
-        predicted = self._gram.products(rows, self._vector)
-        self._H_theta += self._gram.sums(weighted, predicted)
-        self._yy += float(w @ targets**2)
-        self._column = None
+    # Value and gradient ------------------------------------------------------------------------
 
     def gradient(self) -> Array:
         """Return (H theta - b) / sum(w), in O(n)."""
         self._needs_data()
-        return (self._H_theta - self._b) / self.total_weight
+        return (self._sums.H_theta - self._sums.b) / self._shared.total_weight
 
     def value(self) -> float:
         """Return F_t at the current iterate, in O(n).
@@ -260,83 +150,93 @@ class RunningLeastSquares(Objective):
         centre targets that are large compared with their errors.
         """
         self._needs_data()
-        theta = self._vector
-        quadratic = theta @ (self._H_theta - 2.0 * self._b)
-        return max(0.0, float(0.5 * (quadratic + self._yy) / self.total_weight))
+        b, H_theta, yy, _ = self._sums
+        quadratic = self._theta @ (H_theta - 2.0 * b)
+        return max(0.0, float(0.5 * (quadratic + yy) / self.total_weight))
+
+    # Moving ------------------------------------------------------------------------------------
 
     def move(self, atom: Atom, step: float) -> None:
         """Move theta, and H theta with it."""
-        column = self._column_of(atom)
-        self._H_theta *= 1.0 - step
-        self._H_theta += step * column
-        self.iterate.move(atom, step)
+        image = self._image_of(atom)
+        self._iterate.move(atom, step)  # type: ignore[union-attr]
+        self._sums = self._sums._replace(H_theta=(1.0 - step) * self._sums.H_theta + step * image)
         self._moved()
 
     def _moved(self) -> None:
-        self._column = None
+        self._image = None
         self._moves += 1
         # Against rounding drift, so seldom that it costs no more than the moves themselves.
-        if self._moves % max(REFRESH_EVERY, self._b.size) == 0:
+        if self._moves % max(REFRESH_EVERY, self._sums.b.size) == 0:
             self._refresh()
 
-    def _column_of(self, atom: Atom) -> Array:
-        """H a, looked up once for a line search and the move that follows it."""
-        if self._column is None or self._column[0] is not atom:
-            self._column = (atom, self._gram.image(atom))
-        return self._column[1]
+    def _image_of(self, atom: Atom) -> Array:
+        """H a: one column of H for a coordinate. A line search and the move after it share it."""
+        if self._image is None or self._image[0] is not atom:
+            past = self._shared.past
+            if isinstance(atom, SignedCoordinate):
+                image = past.combine(np.array([atom.index]), np.array([atom.value]))
+            elif isinstance(atom, SparseAtom):
+                image = past.combine(atom.indices, atom.values)
+            else:
+                image = past.times(np.asarray(atom))
+            self._image = (atom, image)
+        return self._image[1]
 
     def _refresh(self) -> None:
-        self._column = None
-        self._H_theta = self._gram.times(self._vector)
+        self._image = None
+        self._sums = self._sums._replace(H_theta=self._shared.past.times(self._theta))
 
-    def line(self, atom: Atom) -> _QuadraticLine:
+    def line(self, atom: Atom) -> Parabola:
         """Return F along theta + c (atom - theta), a parabola."""
         self._needs_data()
-        theta, image = self._vector, self._column_of(atom) - self._H_theta  # H d
+        theta, image = self._theta, self._image_of(atom) - self._sums.H_theta  # H d
         gradient = self.gradient()
         slope = atom.dot(gradient) - float(theta @ gradient)
         curvature = (atom.dot(image) - float(theta @ image)) / self.total_weight
-        return _QuadraticLine(self.value(), slope, max(curvature, 0.0))
+        return Parabola(self.value(), slope, max(curvature, 0.0))
 
     def coordinate_model(self, chosen: Array) -> _ChosenSquares:
         """Return F in the chosen coordinates."""
         return _ChosenSquares(self, chosen)
 
+    # Facts -------------------------------------------------------------------------------------
+
     def smoothness(self) -> float:
         """Return the largest eigenvalue of H / sum(w)."""
         self._needs_data()
-        return self._gram.largest_eigenvalue() / self.total_weight
+        times, n = self._shared.past.times, self._sums.b.size
+        H = LinearOperator((n, n), matvec=times, rmatvec=times, dtype=float)
+        return top_singular_pair(H, tol=1e-6)[1] / self.total_weight
 
     def batch_gradient(self) -> Array:
         """Return the gradient of the last batch's mean loss at the current iterate."""
-        self._needs_batch(self._batch)
-        assert self._batch is not None
-        X, y, w = self._batch
-        X = self._gram.bring(X)  # a pickle has brought it here
-        return self._gram.sums(X, w * (self._predicted(X) - y) / w.sum())
+        X, y, w = self._last_batch()
+        return X.T @ (w * (X @ self._theta + self.intercept - y) / w.sum())
 
-    def batch_smoothness(self) -> float:
-        """Return the smoothness of the last batch's mean loss."""
-        self._needs_batch(self._batch)
-        assert self._batch is not None
-        return spectral_norm_squared(here(self._batch[0]), self._batch[2])
+    # State -------------------------------------------------------------------------------------
 
-    def state_dict(self) -> State:
-        """Return the sums and the iterate."""
-        if len(self._moments.lanes) > 1:
-            raise ValueError("these sums are shared with other objectives: pickle them together")
+    def own_state(self) -> State:
+        """Return what is this objective's own: all but the past."""
+        b, H_theta, yy, mean_y = self._sums
         return {
             **self._base_state(),
             "fit_intercept": self.fit_intercept,
-            "H": self._gram.values(),
-            "mean": self._moments.mean.copy(),
-            "total_weight": self.total_weight,
-            "b": self._b.copy(),
-            "yy": self._yy,
-            "mean_y": self._mean_y,
-            "H_theta": self._H_theta.copy(),
+            "b": b.copy(),
+            "H_theta": H_theta.copy(),
+            "yy": float(yy),
+            "mean_y": float(mean_y),
             "moves": self._moves,
         }
+
+    def load_own(self, state: State) -> None:
+        """Take over what ``own_state`` described."""
+        b, H_theta = np.array(state["b"], float), np.array(state["H_theta"], float)
+        if not b.shape == H_theta.shape == self._shared.mean.shape:
+            raise ValueError(f"the sums of the state have shapes {b.shape} and {H_theta.shape}")
+        self._load_base(state)
+        self._sums = ModelSums(b, H_theta, float(state["yy"]), float(state["mean_y"]))
+        self._moves, self._image, self._batch = int(state["moves"]), None, None
 
     @classmethod
     def from_state(
@@ -346,28 +246,14 @@ class RunningLeastSquares(Objective):
         device: str = "cpu",
         workers: int | None = None,
         log_dir: Any = None,
-    ) -> RunningLeastSquares:
+    ) -> Self:
         """Make the objective that ``state_dict`` described, wherever you say."""
-        objective = cls(
-            state["shape"][0],
-            fit_intercept=state["fit_intercept"],
-            device=device,
-            workers=workers,
-            log_dir=log_dir,
-        )
-        objective._load_base(state)
-        moments = objective._moments
-        moments.gram.load(state["H"])
-        moments.mean = np.array(state["mean"], float)
-        moments.total_weight = float(state["total_weight"])
-        objective._b = np.array(state["b"], float)
-        objective._H_theta = np.array(state["H_theta"], float)
-        objective._yy, objective._mean_y = float(state["yy"]), float(state["mean_y"])
-        objective._moves = int(state["moves"])
-        return objective
+        where: dict[str, Any] = {"device": device, "workers": workers, "log_dir": log_dir}
+        objective = cls(state["shape"][0], fit_intercept=state["fit_intercept"], **where)
+        return objective.load_state(state)
 
     def __repr__(self) -> str:
-        return f"RunningLeastSquares({self._b.size}, n_observations={self.n_observations})"
+        return f"RunningLeastSquares({self._sums.b.size}, n_observations={self.n_observations})"
 
 
 class _ChosenSquares:
@@ -376,23 +262,14 @@ class _ChosenSquares:
     def __init__(self, objective: RunningLeastSquares, chosen: Array) -> None:
         self._objective, self._chosen = objective, chosen
         self.gradient = objective.gradient()[chosen]
-        self.hessian = objective._gram.block(chosen) / objective.total_weight
+        self.hessian = objective._shared.past.block(chosen) / objective.total_weight
 
     def move(self, change: Array) -> float:
+        """Move theta by the whole change."""
         objective, iterate = self._objective, self._objective.iterate
         assert isinstance(iterate, DenseIterate)
-        objective._H_theta += objective._gram.combine(self._chosen, change)
+        image = objective._shared.past.combine(self._chosen, change)
         iterate.shift(self._chosen, change)
+        objective._sums = objective._sums._replace(H_theta=objective._sums.H_theta + image)
         objective._moved()
         return 1.0
-
-
-class _QuadraticLine:
-    def __init__(self, start: float, slope: float, curvature: float) -> None:
-        self._start, self._slope, self.curvature = start, slope, curvature
-
-    def value(self, c: float) -> float:
-        return self._start + c * (self._slope + 0.5 * c * self.curvature)
-
-    def slope(self, c: float) -> float:
-        return self._slope + c * self.curvature

@@ -82,10 +82,13 @@ class GradientOracle(Objective):
     def _new_iterate(self, shape: Shape) -> DenseIterate | LowRank:
         return LowRank(shape) if self.low_rank else DenseIterate(shape)
 
-    def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
-        """Begin a round; return the objective at the current iterate (nan if it is not known)."""
+    def check(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> None:
+        """Refuse data: there are none."""
         if not (X is None and y is None and sample_weight is None):
             raise ValueError("a GradientOracle takes no data: call observe() with no arguments")
+
+    def add(self, batch: None) -> float:
+        """Begin a round; return the objective at the current iterate (nan if it is not known)."""
         # The gradient is evaluated before the round is counted: if fn fails, nothing has changed.
         gradient = self._evaluate(self._t + 1)
         loss = np.nan if self.value_fn is None else float(self.value_fn(self.theta))
@@ -145,6 +148,11 @@ class GradientOracle(Objective):
             "t": self._t,
         }
 
+    def load_state(self, state: State) -> None:
+        """Become what ``state_dict`` described."""
+        self._load_base(state)
+        self._t, self._fresh = int(state["t"]), None
+
     @classmethod
     def from_state(
         cls,
@@ -158,8 +166,7 @@ class GradientOracle(Objective):
             value = rebuild(state["value"], "value", value)
         fn = rebuild(state["fn"], "fn", fn)
         objective = cls(fn, tuple(state["shape"]), value, low_rank=state["low_rank"])
-        objective._load_base(state)
-        objective._t = int(state["t"])
+        objective.load_state(state)
         return objective
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ __all__ = ["PendingMove"]
 
 
 class PendingMove(NamedTuple):
-    """Let z <- keep z + image at the first ``count`` items, when the next read passes them.
+    """Let z <- keep z + image at the first ``n`` items, when the next read passes them.
 
     Attributes
     ----------
@@ -17,10 +17,10 @@ class PendingMove(NamedTuple):
     image : tuple of arrays
         What is added: ``(a, step)`` stands for step <x_i, a> at a row, ``(u, v)`` for u_i v_j at
         an entry.
-    count : int
+    n : int
         How many of the oldest items have to follow; those that came later agree already.
     """
 
     keep: float
     image: tuple[Any, ...]
-    count: int
+    n: int

@@ -5,9 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .._devices import check_device, check_device_name
+import numpy as np
 
-__all__ = ["Place", "check_place", "here", "moved", "new_gram", "new_rows"]
+from .._devices import check_device, check_device_name
+from ..iterates import LowRank
+from ..losses import Loss
+
+__all__ = [
+    "Place",
+    "check_place",
+    "here",
+    "low_rank_class",
+    "moved",
+    "new_entries",
+    "new_gram",
+    "new_rows",
+]
 
 
 @dataclass(frozen=True)
@@ -90,3 +103,37 @@ def new_gram(place: Place, n: int) -> Any:
     from .host.gram import HostGram
 
     return HostGram(n)
+
+
+def new_entries(place: Place, theta: LowRank, dtype: np.dtype, loss: Loss) -> Any:
+    """Return an :class:`~onlinefw.past.protocols.EntriesPast` without entries.
+
+    ``theta`` is of the place's own class (:func:`low_rank_class`).
+    """
+    if place.workers is not None:
+        from .ray.spread import spread_entries
+
+        return spread_entries(place, theta, dtype, loss)
+    if place.device == "cuda":
+        from .cuda.entries import CudaEntries
+
+        return CudaEntries(theta, dtype, loss)
+    from .host.entries import HostEntries
+
+    return HostEntries(theta, dtype, loss)
+
+
+def low_rank_class(place: Place) -> type[LowRank]:
+    """Return what a theta of low rank is: on a GPU with the entries, or in this process's memory.
+
+    Examples
+    --------
+    >>> from onlinefw.past.place import Place, low_rank_class
+    >>> low_rank_class(Place("cuda", workers=2))
+    <class 'onlinefw.iterates.low_rank.LowRank'>
+    """
+    if place.device == "cpu" or place.workers is not None:
+        return LowRank
+    from .cuda.low_rank import CudaLowRank
+
+    return CudaLowRank

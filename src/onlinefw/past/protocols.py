@@ -1,7 +1,7 @@
 """What can be asked of a past: rows with predictions, X'X, and entries of a matrix.
 
 A past carries out, an objective decides. All answers are *sums* over what is held, never means, so
-the sums of parts that are held apart can be added up. What the objective passes in has been checked.
+the sums of parts that are held apart can be added up. What an objective passes in has been checked.
 
 Vectors as long as theta come back as arrays of this process (numpy's), unless a verb says "at the
 place": then they are CuPy arrays where the past is on a GPU of this process.
@@ -9,12 +9,15 @@ place": then they are CuPy arrays where the past is on a GPU of this process.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
+from .._batches import BatchHandle
 from .._typing import Array, State
 from ..atoms import Atom
 from ..iterates import DenseIterate, LowRank
 from ..losses import Loss
+from .entries_state import Counts
 
 __all__ = ["EntriesPast", "GramPast", "Past", "RowsPast"]
 
@@ -59,12 +62,29 @@ class RowsPast(Past, Protocol):
         """
         ...
 
+    def keep_models(self, models: list[int]) -> None:
+        """Go on with some of the models, which are numbered anew in this order."""
+        ...
+
+    def models(self) -> list[tuple[Loss, DenseIterate | None, bool]]:
+        """Return what each model was added with."""
+        ...
+
     def products(self, X: Any, thetas: Array) -> Array:
         """Return X T for rows that are not held, a column of T for each model."""
         ...
 
     def append(self, X: Any, Z: Array, Y: Array, w: Array) -> None:
         """Add rows with their weights, and a column of predictions and targets for each model."""
+        ...
+
+    def append_handle(
+        self, handle: BatchHandle, b: float, check: Callable[[list[float]], None]
+    ) -> tuple[float, Array]:
+        """Let a worker open and keep a batch; return its mean loss at intercept b, and weights.
+
+        ``check`` refuses a loss before anything changes.
+        """
         ...
 
     def weigh(self, rows: Array, weight: float) -> None:
@@ -83,8 +103,12 @@ class RowsPast(Past, Protocol):
         """Compute all predictions of one model from its iterate again."""
         ...
 
+    def agree(self, m: int) -> None:
+        """Take note that all predictions of one model agree with its iterate as it is now."""
+        ...
+
     def line(self, m: int, atom: Atom, b: float) -> tuple[float, float, float] | None:
-        """Begin a line z + t (X a - z); of a quadratic loss, return value, slope, curvature at 0."""
+        """Begin a line z + t (X a - z); return value, slope, curvature at 0 of a quadratic loss."""
         ...
 
     def change(self, m: int, chosen: Array, change: Array) -> None:
@@ -111,8 +135,12 @@ class RowsPast(Past, Protocol):
         """Return the sum of w phi(z + b, y)."""
         ...
 
-    def slope_sums(self, m: int, b: float) -> tuple[float, float]:
-        """Return the sums of w phi'(z + b, y) and of w phi''(z + b, y)."""
+    def totals(self, m: int, b: float) -> tuple[float, float, float]:
+        """Return the sums of w phi, of w phi' and of w phi'', all at (z + b, y)."""
+        ...
+
+    def few_rows(self, m: int) -> tuple[Any, ...] | None:
+        """Return kind and parameter of the loss, z, y and w, for a compiled search; None: ask."""
         ...
 
     def limits(self, m: int) -> tuple[float, float]:
@@ -124,7 +152,7 @@ class RowsPast(Past, Protocol):
         ...
 
     def steepest(self, m: int, b: float) -> float:
-        """Return the largest w |phi'(z + b, y)|."""
+        """Return the largest ``w |phi'(z + b, y)|``."""
         ...
 
     def second_order(self, m: int, chosen: Array, b: float) -> tuple[Array, Array, float]:
@@ -176,22 +204,47 @@ class EntriesPast(Past, Protocol):
     shape : (int, int)
         Rows and columns of the matrix.
     theta : LowRank
-        Whose predictions are carried; at the place, or in this process's memory if workers hold
-        the entries. The objective moves it before it tells the past.
+        Whose predictions are held; at the place, or in this process's memory if workers hold the
+        entries. The objective moves it before it tells the past. If it was interrupted between
+        the two, ``theta.version`` says so, and the next read computes all predictions again.
+    dtype, loss, quadratic
+        Of predictions and of an entry; whether the loss is a parabola.
+    row_offset, col_offset : ndarray
+        What is predicted besides theta, in this process's memory.
+    counts : Counts
+        How many observations came, their weight, and their weighted squares; they change with
+        ``append`` in one assignment.
     n_sorted, n_newest : int
         How many entries are sorted, and how many are in the tail.
     reads : int
         How often all entries have been read.
+    opens_handles : bool
+        Whether batches in files are read where the entries are (``open_handle``).
     """
 
     shape: tuple[int, int]
     theta: LowRank
+    dtype: Any
+    loss: Loss
+    quadratic: bool
+    row_offset: Array
+    col_offset: Array
+    counts: Counts
     reads: int
     n_sorted: int
     n_newest: int
+    opens_handles: bool
 
-    def append(self, rows: Array, cols: Array, w: Array, y: Array) -> Array:
-        """Add entries to the tail; return theta there."""
+    def append(self, rows: Array, cols: Array, w: Array, y: Array, z: Array | None = None) -> Array:
+        """Add entries to the tail; return theta there, unless z says what it is."""
+        ...
+
+    def open_handle(self, handle: BatchHandle, growing: bool) -> tuple[int, int]:
+        """Let workers read and check a batch; return the shape that it needs; nothing changes."""
+        ...
+
+    def append_handle(self, handle: BatchHandle) -> tuple[float, float]:
+        """Add a batch that was opened; return the sums of its losses at theta, and its weights."""
         ...
 
     def grow(self, m1: int, m2: int) -> None:
@@ -199,7 +252,7 @@ class EntriesPast(Past, Protocol):
         ...
 
     def merge(self, n: int) -> None:
-        """Sort the n oldest entries of the tail in."""
+        """Sort the n oldest entries of the tail in, after a move that waits."""
         ...
 
     def set_offsets(self, rows: Array, columns: Array) -> None:
@@ -225,7 +278,7 @@ class EntriesPast(Past, Protocol):
     def overlaps(
         self, V: Array, W: Array, z_dot_g: Any
     ) -> tuple[Array, Array | None, Array | None, float]:
-        """Return V'W, W'W and (G V)'(G V) (None where they are not cheap) and <z, g>, as numpy's."""
+        """Return V'W, W'W, (G V)'(G V) (None where they are not cheap) and <z, g>, as numpy's."""
         ...
 
     def combine(self, to_left: Array, W: Array, to_right: Array) -> tuple[Array, Array]:
@@ -257,7 +310,7 @@ class EntriesPast(Past, Protocol):
         ...
 
     def line(self, u: Array, v: Array) -> tuple[float, float, float] | None:
-        """Begin a line z + t (u_i v_j - z); of a quadratic loss, return its value, slope, curvature."""
+        """Begin a line z + t (u_i v_j - z); of a parabola, return its value, slope, curvature."""
         ...
 
     def line_value(self, t: float) -> float:
@@ -273,7 +326,7 @@ class EntriesPast(Past, Protocol):
         ...
 
     def weighted_sums(self, rows: Array, columns: Array, with_theta: bool) -> tuple[Array, Array]:
-        """Return sums of c (columns[j] [+ z]) in every row, of c (rows[i] [+ z]) in every column."""
+        """Return sums of c (columns[j] [+ z]) by row, and of c (rows[i] [+ z]) by column."""
         ...
 
     def newest_sums(self, theta: LowRank) -> tuple[float, float]:

@@ -15,8 +15,9 @@ from .._devices import namespace, to_host
 from .._typing import Array, State
 from ..atoms import Atom, SignedCoordinate
 from ..iterates import DenseIterate
-from ..losses import Loss, SignedLabels
+from ..losses import Loss
 from .pending import PendingMove
+from .row_sums import RowSums
 
 __all__ = ["StoredRows"]
 
@@ -25,30 +26,31 @@ class Held(NamedTuple):
     """All that grows with every batch; a new one takes the place of the old in one assignment."""
 
     rows: Any
-    w: Any
-    z: tuple[Any, ...]
-    y: tuple[Any, ...]
+    columns: Any  # weights, then predictions and targets of each model
 
 
-class StoredRows:
+class StoredRows(RowSums):
     """:class:`~onlinefw.past.protocols.RowsPast` in one memory."""
 
     opens_handles = False
     dense: ClassVar[Any]
     sparse: ClassVar[Any]
-    growing: ClassVar[Any]
+    columns: ClassVar[Any]
     row_loss: ClassVar[Any]
+    row_line: ClassVar[Any]
 
     def __init__(self) -> None:
         self.iterates: list[DenseIterate | None] = []
         self._losses: list[Any] = []
         self._waits: list[bool] = []
-        self._held = Held(None, self.growing(), (), ())
+        self._held = Held(None, self.columns.empty((float,)))
         self._pending: list[PendingMove | None] = []
+        # The theta whose predictions are held (with a move that waits); None while they change.
+        self._theta: list[Array | None] = []
         self._lines: dict[int, Any] = {}
 
     def __len__(self) -> int:
-        return len(self._held.w)
+        return len(self._held.columns)
 
     def close(self) -> None:
         """Nothing is held outside this process."""
@@ -59,83 +61,117 @@ class StoredRows:
         ``waits`` says that gradients alone ask for its predictions, so that a move may wait for
         the next one.
         """
-        held = self._held
         self.iterates.append(iterate)
         self._losses.append(self.row_loss(loss))
         self._waits.append(waits)
         self._pending.append(None)
-        self._held = held._replace(z=(*held.z, self.growing()), y=(*held.y, self.growing()))
+        self._theta.append(None)
+        self._held = Held(None, self.columns.empty((float,) * (1 + 2 * len(self._losses))))
         return len(self._losses) - 1
+
+    def keep_models(self, models: list[int]) -> None:
+        """Go on with some of the models, which are numbered anew in this order."""
+        rows, columns = self._held
+        chosen = [0]
+        for m in models:
+            self._weighed(m)
+            chosen += 2 * m + 1, 2 * m + 2
+        self.iterates = [self.iterates[m] for m in models]
+        self._losses = [self._losses[m] for m in models]
+        self._waits = [self._waits[m] for m in models]
+        self._pending, self._theta = [None] * len(models), [self._theta[m] for m in models]
+        self._changed()
+        self._held = Held(rows, columns.chosen(chosen))
+
+    def models(self) -> list[tuple[Loss, DenseIterate | None, bool]]:
+        """Return what each model was added with."""
+        losses = [row_loss.loss for row_loss in self._losses]
+        return list(zip(losses, self.iterates, self._waits, strict=True))
 
     # Data -----------------------------------------------------------------------------------------
 
     def products(self, X: Any, thetas: Array) -> Array:
         """Return X T for rows that are not held, a column of T for each model."""
-        xp = namespace(X)
-        if xp is not np:
-            return to_host(X.astype(float) @ xp.asarray(thetas))
-        return np.asarray(X @ thetas, dtype=float)
+        if isinstance(X, np.ndarray) or sparse.issparse(X):
+            return np.asarray(X @ thetas, dtype=float)
+        return to_host(X.astype(float) @ namespace(X).asarray(thetas))
 
     def append(self, X: Any, Z: Array, Y: Array, w: Array) -> None:
         """Add rows with their weights, and a column of predictions and targets for each model."""
-        held = self._held
-        rows = held.rows
+        rows, columns = self._held
         if rows is None:
             rows = (self.sparse if sparse.issparse(X) else self.dense)(X.shape[1:])
-        longer = Held(
-            rows.extended(X),
-            held.w.extended(w),
-            tuple([z.extended(column) for z, column in zip(held.z, Z.T, strict=True)]),
-            tuple([y.extended(column) for y, column in zip(held.y, Y.T, strict=True)]),
-        )
-        self._lines = {}
-        self._held = longer
+            for m in range(len(self._losses)):
+                self.agree(m)
+        values = [w]
+        for m in range(len(self._losses)):
+            values += Z[:, m], Y[:, m]
+        self._changed()
+        self._held = Held(rows.extended(X), columns.extended(*values))
 
     def weigh(self, rows: Array, weight: float) -> None:
         """Give some rows (by their places) another weight; 0 forgets them."""
-        self._held.w.data[rows] = weight
+        self._changed()
+        self._held.columns.arrays[0][rows] = weight
 
     def keep(self, mask: Array) -> None:
         """Remove the rows where ``mask`` is False."""
         for m in range(len(self._pending)):
-            self._up_to_date(m)
-        held = self._held
-        self._lines = {}
-        self._held = Held(
-            held.rows.kept(mask),
-            held.w.kept(mask),
-            tuple(z.kept(mask) for z in held.z),
-            tuple(y.kept(mask) for y in held.y),
-        )
+            self._weighed(m)
+        rows, columns = self._held
+        self._changed()
+        self._held = Held(rows.kept(mask), columns.kept(mask))
 
     # Moving ---------------------------------------------------------------------------------------
 
-    def _up_to_date(self, m: int) -> Any:
-        """Return all predictions of a model, after a move that has waited."""
-        z, pending = self._held.z[m].data, self._pending[m]
+    def _weighed(self, m: int) -> tuple[Any, Any, Any]:
+        """Return z, y and w of all rows, after a move that has waited."""
+        arrays, iterate = self._held.columns.arrays, self.iterates[m]
+        z = arrays[2 * m + 1]
+        if iterate is not None and self._theta[m] is not iterate.theta:
+            self.refresh(m)  # a move was interrupted between theta and its predictions
+        elif self._pending[m] is not None:
+            self._carry_out(m)
+            self.agree(m)
+        return z, arrays[2 * m + 2], arrays[0]
+
+    def _carry_out(self, m: int) -> None:
+        """Carry a move out that has waited."""
+        rows, columns = self._held
+        pending = self._pending[m]
         if pending is not None:
             a, step = pending.image
-            self._pending[m] = None
-            self._held.rows.move(z, pending.keep, step, a, pending.count)
-        return z
+            self._theta[m] = self._pending[m] = None
+            rows.move(columns.arrays[2 * m + 1], pending.keep, step, a, pending.n)
 
-    def _weighed(self, m: int) -> tuple[Any, Any, Any]:
-        """Return z, y and w of all rows."""
-        return self._up_to_date(m), self._held.y[m].data, self._held.w.data
+    def agree(self, m: int) -> None:
+        """Take note that all predictions of one model agree with its iterate as it is now."""
+        iterate = self.iterates[m]
+        self._theta[m] = None if iterate is None else iterate.theta
+
+    def _changed(self, m: int | None = None) -> None:
+        """Forget what was derived from the predictions of one model, or of all."""
+        if m is None:
+            self._lines = {}
+        else:
+            self._lines.pop(m, None)
 
     def move(self, m: int, atom: Atom, step: float) -> None:
         """Let z <- (1 - step) z + step X a for one model, now or with the next read of the rows."""
         rows = self._held.rows
         if rows is None:
             return
-        self._lines.pop(m, None)
-        z = self._up_to_date(m)
+        self._changed(m)
+        self._carry_out(m)
         alone = self._waits[m] and len(self._losses) == 1
         if alone and rows.fuses(self._losses[m]) and not isinstance(atom, SignedCoordinate):
             a = np.asarray(atom.dense(), float).reshape(-1)
-            self._pending[m] = PendingMove(1.0 - step, (a, step), len(self))
+            self._pending[m] = PendingMove(1.0 - step, (a, step), len(rows))
         else:
-            self._blend(z, 1.0 - step, atom.image(rows), step)
+            image = atom.image(rows)
+            self._theta[m] = None
+            self._blend(self._held.columns.arrays[2 * m + 1], 1.0 - step, image, step)
+        self.agree(m)
 
     @staticmethod
     def _blend(z: Any, keep: float, image: Any, step: float) -> None:
@@ -144,115 +180,62 @@ class StoredRows:
 
     def refresh(self, m: int) -> None:
         """Compute all predictions of one model from its iterate again."""
-        if self._held.rows is None:
+        rows, columns = self._held
+        if rows is None:
             return
         iterate = self.iterates[m]
         assert iterate is not None
-        image = self._held.rows.matvec(iterate.theta.reshape(-1))
-        self._lines.pop(m, None)
-        self._pending[m] = None
-        self._blend(self._held.z[m].data, 0.0, image, 1.0)
+        image = rows.matvec(iterate.theta.reshape(-1))
+        self._changed(m)
+        self._theta[m] = self._pending[m] = None
+        columns.arrays[2 * m + 1][...] = image
+        self.agree(m)
 
     # Lines ----------------------------------------------------------------------------------------
 
     def line(self, m: int, atom: Atom, b: float) -> tuple[float, float, float] | None:
-        """Begin a line z + t (X a - z); of a quadratic loss, return value, slope, curvature at 0."""
-        z, y, w = self._weighed(m)
-        self._lines[m] = direction = atom.image(self._held.rows) - z
-        loss = self._losses[m]
-        return loss.parabola(z, y, w, b, direction) if loss.loss.quadratic else None
+        """Begin a line z + t (X a - z); of a quadratic loss, return value, slope, bend at 0."""
+        loss, (z, _, _) = self._losses[m], self._weighed(m)
+        direction = atom.image(self._held.rows) - z
+        self._begin(m, direction)
+        return loss.parabola(*self._for_loss(m), b, direction) if loss.loss.quadratic else None
 
     def change(self, m: int, chosen: Array, change: Array) -> None:
         """Begin a line z + t (X_S c): some coordinates of theta change."""
-        self._up_to_date(m)
-        self._lines[m] = self._held.rows.columns(chosen, change)
+        self._begin(m, self._held.rows.columns(chosen, change))
+
+    def _begin(self, m: int, direction: Any) -> None:
+        self._lines[m] = self.row_line(self._losses[m], *self._for_loss(m), direction)
 
     def line_value(self, m: int, t: float, b: float) -> float:
         """Return the sum of w phi(z(t) + b, y) along the line that was begun."""
-        z, y, w = self._weighed(m)
-        return self._losses[m].total(z + t * self._lines[m], y, w, b)
+        return self._lines[m].value(t, b)
 
     def line_slope(self, m: int, t: float, b: float) -> float:
         """Return the derivative of that in t."""
-        z, y, w = self._weighed(m)
-        direction = self._lines[m]
-        return float(self._losses[m].slopes(z + t * direction, y, w, b) @ direction)
+        return self._lines[m].slope(t, b)
 
     def advance(self, m: int, t: float) -> None:
         """Move the predictions to z(t) on the line that was begun."""
-        self._blend(self._up_to_date(m), 1.0, self._lines.pop(m), t)
-
-    # Sums -----------------------------------------------------------------------------------------
-
-    def gradients(self, models: list[int], intercepts: list[float]) -> Array:
-        """Return X' (w phi'(z + b, y)) of some models, a column each, from one read of the rows."""
-        rows, pairs = self._held.rows, list(zip(models, intercepts, strict=True))
-        if len(pairs) > 1:
-            each = [self._losses[m].slopes(*self._weighed(m), b) for m, b in pairs]
-            return rows.rmatvec(namespace(each[0]).column_stack(each))
-        ((m, b),) = pairs
-        loss = self._losses[m]
-        if not rows.fuses(loss):
-            return rows.rmatvec(loss.slopes(*self._weighed(m), b))[:, None]
-        held, pending = self._held, self._pending[m]
-        self._pending[m] = None
-        return rows.fused_gradient(loss, pending, held.z[m].data, held.y[m].data, held.w.data, b)[
-            :, None
-        ]
-
-    def total(self, m: int, b: float) -> float:
-        """Return the sum of w phi(z + b, y)."""
-        return self._losses[m].total(*self._weighed(m), b)
-
-    def slope_sums(self, m: int, b: float) -> tuple[float, float]:
-        """Return the sums of w phi'(z + b, y) and of w phi''(z + b, y)."""
-        return self._losses[m].sums(*self._weighed(m), b)
-
-    def limits(self, m: int) -> tuple[float, float]:
-        """Return the smallest and the largest intercept that leave some row undecided."""
-        z, y, w = self._weighed(m)
-        labels = isinstance(self._losses[m].loss, SignedLabels)
-        at = (-z if labels else y - z)[w > 0.0]
-        return (float(at.min()), float(at.max())) if at.size else (np.inf, -np.inf)
-
-    def residuals(self, m: int) -> tuple[Array, Array]:
-        """Return y - z and w of all rows, in any order."""
-        z, y, w = self._weighed(m)
-        return to_host(y - z), to_host(w)
-
-    def steepest(self, m: int, b: float) -> float:
-        """Return the largest w |phi'(z + b, y)|."""
-        return float(abs(self._losses[m].slopes(*self._weighed(m), b)).max())
-
-    def second_order(self, m: int, chosen: Array, b: float) -> tuple[Array, Array, float]:
-        """Return X_S' D X_S, X_S' d and the sum of d, for curvatures d >= 0 of every row."""
-        rows = self._held.rows.merged()
-        if rows is not self._held.rows:
-            self._held = self._held._replace(rows=rows)
-        bends = self._losses[m].curvatures(*self._weighed(m), b)
-        return (*rows.gram(chosen, bends), float(bends.sum()))
-
-    def gram_product(self, vector: Array) -> Array:
-        """Return X' diag(w) X v."""
-        rows, w = self._held.rows, self._held.w.data
-        return rows.rmatvec(w * rows.matvec(vector))
-
-    def predictions(self, m: int) -> Array:
-        """Return the z of one model at all rows that count, in their order."""
-        z, _, w = self._weighed(m)
-        return to_host(z[w > 0.0])
+        direction = self._lines[m].direction
+        self._changed(m)
+        self._carry_out(m)
+        self._theta[m] = None
+        self._blend(self._held.columns.arrays[2 * m + 1], 1.0, direction, t)
+        self.agree(m)
 
     # State ----------------------------------------------------------------------------------------
 
     def state_dict(self) -> State:
         """Return everything as plain arrays and numbers, the same from every place."""
-        held, models = self._held, []
-        for z, y, pending in zip(held.z, held.y, self._pending, strict=True):
+        rows, columns = self._held
+        w, *others = (np.array(to_host(values)) for values in columns.arrays)
+        models = []
+        for m, pending in enumerate(self._pending):
             a, step = (None, 0.0) if pending is None else pending.image
-            waiting = None if pending is None else {"a": a, "step": step, "count": pending.count}
-            models.append({"z": _copy(z.data), "y": _copy(y.data), "pending": waiting})
-        rows = None if held.rows is None else held.rows.state_dict()
-        return {"rows": rows, "w": _copy(held.w.data), "models": models}
+            waiting = None if pending is None else {"a": a, "step": step, "count": pending.n}
+            models.append({"z": others[2 * m], "y": others[2 * m + 1], "pending": waiting})
+        return {"rows": None if rows is None else rows.state_dict(), "w": w, "models": models}
 
     def load_state(self, state: State) -> None:
         """Become what a ``state_dict`` described, wherever that was."""
@@ -264,10 +247,10 @@ class StoredRows:
                 f"the state holds the predictions of {len(state['models'])} models, "
                 f"but {len(self._losses)} learn from these rows"
             )
-        columns = {
-            name: [np.array(model[name], float) for model in state["models"]] for name in ("z", "y")
-        }
-        if any(column.shape != w.shape for both in columns.values() for column in both):
+        values = [w]
+        for model in state["models"]:
+            values += np.array(model["z"], float), np.array(model["y"], float)
+        if any(column.shape != w.shape for column in values):
             raise ValueError("there are not as many predictions and targets as weights of rows")
         if rows is not None:
             kinds = {"dense": self.dense, "sparse": self.sparse}
@@ -277,22 +260,18 @@ class StoredRows:
         if (0 if rows is None else len(rows)) != w.size:
             raise ValueError("there are not as many rows as weights of rows")
         pending = [_pending(model["pending"], rows, w.size) for model in state["models"]]
-        self._lines, self._pending = {}, pending
-        self._held = Held(
-            rows,
-            self.growing().extended(w),
-            *(tuple(self.growing().extended(x) for x in columns[name]) for name in ("z", "y")),
-        )
+        columns = self.columns.empty((float,) * len(values)).extended(*values)
+        self._pending = pending
+        self._changed()
+        self._held = Held(rows, columns)
+        for m in range(len(self._losses)):
+            self.agree(m)
 
     @staticmethod
     def _feature_shape(rows: State) -> tuple[int]:
         if rows["kind"] == "dense":
             return (int(np.shape(rows["data"])[-1]),)
         return (int(np.size(rows["bulk_indptr"])) - 1,)
-
-
-def _copy(values: Any) -> Array:
-    return np.array(to_host(values))
 
 
 def _pending(state: State | None, rows: Any, n: int) -> PendingMove | None:

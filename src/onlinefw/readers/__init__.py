@@ -1,26 +1,37 @@
 """People's own data, in chunks: CSV, TSV, Parquet, LIBSVM and JSON lines, files and pipes.
 
+For example::
+
+    import numpy as np
     from onlinefw.readers import IdMap, read_ratings
 
     users, items = IdMap(), IdMap()
     for chunk in read_ratings("ratings-*.csv.gz"):
-        model.partial_fit(users.add(chunk.users), items.add(chunk.items), chunk.values)
+        X = np.column_stack((users.add(chunk.users), items.add(chunk.items)))
+        model.partial_fit(X, chunk.values)
 
 Files are read block by block, so they may be larger than memory. Columns are given by name, or by
 number counted from 1 as cut and awk do. What is wrong with the data is said in one line that names
 file, row, column and value; or bad rows are left out and counted.
+
+Partitioned Parquet (``ParquetRatings``, ``ParquetRows``) is cut into handles of batches,
+which this process opens, or workers do.
 """
 
 from .bad_rows import BadRows
 from .chunks import RatingChunk, RowChunk
 from .errors import DataError
 from .id_map import IdMap
+from .partitioned_ratings import ParquetRatings
+from .partitioned_rows import ParquetRows
 from .reader import Reader, read_ratings, read_rows
 
 __all__ = [
     "BadRows",
     "DataError",
     "IdMap",
+    "ParquetRatings",
+    "ParquetRows",
     "RatingChunk",
     "Reader",
     "RowChunk",

@@ -18,13 +18,13 @@ __all__ = ["Batch", "Column", "Wanted", "checked_one_by_one"]
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its place in the record (from 0) or its key, and what to call it.
+    """A column: its index in the record (from 0) or its key, and what to call it.
 
     The column of a target may come with a loss, which does not take every number; a column may
     come with what to do if it holds text where numbers should be.
     """
 
-    place: int
+    index: int
     name: str
     loss: Loss | None = field(default=None, repr=False)
     if_text: str | None = field(default=None, repr=False)

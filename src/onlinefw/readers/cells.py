@@ -105,14 +105,14 @@ def id_cell(cell: Any) -> Outcome:
 
 
 def ids_from_cells(cells: list[Any]) -> Array:
-    """Int64 if all are integers, otherwise text."""
+    """Return ids as int64 if all are integers, otherwise as text."""
     if all(isinstance(cell, int) for cell in cells):
         return np.array(cells, dtype=np.int64)
     return _objects([str(cell) for cell in cells])
 
 
 def as_text(ids: Array) -> Array:
-    """Ids as text, whatever they were."""
+    """Return ids as text, whatever they were."""
     return ids if ids.dtype == object else _objects([str(i) for i in ids.tolist()])
 
 
@@ -170,12 +170,12 @@ def ids_from_arrow(column: Any) -> Array | None:
     if column.dictionary.null_count:
         return None
     different = pc.utf8_trim_whitespace(column.dictionary)
-    places = column.indices.to_numpy(zero_copy_only=False)
+    indices = column.indices.to_numpy(zero_copy_only=False)
     if len(different) and pc.min(pc.utf8_length(different)).as_py() == 0:
         return None
     integers = _integers(different)
     # Each text is made a Python string once, however often it occurs.
-    return (_objects(different.to_pylist()) if integers is None else integers)[places]
+    return (_objects(different.to_pylist()) if integers is None else integers)[indices]
 
 
 def _integers(texts: Any) -> Array | None:

@@ -36,9 +36,9 @@ class Table:
         """Every name is a number: the header is a row of data, it seems."""
         return bool(self.names) and all(is_number(name) for name in self.names or [])
 
-    def column(self, place: int) -> Column:
-        """The column at a place counted from 0."""
-        return Column(place, self.names[place] if self.names else str(place + 1))
+    def column(self, index: int) -> Column:
+        """The column at an index counted from 0."""
+        return Column(index, self.names[index] if self.names else str(index + 1))
 
 
 def is_number(text: str) -> bool:
@@ -56,9 +56,9 @@ def find_column(spec: ColumnSpec, table: Table, option: str) -> Column:
     >>> from onlinefw.readers.columns import Table, find_column
     >>> table = Table("ratings.csv", ["who", "what", "stars"], 3)
     >>> find_column("stars", table, "rating")
-    Column(place=2, name='stars')
+    Column(index=2, name='stars')
     >>> find_column(1, table, "user")
-    Column(place=0, name='who')
+    Column(index=0, name='who')
     >>> find_column("star", table, "rating")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
@@ -87,9 +87,9 @@ def find_column(spec: ColumnSpec, table: Table, option: str) -> Column:
 def guess_column(option: str, table: Table) -> Column:
     """The column whose name says what it is."""
     for obvious in _OBVIOUS[option]:
-        for place, name in enumerate(table.names or []):
+        for index, name in enumerate(table.names or []):
             if _plain(name) == obvious:
-                return table.column(place)
+                return table.column(index)
     raise _missing(f"no column is obviously the {option}", None, table, option)
 
 
@@ -130,8 +130,8 @@ def find_features(
     ['weight', 'age', 'height']
     """
     if spec is None:
-        places = [p for p in range(table.n_columns) if without is None or p != without.place]
-        found = [table.column(place) for place in places]
+        indices = [p for p in range(table.n_columns) if without is None or p != without.index]
+        found = [table.column(index) for index in indices]
     else:
         parts = [p.strip() for p in spec.split(",")] if isinstance(spec, str) else list(spec)
         found = []
@@ -139,10 +139,10 @@ def find_features(
             limits = re.fullmatch(r"(\d+)-(\d+)", part) if isinstance(part, str) else None
             if limits and part not in (table.names or []):
                 first, last = (find_column(int(n), table, "features") for n in limits.groups())
-                found += [table.column(p) for p in range(first.place, last.place + 1)]
+                found += [table.column(p) for p in range(first.index, last.index + 1)]
             else:
                 found.append(find_column(part, table, "features"))
-    if without is not None and any(c.place == without.place for c in found):
+    if without is not None and any(c.index == without.index for c in found):
         raise DataError(
             "the target is among the features",
             file=table.file,
@@ -151,6 +151,6 @@ def find_features(
         )
     if not found:
         raise DataError("there are no features", file=table.file, remedy="check --features")
-    if len({c.place for c in found}) < len(found):
+    if len({c.index for c in found}) < len(found):
         raise DataError("a feature is named twice", file=table.file, remedy="check --features")
     return tuple(found)

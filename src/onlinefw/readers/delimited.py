@@ -50,9 +50,9 @@ class DelimitedParser:
         self._replaced = delimiter.encode() if len(delimiter) > 1 else b""
         self.delimiter = "\t" if self._replaced else delimiter
         self.quotes = not self._replaced
-        names = [str(place) for place in range(n_columns)]
-        kinds = {str(c.place): pa.string() for c in wanted.ids}
-        kinds |= {str(c.place): pa.float64() for c in wanted.numbers}
+        names = [str(index) for index in range(n_columns)]
+        kinds = {str(c.index): pa.string() for c in wanted.ids}
+        kinds |= {str(c.index): pa.float64() for c in wanted.numbers}
         self._names = names
         self._parse = pacsv.ParseOptions(
             delimiter=self.delimiter,
@@ -119,7 +119,7 @@ class DelimitedParser:
                 continue
             row += 1
             if len(cells) == self.n_columns:
-                yield row, line, [cells[c.place] for c in self.wanted.columns]
+                yield row, line, [cells[c.index] for c in self.wanted.columns]
             else:
                 yield row, line, self._ragged(cells, row, line)
 
@@ -137,4 +137,4 @@ class DelimitedParser:
 
 
 def _cells(table: Any, column: Column) -> Any:
-    return table[str(column.place)].combine_chunks()
+    return table[str(column.index)].combine_chunks()

@@ -1,4 +1,4 @@
-"""What is wrong with somebody's data, in one line: where it is, what it is, what to do."""
+"""Errors about data, in one line: where they are, what is wrong, what to do."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class DataError(ValueError):
     ) -> None:
         self.problem, self.remedy = problem, remedy
         self.file, self.row, self.line, self.column = file, row, line, column
-        place = []
+        where = []
         if row is not None:
-            place.append(f"row {row}" if line in (None, row) else f"row {row} (line {line})")
+            where.append(f"row {row}" if line in (None, row) else f"row {row} (line {line})")
         if column is not None:
-            place.append(f"column {column!r}")
-        parts = ["standard input" if file == "-" else file, ", ".join(place), problem]
+            where.append(f"column {column!r}")
+        parts = ["standard input" if file == "-" else file, ", ".join(where), problem]
         message = ": ".join(part for part in parts if part)
         super().__init__(" ".join(f"{message}; {remedy}".split()) if remedy else message)
 

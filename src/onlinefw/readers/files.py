@@ -1,4 +1,4 @@
-"""One file opened: its columns found, and its batches from the beginning or from a place."""
+"""One file opened: its columns found, and its batches from the beginning or from a position."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .streams import ByteStream
 __all__ = ["DataFile", "Dialect", "open_source"]
 
 
-#: Bytes of text that may well be looked at record by record.
+#: A block with an error is split into pieces below this size, which are read record by record.
 _SMALL = 1 << 15
 
 
@@ -137,10 +137,10 @@ def _has_header(cells: list[str], plan: Plan) -> bool:
         # Columns may be called 0, 1, 2, ..., but a target that must be guessed has a name.
         guessed = not specs and any(map(is_obvious, cells))
         return guessed or not any(map(is_number, cells))
-    places = [int(spec) - 1 for spec in numeric]
+    indices = [int(spec) - 1 for spec in numeric]
     if not specs:
         return True
-    judged = [cells[place] for place in places if 0 <= place < len(cells)]
+    judged = [cells[index] for index in indices if 0 <= index < len(cells)]
     if judged:
         return not any(map(is_number, judged))
     return any(map(is_obvious, cells))

@@ -17,7 +17,7 @@ __all__ = ["IdMap"]
 
 
 class IdMap:
-    """Ids to places 0, 1, 2, ... in the order of their first appearance.
+    """Ids to indices 0, 1, 2, ... in the order of their first appearance.
 
     An id is an integer or text; 7 and "7" are the same id, "007" is another. While all of them are
     integers they are kept as such.
@@ -37,10 +37,10 @@ class IdMap:
     def __init__(self) -> None:
         # One or the other: integers until the first text comes.
         self._integers: IntegerTable | None = IntegerTable()
-        self._places: dict[str, int] = {}
+        self._indices: dict[str, int] = {}
 
     def __len__(self) -> int:
-        return len(self._places) if self._integers is None else len(self._integers)
+        return len(self._indices) if self._integers is None else len(self._integers)
 
     @property
     def ids(self) -> Array:
@@ -48,38 +48,38 @@ class IdMap:
         if self._integers is not None:
             return self._integers.integers.copy()
         out = np.empty(len(self), dtype=object)
-        out[:] = list(self._places)
+        out[:] = list(self._indices)
         return out
 
     def lookup(self, ids: ArrayLike) -> Array:
-        """Their places; -1 for those that are not there."""
+        """Return the indices of ids; -1 for ids that are not in the map."""
         given = _as_ids(ids)
         if self._integers is None:
-            return self._text_places(as_text(given))
+            return self._text_indices(as_text(given))
         if given.dtype == object:
             return np.array([self._of_text(text) for text in given], dtype=np.int64)
-        return self._integers.places(given)
+        return self._integers.indices(given)
 
     def add(self, ids: ArrayLike) -> Array:
-        """Their places; those that are not there get the next ones."""
+        """Return the indices of ids; new ids get the next indices."""
         given = _as_ids(ids)
         if given.dtype == object:
             self._become_text()
         if self._integers is None:
             return self._add_texts(as_text(given))
-        places = self._integers.places(given)
-        unknown = np.flatnonzero(places < 0)
+        indices = self._integers.indices(given)
+        unknown = np.flatnonzero(indices < 0)
         if len(unknown):
             different, first = np.unique(given[unknown], return_index=True)
             self._integers.append(different[np.argsort(first)])
-            places[unknown] = self._integers.places(given[unknown])
-        return places
+            indices[unknown] = self._integers.indices(given[unknown])
+        return indices
 
     def state_dict(self) -> State:
         """The ids as plain arrays: int64, or UTF-8 bytes with the end of each id."""
         if self._integers is not None:
             return {"kind": "int", "ids": self.ids}
-        encoded = [text.encode("utf-8") for text in self._places]
+        encoded = [text.encode("utf-8") for text in self._indices]
         ends = np.cumsum([len(e) for e in encoded], dtype=np.int64)
         return {"kind": "str", "utf8": np.frombuffer(b"".join(encoded), np.uint8), "ends": ends}
 
@@ -96,7 +96,7 @@ class IdMap:
             self._become_text()
             pairs = zip([0, *ends[:-1]], ends, strict=True) if ends else ()
             for begin, end in pairs:
-                self._places.setdefault(data[begin:end].decode("utf-8"), len(self._places))
+                self._indices.setdefault(data[begin:end].decode("utf-8"), len(self._indices))
             expected = len(ends)
         if len(self) != expected:
             raise ValueError("the state of an IdMap holds an id twice")
@@ -111,29 +111,29 @@ class IdMap:
     def _of_text(self, text: str) -> int:
         assert self._integers is not None
         found = ids_from_cells([_cell(text)])
-        return -1 if found.dtype == object else int(self._integers.places(found)[0])
+        return -1 if found.dtype == object else int(self._integers.indices(found)[0])
 
     def _become_text(self) -> None:
         if self._integers is not None:
             texts = map(str, self._integers.integers.tolist())
-            self._places = {text: place for place, text in enumerate(texts)}
+            self._indices = {text: index for index, text in enumerate(texts)}
             self._integers = None
 
-    def _text_places(self, texts: Array) -> Array:
+    def _text_indices(self, texts: Array) -> Array:
         given = texts.tolist()
-        return np.fromiter(map(self._places.get, given, repeat(-1)), np.int64, len(given))
+        return np.fromiter(map(self._indices.get, given, repeat(-1)), np.int64, len(given))
 
     def _add_texts(self, texts: Array) -> Array:
-        places = self._text_places(texts)
-        unknown = np.flatnonzero(places < 0)
-        known = self._places
-        # len(known) is taken before the text is put in, so it is the next place.
-        places[unknown] = [known.setdefault(t, len(known)) for t in texts[unknown].tolist()]
-        return places
+        indices = self._text_indices(texts)
+        unknown = np.flatnonzero(indices < 0)
+        known = self._indices
+        # len(known) is taken before the text is put in, so it is the next index.
+        indices[unknown] = [known.setdefault(t, len(known)) for t in texts[unknown].tolist()]
+        return indices
 
 
 def _as_ids(ids: ArrayLike) -> Array:
-    """Int64, or text; integers of another dtype or among text are what they look like."""
+    """Return ids as int64 or text; integers of another type or among text are integers."""
     if not isinstance(ids, np.ndarray):
         # Not through an array: numpy's own text drops what it takes for padding.
         return ids_from_cells([_cell(i) for i in cast(Iterable[Any], ids)])

@@ -1,4 +1,4 @@
-"""Integers to places: a hash table whose every step is done for a whole array at once."""
+"""Integers to indices: a hash table whose every step is done for a whole array at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class IntegerTable:
-    """Different integers in order, each with its place 0, 1, 2, ...
+    """Different integers in order, each with its index 0, 1, 2, ...
 
     Open addressing with linear probing, at most half full, so that few steps are needed.
 
@@ -23,7 +23,7 @@ class IntegerTable:
     >>> from onlinefw.readers.integer_table import IntegerTable
     >>> table = IntegerTable()
     >>> table.append(np.array([50, -3]))
-    >>> table.places(np.array([-3, 7, 50]))
+    >>> table.indices(np.array([-3, 7, 50]))
     array([ 1, -1,  0])
     """
 
@@ -31,7 +31,7 @@ class IntegerTable:
         self._n = 0
         self._bits = 4
         self._keys = np.zeros(1 << self._bits, dtype=np.int64)
-        self._places = np.full(1 << self._bits, -1, dtype=np.int64)
+        self._indices = np.full(1 << self._bits, -1, dtype=np.int64)
         # Capacity doubles, so that a chunk at a time costs no more than all at once.
         self._integers = np.empty(16, dtype=np.int64)
 
@@ -43,22 +43,22 @@ class IntegerTable:
         """All of them, in order."""
         return self._integers[: self._n]
 
-    def places(self, integers: Array) -> Array:
-        """The place of each; -1 for those that are not there."""
+    def indices(self, integers: Array) -> Array:
+        """Return the index of each integer; -1 for those that are not in the table."""
         slots = self._first_slots(integers)
-        found = self._places[slots]
+        found = self._indices[slots]
         searching = np.flatnonzero((found >= 0) & (self._keys[slots] != integers))
         slots = slots[searching]
         while len(searching):
             slots = (slots + 1) & (len(self._keys) - 1)
-            here = self._places[slots]
+            here = self._indices[slots]
             found[searching] = here
             again = (here >= 0) & (self._keys[slots] != integers[searching])
             slots, searching = slots[again], searching[again]
         return found
 
     def append(self, integers: Array) -> None:
-        """Add integers that differ from each other and from those that are there."""
+        """Add integers that differ from each other and from those in the table."""
         n = self._n + len(integers)
         if n > len(self._integers):
             grown = np.empty(max(n, 2 * len(self._integers)), dtype=np.int64)
@@ -69,20 +69,20 @@ class IntegerTable:
         if 2 * n > len(self._keys):
             self._bits = int(2 * n - 1).bit_length()
             self._keys = np.zeros(1 << self._bits, dtype=np.int64)
-            self._places = np.full(1 << self._bits, -1, dtype=np.int64)
+            self._indices = np.full(1 << self._bits, -1, dtype=np.int64)
             first = 0
         self._insert(np.arange(first, n))
 
-    def _insert(self, places: Array) -> None:
-        slots = self._first_slots(self._integers[places])
-        while len(places):
-            free = self._places[slots] < 0
+    def _insert(self, indices: Array) -> None:
+        slots = self._first_slots(self._integers[indices])
+        while len(indices):
+            free = self._indices[slots] < 0
             # Where several want one slot, one of them gets it and the others go on.
-            self._places[slots[free]] = places[free]
-            going_on = self._places[slots] != places
-            settled = ~going_on
-            self._keys[slots[settled]] = self._integers[places[settled]]
-            places = places[going_on]
+            self._indices[slots[free]] = indices[free]
+            going_on = self._indices[slots] != indices
+            inserted = ~going_on
+            self._keys[slots[inserted]] = self._integers[indices[inserted]]
+            indices = indices[going_on]
             slots = (slots[going_on] + 1) & (len(self._keys) - 1)
 
     def _first_slots(self, integers: Array) -> Array:

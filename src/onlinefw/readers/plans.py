@@ -37,7 +37,7 @@ class Plan(Protocol):
     def wanted(self, table: Table) -> Wanted:
         """The columns to take from a file."""
 
-    def chunk(self, fields: dict[str, Any], **place: Any) -> Chunk:
+    def chunk(self, fields: dict[str, Any], **where: Any) -> Chunk:
         """A chunk of these fields."""
 
 
@@ -62,7 +62,7 @@ class RatingPlan:
         return [spec for spec in given if spec is not None]
 
     def numeric_specs(self) -> list[ColumnSpec] | None:
-        """The rating, if its place is given."""
+        """The column of ratings, if it was given."""
         return [] if self.rating is None or not self.needs_rating else [self.rating]
 
     def wanted(self, table: Table) -> Wanted:
@@ -70,8 +70,8 @@ class RatingPlan:
         user = _find("user", self.user, table)
         item = _find("item", self.item, table)
         rating = (_find("rating", self.rating, table),) if self.needs_rating else ()
-        places = [column.place for column in (user, item, *rating)]
-        if len(set(places)) < len(places):
+        indices = [column.index for column in (user, item, *rating)]
+        if len(set(indices)) < len(indices):
             raise DataError(
                 "two of user, item and rating are the same column",
                 file=table.file,
@@ -84,9 +84,9 @@ class RatingPlan:
     def _fields(self, ids: list[Array], numbers: list[Array]) -> dict[str, Any]:
         return {"users": ids[0], "items": ids[1], "values": numbers[0] if numbers else None}
 
-    def chunk(self, fields: dict[str, Any], **place: Any) -> Chunk:
+    def chunk(self, fields: dict[str, Any], **where: Any) -> Chunk:
         """A chunk of ratings."""
-        return RatingChunk(**fields, **place)
+        return RatingChunk(**fields, **where)
 
 
 @dataclass
@@ -164,9 +164,9 @@ class RowPlan:
             X[:, j] = column
         return {"X": X, "y": y}
 
-    def chunk(self, fields: dict[str, Any], **place: Any) -> Chunk:
+    def chunk(self, fields: dict[str, Any], **where: Any) -> Chunk:
         """A chunk of rows."""
-        return RowChunk(**fields, **place)
+        return RowChunk(**fields, **where)
 
 
 def _find(option: str, spec: ColumnSpec | None, table: Table) -> Column:

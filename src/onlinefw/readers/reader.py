@@ -107,7 +107,7 @@ class Reader(Generic[C]):
         return len(names) if names else getattr(self._plan, "n_features", None)
 
     def _restore(self, position: dict[str, Any]) -> None:
-        self._first = self._place_of(position)
+        self._first = self._source_of(position)
         goes_on = position["offset"] is not None and not position["pipe"]
         if goes_on and self._sources[self._first].name == position["name"]:
             self._start = {k: position[k] for k in ("offset", "row", "line", "passed")}
@@ -118,7 +118,7 @@ class Reader(Generic[C]):
                 self._plan.feature_names = list(position["feature_names"])
             self._plan.n_features = position["n_features"]
 
-    def _place_of(self, position: dict[str, Any]) -> int:
+    def _source_of(self, position: dict[str, Any]) -> int:
         """Which source to go on with; a pipe goes on with what comes."""
         names = [source.name for source in self._sources]
         index, name = position["file"], position["name"]
@@ -349,7 +349,7 @@ def read_ratings(
     block_bytes : int
         Text is read in blocks of about this size.
     stop : callable
-        Asked while a pipe has nothing to say; True ends the reading.
+        Called while a pipe has no data; True ends the reading.
 
     Returns
     -------

@@ -15,7 +15,7 @@ __all__ = ["ByteStream", "Stopped"]
 
 _LONGEST_LINE = 1 << 26
 
-#: Seconds between two looks whether somebody wants to stop.
+#: Seconds between two calls of ``stop``.
 _LOOK = 0.1
 
 #: The byte order mark that some programs put before UTF-8.
@@ -23,7 +23,7 @@ _MARK = b"\xef\xbb\xbf"
 
 
 class Stopped(Exception):
-    """Somebody wants to stop while a pipe has nothing to say."""
+    """Raised when ``stop()`` is True while a pipe has no data."""
 
 
 class ByteStream:
@@ -36,8 +36,8 @@ class ByteStream:
     pause : float
         Seconds without a byte after which a pipe is said to pause.
     stop : callable
-        Asked while a pipe has nothing to say; if it agrees, :class:`Stopped` is raised. What the
-        pipe has said before has been handed out by then, so nothing is lost.
+        Called while a pipe has no data; if it returns True, :class:`Stopped` is raised. All that
+        came through the pipe has been handed out by then, so nothing is lost.
     """
 
     def __init__(

@@ -65,15 +65,12 @@ class Facts:
         """Rows or ratings that were learned."""
         if "rows learned" in self.summary:
             return int(self.summary["rows learned"])
-        objective = self.best.objective_  # with several classes one for each, of the same rows
-        first = objective[0] if isinstance(objective, list) else objective
-        return int(first.n_observations)
+        return int(self.best.n_observations_)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Of a matrix: users and items."""
-        rows, columns = self.best.objective_.shape or (0, 0)
-        return int(rows), int(columns)
+        return self.best.shape_
 
     @cached_property
     def factors(self) -> tuple[Array, Array, Array]:
@@ -88,17 +85,17 @@ class Facts:
     @property
     def radius(self) -> float:
         """Of the constraint set."""
-        return float(getattr(self.best, "radius_", self.best.radius))
+        return self.best.radius_
 
     @property
     def loss(self) -> str:
         """The name of the loss."""
-        return type(self.best._loss()).__name__.lower()
+        return type(self.best.loss_).__name__.lower()
 
     @property
     def convex(self) -> bool:
         """Whether a small gap proves that the model is nearly the best."""
-        return bool(self.best._loss().convex)
+        return bool(self.best.loss_.convex)
 
     @property
     def recent_loss(self) -> float:

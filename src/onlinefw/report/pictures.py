@@ -61,7 +61,7 @@ def draw(
         "ytick.color": INK,
     }
     with mpl.rc_context(style), warnings.catch_warnings():
-        # The browser has the letters that the font here may lack.
+        # The browser has letters that matplotlib's font may lack.
         warnings.filterwarnings("ignore", message="Glyph")
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots()
@@ -107,7 +107,7 @@ def draw_path(axes: Any, facts: Facts) -> None:
 
 
 def draw_score(axes: Any, facts: Facts) -> None:
-    """Draw the score of all rows so far and of the last quarter of them, and what it is beside."""
+    """Draw the score of all rows so far, of the last quarter of them, and of a constant guess."""
     path = facts.notes["score over time"]
     rows, score = np.asarray(path["rows"], float), np.asarray(path["score"], float)
     axes.plot(rows, score, color=INK, linewidth=1, alpha=0.5, label="all rows so far")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from math import copysign, isfinite
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -176,5 +177,11 @@ def largest_entry(direction: Direction, owner: ConvexSet) -> tuple[int, float]:
 
 def opposite_coordinate(direction: Direction, radius: float, owner: ConvexSet) -> SignedCoordinate:
     """Return the l1-ball vertex that minimises <., direction>: -radius sign(g_i) e_i."""
+    if isinstance(direction, np.ndarray) and direction.dtype == float:
+        flat = direction.reshape(-1)
+        index = int(np.abs(flat).argmax())
+        value = float(flat[index])
+        if isfinite(value):
+            return SignedCoordinate(index, -copysign(radius, value), direction.shape)
     index, value = largest_entry(direction, owner)
     return SignedCoordinate(index, -np.copysign(radius, value), np.shape(direction))

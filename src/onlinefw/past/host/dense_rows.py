@@ -11,10 +11,10 @@ import numpy as np
 from scipy import sparse
 
 from ..._growing import GrowingArray
-from ..._threads import blocks_for, threads_for
+from ..._threads import SMALL_LOOP, blocks_for
 from ..._typing import Array, Shape, State
 from ...kernels import rows as kernels
-from ...kernels.bytes import fused_bytes, suits
+from ...kernels.bytes import few_fused_bytes, fused_bytes, suits
 from ..pending import PendingMove
 from .row_loss import RowLoss
 
@@ -44,35 +44,26 @@ class DenseRows:
     def __init__(self, shape: Shape, data: GrowingArray | None = None) -> None:
         self.shape = shape
         self._data = GrowingArray((int(np.prod(shape)),)) if data is None else data
+        self.data = self._data.data
+        #: The type of numbers to compute with: double precision for doubles only.
+        self.working_dtype: Any = float if self.data.dtype == float else np.float32
+        # How long a loop over all entries is, for the choice of threads.
+        self._work = self.data.size // ENTRIES_PER_START
 
     def __len__(self) -> int:
-        return len(self._data)
+        return len(self.data)
 
-    @property
-    def data(self) -> Array:
-        """The rows."""
-        return self._data.data
-
-    @property
-    def working_dtype(self) -> Any:
-        """The type of numbers to compute with: double precision for doubles only."""
-        return float if self.data.dtype == float else np.float32
-
-    @property
-    def work(self) -> int:
-        """How long a loop over all entries is, for the choice of threads."""
-        return self.data.size // ENTRIES_PER_START
-
-    @property
-    def blocks(self) -> Array:
-        """Boundaries of the rows that each thread works on."""
-        return blocks_for(len(self), self.work)
+    def _blocks(self, count: int | None = None) -> Array:
+        """Return the boundaries of the rows that each thread works on, up to some row."""
+        n = len(self.data)
+        blocks = np.array([0, n]) if self._work < SMALL_LOOP else blocks_for(n, self._work)
+        return blocks if count is None else np.minimum(blocks, count)
 
     def extended(self, batch: Any) -> DenseRows:
         """Return these rows with more at the end; these stay what they are."""
         batch = batch.toarray() if sparse.issparse(batch) else batch
         data = self._data
-        if len(data) == 0:
+        if len(data.data) == 0:
             data = GrowingArray(data.data.shape[1:], batch.dtype)
         elif batch.dtype != data.data.dtype:
             wider = np.result_type(batch.dtype, data.data.dtype)
@@ -105,34 +96,35 @@ class DenseRows:
         data, n = self.data, self.data.shape[1]
         keep, (a, step), count = pending or (1.0, (np.zeros(n), 0.0), 0)
         a, out = a.astype(self.working_dtype, copy=False), np.zeros(n)
-        fused = fused_bytes if suits(data) else kernels.fused_gradient
-        with threads_for(self.work):
-            fused(
-                data, self.blocks, count, keep, step, a, z, y, w, b, loss.kind, loss.parameter, out
-            )
+        few = self._work < SMALL_LOOP
+        if suits(data):
+            fused = few_fused_bytes if few else fused_bytes
+        else:
+            fused = kernels.few_fused_gradient if few else kernels.fused_gradient
+        fused(
+            data, self._blocks(), count, keep, step, a, z, y, w, b, loss.kind, loss.parameter, out
+        )
         return out
 
     def move(self, z: Array, keep: float, step: float, a: Array, count: int) -> None:
         """Let z <- keep z + step X a at the first ``count`` rows."""
         a = a.astype(self.working_dtype, copy=False)
-        with threads_for(self.work):
-            kernels.move_rows(self.data, np.minimum(self.blocks, count), keep, step, a, z)
+        kernel = kernels.few_move_rows if self._work < SMALL_LOOP else kernels.move_rows
+        kernel(self.data, self._blocks(count), keep, step, a, z)
 
     def matvec(self, vector: Array) -> Array:
         """Return X v."""
         out = np.zeros(len(self))
-        a = np.asarray(vector, self.working_dtype)
-        with threads_for(self.work):
-            kernels.move_rows(self.data, self.blocks, 0.0, 1.0, a, out)
+        self.move(out, 0.0, 1.0, np.asarray(vector), len(self))
         return out
 
     def rmatvec(self, vector: Array) -> Array:
         """Return X' r, for one vector (N,) or several (N, k)."""
         if vector.ndim == 1:
             out = np.zeros(self.data.shape[1])
-            slopes = np.asarray(vector, self.working_dtype)
-            with threads_for(self.work):
-                kernels.slope_gradient(self.data, self.blocks, slopes, out)
+            few = self._work < SMALL_LOOP
+            kernel = kernels.few_slope_gradient if few else kernels.slope_gradient
+            kernel(self.data, self._blocks(), np.asarray(vector, self.working_dtype), out)
             return out
         total = np.zeros((vector.shape[1], self.data.shape[1]))
         for start in range(0, len(self), CHUNK):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._threads import threads_for
+from ..._threads import SMALL_LOOP
 from ..._typing import Array
 from ...kernels import entries as kinds
 from ...kernels import rows as kernels
@@ -15,13 +15,14 @@ from ...losses import (
     Loss,
     Poisson,
     Sigmoid,
+    SignedLabels,
     Square,
 )
 
 __all__ = ["RowLoss", "compiled"]
 
-#: The loss of a row costs about as much as so many products.
-ROW_WORK = 4
+#: Loops over fewer rows than this run on one thread: others would start too late to help.
+FEW = SMALL_LOOP // 4
 #: The kernels' name of each loss, and the attribute that is its parameter.
 _KINDS: dict[type[Loss], tuple[int, str | None]] = {
     Square: (kinds.QUADRATIC, None),
@@ -58,25 +59,21 @@ class RowLoss:
         self.loss = loss
         self.kind, self.parameter = compiled(loss)
         # A Gaussian has the slopes of a square, but other values.
-        self._compiled_values = self.kind >= 0 and not isinstance(loss, Gaussian)
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether the loops are compiled."""
-        return self.kind >= 0
+        self.is_compiled = self.kind >= 0
+        self.compiled_values = self.is_compiled and not isinstance(loss, Gaussian)
 
     def total(self, z: Array, y: Array, w: Array, b: float) -> float:
         """Return the sum of w phi(z + b, y)."""
-        if self._compiled_values:
-            with threads_for(ROW_WORK * z.size):
-                return float(kernels.value_sum(self.kind, self.parameter, z, y, w, b))
+        if self.compiled_values:
+            kernel = kernels.few_values if len(z) < FEW else kernels.value_sum
+            return kernel(self.kind, self.parameter, z, y, w, b)
         return float(w @ self.loss.value(z + b, y))
 
     def slopes(self, z: Array, y: Array, w: Array, b: float) -> Array:
         """Return w phi'(z + b, y) of every row."""
         if self.is_compiled:
-            with threads_for(ROW_WORK * z.size):
-                return kernels.slopes(self.kind, self.parameter, z, y, w, b)
+            kernel = kernels.few_slopes if len(z) < FEW else kernels.slopes
+            return kernel(self.kind, self.parameter, z, y, w, b)
         return w * self.loss.derivative(z + b, y)
 
     def curvatures(self, z: Array, y: Array, w: Array, b: float) -> Array:
@@ -91,10 +88,18 @@ class RowLoss:
         bends = w * self.loss.second_derivative(z + b, y)
         return self.total(z, y, w, b), slope, float(bends @ direction**2)
 
-    def sums(self, z: Array, y: Array, w: Array, b: float) -> tuple[float, float]:
-        """Return the sums of w phi'(z + b, y) and of w phi''(z + b, y)."""
-        if self.is_compiled:
-            with threads_for(ROW_WORK * z.size):
-                return kernels.intercept_sums(self.kind, self.parameter, z, y, w, b)
-        slopes = self.loss.derivative(z + b, y)
-        return float(w @ slopes), float(w @ self.loss.second_derivative(z + b, y))
+    def totals(self, z: Array, y: Array, w: Array, b: float) -> tuple[float, float, float]:
+        """Return the sums of w phi, of w phi' and of w phi'', all at (z + b, y)."""
+        if self.compiled_values:
+            kernel = kernels.few_totals if len(z) < FEW else kernels.totals
+            return kernel(self.kind, self.parameter, z, y, w, b)
+        loss, at = self.loss, z + b
+        sums = (loss.value(at, y), loss.derivative(at, y), loss.second_derivative(at, y))
+        value, slope, bend = (float(w @ terms) for terms in sums)
+        return value, slope, bend
+
+    def limits(self, z: Array, y: Array, w: Array) -> tuple[float, float]:
+        """Return the smallest and the largest intercept that leave some row undecided."""
+        if isinstance(self.loss, SignedLabels):
+            return kernels.extremes_of_margins(z, w)
+        return kernels.extremes(z, y, w)

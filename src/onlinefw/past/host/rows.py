@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from ..._growing import GrowingArray
+from typing import Any
+
 from ...kernels.rows import blend
+from ..columns import Columns
 from ..stored_rows import StoredRows
 from .dense_rows import DenseRows
-from .row_loss import RowLoss
+from .row_line import RowLine
+from .row_loss import FEW, RowLoss
 from .sparse_rows import SparseRows
 
 __all__ = ["HostRows"]
@@ -29,5 +32,13 @@ class HostRows(StoredRows):
     array([-1.,  3.])
     """
 
-    dense, sparse, growing, row_loss = DenseRows, SparseRows, GrowingArray, RowLoss
+    dense, sparse, columns = DenseRows, SparseRows, Columns
+    row_loss, row_line = RowLoss, RowLine
     _blend = staticmethod(blend)
+
+    def few_rows(self, m: int) -> tuple[Any, ...] | None:
+        """Return kind and parameter of the loss, z, y and w, if a loss is built in and rows few."""
+        loss = self._losses[m]
+        if not loss.compiled_values or len(self._held.columns) >= FEW:
+            return None
+        return loss.kind, loss.parameter, *self._weighed(m)

@@ -71,10 +71,9 @@ class SparseRows:
         batch, longer = sparse.csr_array(batch), self._copy()
         if batch.dtype != self._data.dtype:
             dtype = batch.dtype if len(self) == 0 else np.result_type(batch.dtype, self._data.dtype)
-            longer._data, longer._tail_data = (
-                self._data.astype(dtype),
-                self._tail_data.astype(dtype),
-            )
+            if dtype != self._data.dtype:
+                longer._data = self._data.astype(dtype)
+                longer._tail_data = self._tail_data.astype(dtype)
         longer._set_tail(
             self._tail_indptr.extended(batch.indptr[1:] + len(self._tail_data)),
             self._tail_indices.extended(batch.indices),
@@ -90,7 +89,8 @@ class SparseRows:
         if len(self) == self._bulk_rows:
             return self
         bulk, merged = (self._indptr, self._indices, self._data), self._copy()
-        merged._set_bulk(*kernels.append_rows(*bulk, *self._tail, self._bulk_rows), len(self))
+        indptr, indices, data = kernels.append_rows(*bulk, *self._tail, self._bulk_rows)
+        merged._set_bulk(indptr, indices, data, len(self))
         merged._set_tail(*_no_tail(self._data.dtype))
         return merged
 
@@ -189,10 +189,7 @@ class SparseRows:
     @classmethod
     def from_state(cls, state: State, shape: Shape) -> SparseRows:
         """Make the rows that ``state_dict`` described, or refuse what cannot be rows."""
-        bulk, tail = (
-            tuple(np.asarray(state[f"{part}_{name}"]) for name in ("indptr", "indices", "data"))
-            for part in ("bulk", "tail")
-        )
+        bulk, tail = _compressed(state, "bulk"), _compressed(state, "tail")
         n, n_rows = int(np.prod(shape)), int(state["bulk_rows"])
         check_compressed(*bulk, n, n_rows)
         check_compressed(*tail, len(tail[0]) - 1, n)
@@ -200,10 +197,19 @@ class SparseRows:
         rows._set_bulk(
             bulk[0].astype(np.int64), bulk[1].astype(np.int32), np.array(bulk[2]), n_rows
         )
-        types = np.int64, np.int32, bulk[2].dtype
-        parts = (np.array(x, kind) for x, kind in zip(tail, types, strict=True))
-        rows._set_tail(*map(GrowingArray.holding, parts))
+        rows._set_tail(
+            GrowingArray.holding(tail[0].astype(np.int64)),
+            GrowingArray.holding(tail[1].astype(np.int32)),
+            GrowingArray.holding(tail[2].astype(bulk[2].dtype)),
+        )
         return rows
+
+
+def _compressed(state: State, part: str) -> tuple[Array, Array, Array]:
+    indptr, indices, data = (
+        np.asarray(state[f"{part}_{name}"]) for name in ("indptr", "indices", "data")
+    )
+    return indptr, indices, data
 
 
 def _no_tail(dtype: Any) -> tuple[GrowingArray, GrowingArray, GrowingArray]:

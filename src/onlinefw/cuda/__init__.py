@@ -1,4 +1,0 @@
-"""Data on a CUDA device, through CuPy (``pip install 'onlinefw[gpu]'``).
-
-Nothing here is imported before ``device="cuda"`` is asked for.
-"""

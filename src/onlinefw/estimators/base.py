@@ -1,0 +1,208 @@
+"""What all estimators share: streaming into learners, asking about them, their state."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+
+from .._validation import check_whole
+from .callbacks import CallbackSupportMixin, RoundCallbacks, with_callbacks
+from .learned_model import LearnedModel
+from .progress import progress
+from .run import CANNOT_LEARN, Run
+from .stream import ArrayRounds, Batch, FileStream, is_file_batch, is_files, play_rounds, shuffled
+
+__all__ = ["StreamingEstimator"]
+
+#: ``fit`` looks at so many observations for what the first ones decide.
+FIRST_ROWS = 5000
+
+
+class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
+    """An estimator that plays rounds.
+
+    What has been learned is in ``_run``, apart from what scikit-learn wants as attributes. It is
+    made whole before it takes the place of another, so that a refusal changes nothing.
+    """
+
+    _run: Any
+    epochs: int
+    shuffle: bool
+    random_state: Any
+    history_size: int
+    expected_size: int | None
+    verbose: int
+    device: str
+    workers: int | None
+
+    # What kinds of estimators differ in -----------------------------------------------------------
+
+    @abstractmethod
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any, first: bool, classes: Any = None
+    ) -> Batch:
+        """Refuse bad observations before anything changes; return them as a batch."""
+
+    @abstractmethod
+    def _from_file(self, batch: Any, first: bool = False) -> Batch:
+        """Return a batch that is in a file: as it is where workers can open it, else opened."""
+
+    @abstractmethod
+    def _file_rounds(self, files: Any) -> FileStream:
+        """Return files as rounds."""
+
+    @abstractmethod
+    def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> Run:
+        """Make the learners for a stream that begins like this; parameters are checked here."""
+
+    @abstractmethod
+    def _play(self, batch: Batch) -> None:
+        """Play a round with a batch."""
+
+    @abstractmethod
+    def batch_length(self, n: int) -> int:
+        """Return how many of n observations make a round of ``fit``."""
+
+    # Learning -------------------------------------------------------------------------------------
+
+    @with_callbacks
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Forget everything and stream the observations."""
+        epochs = check_whole("epochs", self.epochs)
+        rounds = self._rounds(X, y, sample_weight)
+        self._run = self._new_run(rounds.first(FIRST_ROWS), rounds.n, len(rounds))
+        self._drop_names()
+        callbacks = RoundCallbacks(self, len(rounds) * epochs, X=X, y=y)
+        left = [len(rounds) * (epochs - 1)]
+
+        def refine() -> None:
+            left[0] -= 1
+            callbacks.play(self.refine)
+
+        try:
+            with progress(self.verbose, len(rounds) * epochs) as advance:
+
+                def stop() -> bool:
+                    advance()
+                    return callbacks.stopped
+
+                play_rounds(
+                    rounds,
+                    lambda batch: callbacks.play(lambda: self._learn(batch)),
+                    refine,
+                    passes_left=lambda: left[0] > 0,
+                    stop=stop,
+                )
+        except ValueError:
+            if self._run.n_rounds == 0:  # nothing has been learned: the model is not fitted
+                self._forget()
+            raise
+        self._run.correct()
+        callbacks.end()
+        return self
+
+    def _rounds(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        if is_files(X):
+            self._check_alone(y, sample_weight)
+            if self.shuffle:
+                raise ValueError(
+                    f"files are read in their order: use shuffle=False with {type(X).__name__}"
+                )
+            if len(X) == 0:
+                raise ValueError(f"there is nothing to learn from: {X}")
+            return self._file_rounds(X)
+        whole = self._checked(X, y, sample_weight, first=True)
+        order = shuffled(whole.n, self._seed()) if self.shuffle else None
+        return ArrayRounds(whole, self.batch_length(whole.n), order)
+
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
+        """Play one round with these observations."""
+        run: Any = self.__dict__.get("_run")
+        first = run is None
+        if not first and run.team is None:
+            raise ValueError(CANNOT_LEARN)
+        if is_file_batch(X):
+            batch = self._file_batch(X, y, sample_weight, first)
+        else:
+            batch = self._checked(X, y, sample_weight, first, classes)
+        if first:
+            self._run = self._new_run(batch, self._expected(), None)
+        try:
+            self._learn(batch)
+        except ValueError:
+            if first:  # nothing has been learned: the model is not fitted
+                self._forget()
+            raise
+        return self
+
+    def _file_batch(self, X: Any, y: Any, sample_weight: Any, first: bool) -> Batch:
+        self._check_alone(y, sample_weight)
+        return self._from_file(X, first)
+
+    @abstractmethod
+    def _check_alone(self, y: Any, sample_weight: Any) -> None:
+        """Refuse values beside files, which hold their own."""
+
+    def prepare(self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None) -> Self:
+        """Look at the first observations without learning from them.
+
+        They decide the scale of columns, which radii are tried and the shape of a matrix, where
+        these are "auto". ``fit`` looks at the first 5000; the first ``partial_fit`` looks at its
+        own batch, unless this was called before. Parameters are those of ``partial_fit``.
+        """
+        if "_run" in self.__dict__:
+            raise ValueError("prepare comes before the first observations are learned")
+        batch = self._checked(X, y, sample_weight, True, classes)
+        self._run = self._new_run(batch, self._expected(), None)
+        return self
+
+    def _learn(self, batch: Batch) -> None:
+        run = self._run
+        run.history.start()
+        self._take_place()
+        self._play(batch)
+
+    def _take_place(self) -> None:
+        """Bring the past where it should be: a file holds the data, not where they were."""
+        run, place = self._run, (self.device, self.workers)
+        if place != run.place:
+            run.team.use_place(*place)
+            run.place = place
+
+    def refine(self) -> Self:
+        """Play a round without new observations, over what is kept of the past."""
+        run = self._learning("refine")
+        run.history.start()
+        self._take_place()
+        run.refine()
+        return self
+
+    def correct(self) -> Self:
+        """Re-optimise all that is in use now, where ``corrective`` does that between rounds.
+
+        ``fit`` does so at its end.
+        """
+        self._learning("correct").correct()
+        return self
+
+    def _forget(self) -> None:
+        self.__dict__.pop("_run", None)
+
+    # Parameters -----------------------------------------------------------------------------------
+
+    def _seed(self, *purpose: int) -> Any:
+        """Return what to draw random numbers from: others for each purpose."""
+        if self.random_state is None or isinstance(self.random_state, np.random.Generator):
+            return self.random_state
+        otherwise = ", a numpy Generator or None"
+        return [check_whole("random_state", self.random_state, 0, otherwise), *purpose]
+
+    def _history_size(self) -> int:
+        return check_whole("history_size", self.history_size, 2)
+
+    def _expected(self) -> int | None:
+        if self.expected_size is None:
+            return None
+        return check_whole("expected_size", self.expected_size, 0, " or None")

@@ -1,0 +1,204 @@
+"""What the parameters of a matrix completion mean: checked together, once, at the start."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from math import sqrt
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._typing import Array
+from .._validation import check_whole
+from ..algorithms import OnlineFrankWolfe, RidgeSweeps
+from ..losses import (
+    Bernoulli,
+    Correntropy,
+    Exponential,
+    Gaussian,
+    Logistic,
+    Loss,
+    Poisson,
+    Sigmoid,
+    Square,
+)
+from ..objectives import ObservedEntries, RunningBiases
+from ..sets import TraceNormBall
+from ..steps import Harmonic, LineSearch
+from .linear_parts import is_auto
+
+if TYPE_CHECKING:
+    from .matrix_completion import FrankWolfeMatrixCompletion
+
+__all__ = ["LOSSES", "CompletionParts", "choice", "loss_named"]
+
+LOSSES: dict[str, type[Loss]] = {
+    "square": Square,
+    "logistic": Logistic,
+    "sigmoid": Sigmoid,
+    "gaussian": Gaussian,
+    "bernoulli": Bernoulli,
+    "poisson": Poisson,
+    "exponential": Exponential,
+}
+REGRESSION = (Square, Gaussian, Correntropy)
+#: With so many observations one atom a round is too little: the factors are re-optimised now and
+#: then (benchmarks/matrix/accuracy-*.md).
+MANY = 2_000_000
+#: The ridge keeps the factors small then, and the radius is a cap: so many times the square root of
+#: rows times columns, in standard deviations of the values.
+CAP = 4.0
+#: ``radius="auto"``: these times sqrt(rows * columns) * the size of the values race each other.
+RADII = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+def choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    """Refuse a value that is not one of those allowed."""
+    if not any(
+        value is option or (isinstance(value, str) and value == option) for option in allowed
+    ):
+        options = ", ".join(repr(option) for option in allowed)
+        raise ValueError(f"{name} must be one of {options}, got {value!r}")
+
+
+def loss_named(loss: Any) -> Loss:
+    """Return the loss that a parameter names, or is."""
+    if isinstance(loss, str) and loss in LOSSES:
+        return LOSSES[loss]()
+    if not isinstance(loss, Loss):
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)} or a Loss, got {loss!r}")
+    return loss
+
+
+@dataclass(frozen=True)
+class CompletionParts:
+    """What a matrix completion is made of, with everything that was "auto" decided.
+
+    Attributes
+    ----------
+    model : FrankWolfeMatrixCompletion
+        Whose parameters they are.
+    loss : Loss
+        The loss.
+    many : bool
+        Whether more observations are expected than single steps can learn well from.
+    offsets : RunningBiases or None
+        What is predicted besides theta, as a pattern to copy.
+    weighting : None or "smoothed"
+        Of the trace norm.
+    clip : bool
+        Whether predictions are clipped to the range of the values.
+    """
+
+    model: FrankWolfeMatrixCompletion
+    loss: Loss
+    many: bool
+    offsets: RunningBiases | None
+    weighting: str | None
+    clip: bool
+
+    @classmethod
+    def of(cls, model: FrankWolfeMatrixCompletion, n: int | None) -> CompletionParts:
+        """Decide what is left to the estimator; n is how many values will come, if known."""
+        loss = model._loss()
+        many = n is not None and n >= MANY and type(loss) is Square
+        return cls.decided(model, many)
+
+    @classmethod
+    def decided(cls, model: FrankWolfeMatrixCompletion, many: bool) -> CompletionParts:
+        """Decide the rest, once it is known whether there are many values."""
+        loss = model._loss()
+        regression = isinstance(loss, REGRESSION)
+        choice("weighting", model.weighting, ("auto", None, "smoothed"))
+        weighting = model.weighting
+        if is_auto(weighting):
+            weighting = None if many else "smoothed"
+        if not is_auto(model.clip) and not isinstance(model.clip, (bool, np.bool_)):
+            raise ValueError(f'clip must be True, False or "auto", got {model.clip!r}')
+        clip = regression if is_auto(model.clip) else bool(model.clip)
+        offsets = _offsets(model.offsets, many, regression)
+        return cls(model, loss, many, offsets, weighting, clip)
+
+    # Learners -------------------------------------------------------------------------------------
+
+    def learner(self, shape: tuple[int, int], radius: float) -> OnlineFrankWolfe:
+        """Make a learner for a matrix of this shape, which may grow."""
+        model, offsets = self.model, self.offsets
+        if offsets is not None:
+            offsets = RunningBiases(offsets.shrinkage, joint=offsets.joint)
+        objective = ObservedEntries(
+            shape,
+            self.loss,
+            dtype=model.dtype,
+            growing=True,
+            offsets=offsets,
+            max_atoms=model.max_atoms,
+            device=model.device,
+            workers=model.workers,
+        )
+        return OnlineFrankWolfe(
+            objective,
+            TraceNormBall(radius),
+            step=self._step_rule(),
+            inner_steps=model.inner_steps,
+            certify_every=model.certify_every,
+            corrective=self._corrective(),
+        )
+
+    def _step_rule(self) -> Any:
+        step = self.model.step
+        if step is None:
+            return Harmonic(2)
+        if isinstance(step, str) and step in ("auto", "line-search"):
+            return LineSearch()
+        return step
+
+    def _corrective(self) -> RidgeSweeps | None:
+        corrective = self.model.corrective
+        if isinstance(corrective, RidgeSweeps):
+            return dataclasses.replace(corrective, _due=0.0, _found=None)
+        choice("corrective", corrective, ("auto", None, "ridge"))
+        if is_auto(corrective):
+            return RidgeSweeps() if self.many else None
+        return None if corrective is None else RidgeSweeps()
+
+    # Sizes ----------------------------------------------------------------------------------------
+
+    def shape(self, seen: tuple[int, int]) -> tuple[int, int]:
+        """Return the shape at the start: what is given, and what is seen."""
+        given = self.model.shape
+        if given is None:
+            return seen
+        if np.ndim(given) != 1 or len(given) != 2:
+            raise ValueError(f"shape must be (rows, columns) or None, got {given!r}")
+        rows, columns = (check_whole("each side of shape", n) for n in given)
+        return max(rows, seen[0]), max(columns, seen[1])
+
+    def radii(self, shape: tuple[int, int], y: Array) -> list[float]:
+        """Return the radius, or those that race each other."""
+        radius = self.model.radius
+        if is_auto(radius):
+            scale = sqrt(shape[0] * shape[1]) * self._size(y)
+            capped = self.many and is_auto(self.model.corrective)
+            return [CAP * scale] if capped else [factor * scale for factor in RADII]
+        if isinstance(radius, Real):
+            return [float(radius)]
+        raise ValueError(f'radius must be a positive number or "auto", got {radius!r}')
+
+    def _size(self, y: Array) -> float:
+        """Return how large the entries of theta will be, about."""
+        families = (Bernoulli, Poisson, Exponential)  # theta is not in the units of y
+        if self.offsets is not None or isinstance(self.loss, families):
+            return float(np.std(y)) or 1.0
+        return float(np.sqrt(np.mean(y**2))) or 1.0
+
+
+def _offsets(offsets: Any, many: bool, regression: bool) -> RunningBiases | None:
+    if isinstance(offsets, RunningBiases):
+        return offsets
+    choice("offsets", offsets, ("auto", None, "biases", "joint"))
+    if is_auto(offsets):
+        return RunningBiases(joint=not many) if regression else None
+    return None if offsets is None else RunningBiases(joint=offsets == "joint")

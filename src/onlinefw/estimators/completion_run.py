@@ -1,0 +1,164 @@
+"""What a matrix completion has learned, and the learners with which it goes on."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from .._state import check_state
+from .._typing import Array, State
+from ..objectives import RunningBiases
+from .completion_parts import CompletionParts
+from .history import History
+from .learned_matrix import LearnedMatrix
+from .race import Race
+from .run import Run, read_counters
+from .smoothed_weights import SmoothedWeights
+from .stream import Batch
+from .teams import Apart
+
+__all__ = ["CompletionRun", "new_run", "run_from_state"]
+
+#: Radii race each other over this part of a fit, and over this many rounds of ``partial_fit`` ...
+RACE_SHARE, RACE_ROUNDS = 0.2, 100
+#: ... but in at least so many, and on no more observations than this: each has a store of its own.
+LEAST_ROUNDS, RACE_SIZE = 10, 1_000_000
+#: How often a pass without new data brings the biases up to date.
+REFRESHES_PER_PASS = 10
+
+
+class CompletionRun(Run):
+    """A run that completes a matrix: see :class:`~onlinefw.estimators.run.Run`.
+
+    Parameters
+    ----------
+    parts : CompletionParts
+        What the learners were made of.
+    matrix : LearnedMatrix, optional
+        What predicts, where there are no learners.
+    """
+
+    #: Small radii do best on the first data, by up to 7% where they are much too small for all of
+    #: them. What is best grows with the data, so where a race has not decided, the radius that is
+    #: right for most data at last is the better guess.
+    close = 0.08
+
+    def __init__(
+        self,
+        team: Apart | None,
+        radii: list[float],
+        race: Race | None,
+        history: History,
+        parts: CompletionParts,
+        matrix: LearnedMatrix | None = None,
+    ) -> None:
+        super().__init__(team, radii, race, history)
+        self.parts, self._matrix, self.loss = parts, matrix, parts.loss
+        self.low, self.high = np.inf, -np.inf
+        self.weights = None if parts.weighting is None else SmoothedWeights()
+
+    def learn(self, batch: Batch) -> None:
+        """Play a round with a batch."""
+        team: Any = self.team
+        X, y, w = batch
+        if self.weights is not None:
+            self.weights.make_room(team.learners, X)
+        if y is None:
+            low, high = X.value_range()
+        else:
+            low, high = float(y.min()), float(y.max())
+        weight = batch.weight if self.race is not None else 0.0
+        self.play(X, [y], w, batch.n, weight)
+        self.low, self.high = min(self.low, low), max(self.high, high)
+        if self.weights is not None:
+            self.weights.follow(team.learners)
+
+    def refine(self) -> None:
+        """Play a round without new data; every tenth of a pass brings the biases up to date."""
+        rounds = self.n_rounds - self.n_refined
+        if self.n_refined % ceil(rounds / REFRESHES_PER_PASS) == 0:
+            self.learners[0].objective.refresh_offsets()
+        super().refine()
+
+    @property
+    def objective(self) -> Any:
+        """What is kept of the past."""
+        return self.learners[0].objective
+
+    @property
+    def matrix(self) -> Any:
+        """What predicts: ``predict(rows, cols)``, ``columns_of(row)``, ``shape``, ``dtype``."""
+        return self._matrix if self.team is None else self.objective
+
+    @property
+    def theta(self) -> Any:
+        """The low-rank part."""
+        return self.matrix.theta
+
+    def fallback(self, rows: Array, cols: Array) -> Array:
+        """Return mean and biases where they are known; 0 without offsets."""
+        if self._matrix is not None:
+            known = self._matrix.biases
+        else:
+            biases: RunningBiases | None = self.objective.offsets
+            known = None if biases is None else (biases.mean, biases.rows, biases.columns)
+        mean, of_rows, of_columns = (0.0, np.empty(0), np.empty(0)) if known is None else known
+        z = np.full(rows.size, mean)
+        for index, side in ((rows, of_rows), (cols, of_columns)):
+            seen = index < side.size
+            z[seen] += side[index[seen]]
+        return z.astype(self.matrix.dtype)
+
+    # State ----------------------------------------------------------------------------------------
+
+    def state_dict(self, past: bool, team: bool = True) -> State:
+        """Return everything; without ``past``, what predicts."""
+        state = {
+            **super().state_dict(past, team),
+            "many": self.parts.many,
+            "low": float(self.low),
+            "high": float(self.high),
+            "weights_due": None if self.weights is None else self.weights.due,
+        }
+        if not past:
+            matrix = LearnedMatrix.of(self.objective) if self._matrix is None else self._matrix
+            state["matrix"] = matrix.state_dict()
+        return state
+
+
+def new_run(parts: CompletionParts, first: Batch, rounds: int | None) -> CompletionRun:
+    """Make the learners; ``rounds`` is how many a fit will have."""
+    model = parts.model
+    y = first.y
+    assert y is not None
+    rows, columns = (int(n) + 1 for n in first.X.max(axis=0))
+    shape = parts.shape((rows, columns))
+    radii = parts.radii(shape, y)
+    race = None
+    if len(radii) > 1:
+        most = RACE_ROUNDS if rounds is None else max(LEAST_ROUNDS, ceil(RACE_SHARE * rounds))
+        race = Race(len(radii), rounds=most, rows=RACE_SIZE, least_rounds=LEAST_ROUNDS, late=True)
+    team = Apart([parts.learner(shape, radius) for radius in radii])
+    return CompletionRun(team, radii, race, History(model._history_size()), parts)
+
+
+def run_from_state(model: Any, state: State) -> CompletionRun:
+    """Make the run that ``state_dict`` described, with or without its past."""
+    check_state(state, "many", "low", "high", "weights_due")
+    radii, history, race = read_counters(state)
+    parts = CompletionParts.decided(model, bool(state["many"]))
+    matrix = team = None
+    if "team" in state:
+        # Learners of the same parameters, with nothing in them; the state says where they stand.
+        team = Apart([parts.learner((1, 1), radius) for radius in radii.tolist()])
+    else:
+        check_state(state, "matrix", "gap")
+        matrix = LearnedMatrix.from_state(state["matrix"])
+    run = CompletionRun(team, radii.tolist(), race, history, parts, matrix)
+    run.low, run.high = float(state["low"]), float(state["high"])
+    if run.weights is not None and state["weights_due"] is not None:
+        run.weights.due = float(state["weights_due"])
+    run._load(state)
+    return run

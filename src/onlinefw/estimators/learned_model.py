@@ -1,0 +1,155 @@
+"""What an estimator has learned: asking about it, saving it, going on from it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from .._state import check_state
+from .._typing import Array, State
+from ..losses import Loss
+from ..past.place import here
+from .run import CANNOT_LEARN, Run
+
+__all__ = ["LearnedModel"]
+
+
+class LearnedModel(BaseEstimator):
+    """An estimator that has all that it learned in ``_run``: rounds, learners, coefficients.
+
+    Its state, with the parameters beside it, is what is saved, pickled and checkpointed.
+    """
+
+    _run: Any
+    device: str
+    workers: int | None
+
+    @abstractmethod
+    def _loaded_run(self, state: State) -> Run:
+        """Make the run that a state describes."""
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """Return the loss."""
+
+    def _learning(self, name: str) -> Any:
+        """Return the run, which must be able to go on."""
+        run = self._fitted(name)
+        if not run.can_learn:
+            raise ValueError(CANNOT_LEARN)
+        return run
+
+    def _drop_names(self) -> None:
+        """Forget what a model file says about rows and columns."""
+        for name in ("row_ids_", "col_ids_", "notes_"):
+            self.__dict__.pop(name, None)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_run" in self.__dict__
+
+    def _fitted(self, name: str) -> Any:
+        """Return the run, or say that there is no such attribute yet."""
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"{type(self).__name__} has no {name} before it is fitted")
+        return self._run
+
+    @property
+    def n_rounds_(self) -> int:
+        """Rounds played."""
+        return self._fitted("n_rounds_").n_rounds
+
+    @property
+    def n_observations_(self) -> int:
+        """Observations learned."""
+        return self._fitted("n_observations_").n_observations
+
+    @property
+    def radius_(self) -> float:
+        """The radius in use: while several race each other, that of the best so far."""
+        return float(self._fitted("radius_").radius)
+
+    @property
+    def gap_(self) -> float:
+        """The certificate of the current model, computed when asked for; nothing changes."""
+        return self._fitted("gap_").certificate()
+
+    @property
+    def history_(self) -> dict[str, Array]:
+        """The rounds as columns: t, loss (paid before learning), gap, step_size, kind, seconds."""
+        return self._fitted("history_").history.as_dict()
+
+    @property
+    def objective_(self) -> Any:
+        """What is kept of the past (a list with one per class, if there are more than two)."""
+        run = self._fitted("objective_")
+        if not run.can_learn:
+            raise AttributeError("a model file holds no past, so there is no objective_")
+        objectives = [one.objective for one in run.learners]
+        return objectives[0] if len(objectives) == 1 else objectives
+
+    @property
+    def can_learn_(self) -> bool:
+        """Whether the past is there, so that learning can go on."""
+        return self._fitted("can_learn_").can_learn
+
+    @property
+    def loss_(self) -> Loss:
+        """The loss as an object; known before anything is fitted."""
+        return self._loss()
+
+    def state_dict(self, *, past: bool = True) -> State:
+        """Return what has been learned, as plain arrays and JSON-able values, without parameters.
+
+        Parameters
+        ----------
+        past : bool
+            With the past, so that the estimator goes on bit for bit; without it the state is
+            small, and an estimator that loads it predicts but cannot learn. The certificate is
+            then computed and kept.
+        """
+        run = self._fitted("state_dict()")
+        if past and not run.can_learn:
+            raise ValueError(CANNOT_LEARN)
+        return {"estimator": type(self).__name__, **self._names(), "run": run.state_dict(past)}
+
+    def load_state(self, state: State) -> Self:
+        """Become what ``state_dict`` described, for an estimator with the same parameters."""
+        check_state(state, "estimator", "run")
+        if state["estimator"] != type(self).__name__:
+            raise ValueError(
+                f"this is the state of a {state['estimator']}, not of a {type(self).__name__}"
+            )
+        self._load_names(state)
+        self._run = self._loaded_run(state["run"])
+        return self
+
+    def _names(self) -> State:
+        """Return what else is known of observations: the number and names of features, classes."""
+        return {}
+
+    def _load_names(self, state: State) -> None:
+        return
+
+    def __getstate__(self) -> dict[str, Any]:
+        names = type(self)._get_param_names()
+        state = {name: value for name, value in super().__getstate__().items() if name in names}
+        kept = {name: getattr(self, name) for name in self._carried() if hasattr(self, name)}
+        run = self.__dict__.get("_run")
+        if run is not None:
+            kept["_state"] = self.state_dict(past=run.can_learn)
+        return {**state, **kept}
+
+    def _carried(self) -> tuple[str, ...]:
+        """Return the attributes that a pickle holds beside parameters and state."""
+        return ("row_ids_", "col_ids_", "notes_", "_skl_callbacks", "_sklearn_output_config")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        learned = state.pop("_state", None)
+        self.__dict__.update(state)
+        if self.workers is None and self.device == "cuda":
+            self.device = here("cuda").device  # a file holds the data, not where they were
+        if learned is not None:
+            self.load_state(learned)

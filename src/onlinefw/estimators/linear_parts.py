@@ -1,0 +1,281 @@
+"""What the parameters of a linear estimator mean: checked together, once, at the start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, is_dataclass, replace
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from .._typing import Shape
+from .._validation import check_part, check_whole
+from ..algorithms import Learner, NewtonSteps, OnlineAwayFrankWolfe, OnlineFrankWolfe
+from ..losses import Correntropy, Gaussian, Loss, Sigmoid, Square
+from ..objectives import LinearObjective, RunningLeastSquares
+from ..objectives.kept_rows import check_past
+from ..sets import ConvexSet, L1Ball, L2Ball, LinfBall, Simplex, TraceNormBall
+from ..steps import Harmonic, LineSearch
+from .scaling import Scaling
+from .stream import Batch
+from .teams import OnOnePast
+
+if TYPE_CHECKING:
+    from .linear_model import LinearModel
+
+__all__ = ["LinearParts", "has_radius", "is_auto", "loss_of", "suggested_radius", "with_radius"]
+
+CONSTRAINTS: dict[str, type[Any]] = {
+    "l1": L1Ball,
+    "l2": L2Ball,
+    "linf": LinfBall,
+    "simplex": Simplex,
+    "trace": TraceNormBall,
+}
+#: Sets that treat coordinates alike: with them it makes sense to put columns on one scale.
+OF_COORDINATES = ("l1", "l2", "linf")
+#: The square loss with at most this many features is kept as sums (8 n^2 bytes, constant cost).
+MOST_SUMS = 1024
+#: ``past="auto"``: so many rows are kept of a longer stream, drawn at random.
+MAX_PAST = 200_000
+#: Fewer rows than this say too little about the scale of their columns.
+LEAST_SCALED = 10
+#: ``radius="auto"`` tries these powers of 3 times what makes predictions of the right size.
+POWERS = range(-1, 7)
+
+
+def is_auto(value: Any) -> bool:
+    """Whether a parameter is left to the estimator."""
+    return isinstance(value, str) and value == "auto"
+
+
+def loss_of(loss: Any, losses: dict[str, Any]) -> Loss:
+    """Return the loss that a parameter names, or is."""
+    if isinstance(loss, str) and loss in losses:
+        return losses[loss]()
+    names = ", ".join(losses)
+    if isinstance(loss, str):
+        raise ValueError(f"loss must be one of {names} or a Loss, got {loss!r}")
+    check_part("loss", loss, Loss, f'{next(iter(losses.values()))()} or "{names}"')
+    return loss
+
+
+@dataclass(frozen=True)
+class LinearParts:
+    """The learners that a linear estimator asks for, before there are any.
+
+    Attributes
+    ----------
+    model : LinearModel
+        Whose parameters they are.
+    n_features : int
+        Columns of the rows.
+    loss : Loss
+        The loss.
+    past, max_past
+        Which rows are kept.
+    """
+
+    model: LinearModel
+    n_features: int
+    loss: Loss
+    past: str
+    max_past: int | None
+
+    @classmethod
+    def of(cls, model: LinearModel, n_features: int, n: int | None) -> LinearParts:
+        """Resolve what is left to the estimator; n is how many rows will come, if that is known."""
+        past, max_past = model.past, model.max_past
+        loss = model._loss()
+        if is_auto(past):
+            most = MAX_PAST if max_past is None else check_whole("max_past", max_past)
+            few = n is not None and n <= most
+            all_of_them = few or _sums_suffice(model, loss, n_features)
+            past, max_past = ("all", None) if all_of_them else ("reservoir", most)
+        parts = cls(model, n_features, loss, past, max_past)
+        check_past(past, max_past)  # also where sums suffice
+        parts._seed()
+        parts.shape(parts.constraint(1.0))
+        return parts
+
+    def _seed(self) -> Any:
+        return self.model._seed(1)
+
+    # Learners -------------------------------------------------------------------------------------
+
+    def team(
+        self, radii: list[float], n_models: int, device: str, workers: int | None
+    ) -> OnOnePast:
+        """Make the learners of each radius, on one past."""
+        objective, learners = self.objective(device, workers), []
+        for k, radius in enumerate(r for r in radii for _ in range(n_models)):
+            learners.append(self.learner(radius, objective.beside() if k else objective))
+        return OnOnePast(learners)
+
+    def objective(self, device: str, workers: int | None) -> LinearObjective | RunningLeastSquares:
+        """Make what is kept of the past: sums where they suffice, else rows."""
+        intercept = bool(self.model.fit_intercept)
+        place: dict[str, Any] = {"device": device, "workers": workers}
+        if self.past == "all" and _sums_suffice(self.model, self.loss, self.n_features):
+            return RunningLeastSquares(self.n_features, fit_intercept=intercept, **place)
+        shape = self.shape(self.constraint(1.0))
+        sizes: dict[str, Any] = {"shape": shape} if len(shape) == 2 else {"n_features": shape[0]}
+        kept: dict[str, Any] = {"past": self.past, "max_past": self.max_past}
+        seed = self._seed()
+        return LinearObjective(
+            self.loss, fit_intercept=intercept, random_state=seed, **sizes, **kept, **place
+        )
+
+    def learner(self, radius: float, objective: LinearObjective | RunningLeastSquares) -> Learner:
+        """Make a learner on an objective."""
+        model, constraint = self.model, self.constraint(radius)
+        step, corrective = self._step_rule(constraint), self._corrective(constraint)
+        if model.away_steps:
+            return OnlineAwayFrankWolfe(objective, constraint, step, model.inner_steps)
+        return OnlineFrankWolfe(
+            objective, constraint, step, model.inner_steps, corrective=corrective
+        )
+
+    # The set --------------------------------------------------------------------------------------
+
+    def constraint(self, radius: float) -> ConvexSet:
+        """Return the set; ``radius`` is that of a set given by name."""
+        constraint = self.model.constraint
+        if isinstance(constraint, str):
+            if constraint not in CONSTRAINTS:
+                raise ValueError(
+                    f"constraint must be one of {', '.join(CONSTRAINTS)} or a set of "
+                    f"onlinefw.sets, got {constraint!r}"
+                )
+            return CONSTRAINTS[constraint](radius)
+        check_part("constraint", constraint, ConvexSet, 'L1Ball(1.0), or a name such as "l1"')
+        return constraint
+
+    @property
+    def radius(self) -> float:
+        """The radius of a model that has one: its own, or that of its set."""
+        constraint: Any = self.model.constraint
+        return float(self.model.radius if isinstance(constraint, str) else constraint.radius)
+
+    def radii(self, first: Batch) -> list[float]:
+        """Return the radius, or those that race each other; the first rows suggest which."""
+        radius, constraint = self.model.radius, self.model.constraint
+        if not isinstance(constraint, str):
+            if not is_auto(radius):
+                raise ValueError(
+                    f"radius={radius!r} is for a set given by name, but constraint is "
+                    f"{constraint!r}, whose size is its own: leave radius out, or pass a name "
+                    'such as "l1"'
+                )
+            return [float(getattr(constraint, "radius", "nan"))]
+        if is_auto(radius):
+            middle = suggested_radius(self.loss, self.model._n_models(), first)
+            return [middle * 3.0**power for power in POWERS]
+        if not isinstance(radius, Real):
+            raise ValueError(f'radius must be a positive number or "auto", got {radius!r}')
+        return [float(radius)]
+
+    def shape(self, constraint: ConvexSet) -> Shape:
+        """Return the shape of theta."""
+        n_features, coef_shape = self.n_features, self.model.coef_shape
+        if coef_shape is None:
+            if constraint.needs_matrix:
+                raise ValueError(
+                    f"{constraint} needs matrix-shaped features: pass coef_shape=(m1, m2) with "
+                    f"m1 * m2 = {n_features} (the number of columns of X)"
+                )
+            return (n_features,)
+        if np.shape(coef_shape) != (2,):
+            raise ValueError(f"coef_shape must be (m1, m2) or None, got {coef_shape!r}")
+        m1, m2 = (check_whole("each side of coef_shape", side) for side in coef_shape)
+        if m1 * m2 != n_features:
+            raise ValueError(
+                f"X has {n_features} features, but coef_shape={coef_shape!r} is for {m1 * m2}"
+            )
+        return (m1, m2)
+
+    # Steps ----------------------------------------------------------------------------------------
+
+    def _step_rule(self, constraint: ConvexSet) -> Any:
+        model = self.model
+        if isinstance(model.step, str) and model.step == "line-search":
+            return LineSearch()
+        if model.step is not None:
+            return model.step
+        searched = is_auto(model.inner_steps) and (constraint.contains_zero or model.away_steps)
+        return LineSearch() if searched else Harmonic(2)
+
+    def _corrective(self, constraint: ConvexSet) -> NewtonSteps | None:
+        model = self.model
+        if is_auto(model.corrective):
+            wanted = is_auto(model.inner_steps) and isinstance(constraint, L1Ball)
+            return NewtonSteps() if wanted and not model.away_steps else None
+        if model.corrective is not None and not isinstance(model.corrective, NewtonSteps):
+            raise ValueError(
+                f'corrective must be "auto", None or NewtonSteps(), got {model.corrective!r}'
+            )
+        if model.corrective is not None and model.away_steps:
+            raise ValueError(
+                f'{model.corrective} corrects O-FW: use away_steps=False or corrective="auto"'
+            )
+        return model.corrective
+
+    # The scale of columns -------------------------------------------------------------------------
+
+    def scaling(self, first: Batch) -> Scaling | None:
+        """Return how columns are put on one scale, by their first rows; None if they are not."""
+        scale = self.model.scale
+        if not is_auto(scale) and not isinstance(scale, (bool, np.bool_)):
+            raise ValueError(f'scale must be True, False or "auto", got {scale!r}')
+        if is_auto(scale):
+            ours = is_auto(self.model.radius) and isinstance(self.model.constraint, str)
+            like = first.y is not None and getattr(first.X.dtype, "kind", "") == "f"
+            scale = ours and like and self.model.constraint in OF_COORDINATES
+        if not scale or first.y is None or sparse.issparse(first.X):
+            return None
+        if first.weight < LEAST_SCALED:  # a row of weight 2 is two rows
+            return None
+        return Scaling.of(first.X, first.w)
+
+
+def _sums_suffice(model: LinearModel, loss: Loss, n_features: int) -> bool:
+    plain = type(loss) is Square and model.coef_shape is None
+    return plain and n_features <= MOST_SUMS and model.past in ("all", "auto")
+
+
+def suggested_radius(loss: Loss, n_models: int, first: Batch) -> float:
+    """Return the radius at which one coordinate alone gives predictions as large as they should be.
+
+    The size of the targets (or 1, where the loss has a scale of its own) over the largest root
+    mean square of a feature, to three digits: repeated rows suggest the same to the last bit as
+    rows that weigh more.
+    """
+    X, y, w = first
+    if y is None:  # in a file, in any units
+        return 1.0
+    squares = X.astype(float).power(2) if sparse.issparse(X) else np.square(X, dtype=float)
+    weights = np.full(len(y), 1.0 / len(y)) if w is None else w / w.sum()
+    largest = float(np.sqrt(np.max(np.asarray(squares.T @ weights))))
+    spread = 1.0
+    if isinstance(loss, (Square, Gaussian, Correntropy)) and n_models == 1:
+        spread = float(np.sqrt(weights @ (y - weights @ y) ** 2)) or 1.0
+    elif isinstance(loss, Sigmoid):
+        spread = 1.0 / loss.sharpness
+    return float(f"{spread / largest:.3g}") if largest > 0.0 else 1.0
+
+
+def has_radius(model: LinearModel) -> bool:
+    """Whether the set of a model has a radius that can be replaced by another."""
+    constraint = model.constraint
+    return isinstance(constraint, str) or (
+        is_dataclass(constraint) and hasattr(constraint, "radius")
+    )
+
+
+def with_radius(model: LinearModel, radius: float) -> dict[str, Any]:
+    """Return the parameters of a model whose set, by name or as an object, has another radius."""
+    if isinstance(model.constraint, str):
+        return {"radius": radius}
+    constraint: Any = model.constraint  # sets with a radius are dataclasses
+    return {"constraint": replace(constraint, radius=radius)}

@@ -1,0 +1,160 @@
+"""What a regressor or classifier has learned, in the units of its rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._state import check_state
+from .._typing import Array, State
+from ..past.place import check_place
+from .history import History
+from .linear_parts import LinearParts
+from .path import Path
+from .race import Race
+from .run import Run, read_counters
+from .scaling import Scaling
+from .stream import Batch
+
+__all__ = ["LinearRun", "new_run", "run_from_state"]
+
+#: ``radius="auto"``: several radii learn side by side on so many rows, or in so many rounds ...
+RACE_ROWS, RACE_ROUNDS = 5000, 500
+#: ... and while nothing is known this one of them predicts: three times the size suggested.
+FIRST_CHOICE = 2
+
+
+class LinearRun(Run):
+    """A run with coefficients: see :class:`~onlinefw.estimators.run.Run`.
+
+    Parameters
+    ----------
+    parts : LinearParts
+        What the learners were made of.
+    scaling : Scaling or None
+        How rows are scaled before they are learned.
+    precision : type
+        Of coefficients and predictions.
+    path : Path
+        Coefficients over time.
+    """
+
+    def __init__(
+        self,
+        team: Any,
+        radii: list[float],
+        race: Race | None,
+        history: History,
+        *,
+        parts: LinearParts,
+        scaling: Scaling | None,
+        precision: Any,
+        path: Path,
+    ) -> None:
+        super().__init__(team, radii, race, history)
+        self.parts, self.scaling, self.precision, self.path = parts, scaling, precision, path
+        self.loss = parts.loss
+        self._known: tuple[Array, Array] | None = None
+
+    def learn(self, batch: Batch, targets: list[Any]) -> None:
+        """Play a round with a batch; ``targets`` has one array for each class."""
+        X = batch.X if self.scaling is None else self.scaling.apply(batch.X)
+        self.play(X, targets, batch.w, batch.n, batch.weight if self.race is not None else 0.0)
+
+    def _note(self, rounds: list[Any]) -> None:
+        self._known = None
+        super()._note(rounds)
+        if self.path.is_due(self.n_rounds):
+            self.path.append(self.n_rounds, self.history.elapsed, self.coefficients[0])
+
+    @property
+    def coefficients(self) -> tuple[Array, Array]:
+        """Coefficients (a row for each model) and intercepts, for rows as they are given."""
+        if self._known is None:
+            self._known = self._compute()
+        return self._known
+
+    def _compute(self) -> tuple[Array, Array]:
+        learners = self.learners
+        coef = np.array([np.asarray(one.theta).reshape(-1) for one in learners])
+        intercept = np.array([one.objective.intercept for one in learners])
+        if self.scaling is not None:
+            coef, intercept = self.scaling.undo(coef, intercept)
+        return coef.astype(self.precision), intercept.astype(self.precision)
+
+    # State ----------------------------------------------------------------------------------------
+
+    def state_dict(self, past: bool, team: bool = True) -> State:
+        """Return everything; without ``past``, what predicts."""
+        state = {
+            **super().state_dict(past, team),
+            "precision": np.dtype(self.precision).name,
+            "scaling": None if self.scaling is None else self.scaling.state_dict(),
+            "kept": [self.parts.past, self.parts.max_past],
+            "path": self.path.state_dict(),
+        }
+        if not past:
+            state["coef"], state["intercept"] = self.coefficients
+        return state
+
+
+def new_run(parts: LinearParts, first: Batch, n_models: int, team: Any = None) -> LinearRun:
+    """Make the run of a stream that begins with these rows, with its learners if none are given."""
+    model = parts.model
+    scaling = parts.scaling(first)
+    seen = first if scaling is None else first._replace(X=scaling.apply(first.X))
+    radii = parts.radii(seen)
+    race = None
+    if len(radii) > 1:
+        race = Race(len(radii), rows=RACE_ROWS, rounds=RACE_ROUNDS, middle=FIRST_CHOICE)
+    place = (model.device, model.workers)
+    if race is not None and model.workers is not None:
+        check_place(*place)  # what is wrong with them is said before the race, not after it
+        place = ("cpu", None)
+    if team is None:
+        team = parts.team(radii, n_models, *place)
+    # Singles and bytes give coefficients and predictions in single precision.
+    precision = np.float64 if first.X.dtype == np.float64 else np.float32
+    history, path = History(model._history_size()), Path(model._path_size())
+    details: dict[str, Any] = {"parts": parts, "scaling": scaling, "precision": precision}
+    return LinearRun(team, radii, race, history, path=path, **details)
+
+
+def run_from_state(model: Any, state: State, n_models: int, team: Any = None) -> LinearRun:
+    """Make the run that ``state_dict`` described, with or without its past.
+
+    A ``team`` that is given has been loaded already: it shares its past with others.
+    """
+    check_state(state, "precision", "scaling", "kept", "path")
+    radii, history, race = read_counters(state)
+    n_features = model.n_features_in_
+    past, max_past = state["kept"]
+    parts = LinearParts(model, n_features, model._loss(), past, max_past)
+    if state["precision"] not in ("float32", "float64"):
+        raise ValueError(f"coefficients are not {state['precision']!r}")
+    scaling = state["scaling"]
+    details: dict[str, Any] = {
+        "parts": parts,
+        "scaling": None if scaling is None else Scaling.from_state(scaling, n_features),
+        "precision": np.dtype(state["precision"]).type,
+        "path": Path.from_state(state["path"]),
+    }
+    learns = team is None and "team" in state
+    if team is None and learns:
+        team = parts.team(radii.tolist(), n_models, "cpu", None)
+    run = LinearRun(team, radii.tolist(), race, history, **details)
+    if team is None:
+        run.n_models, run._known = n_models, _coefficients(state, n_models, n_features)
+    run._load(state)
+    return run
+
+
+def _coefficients(state: State, n_models: int, n_features: int) -> tuple[Array, Array]:
+    check_state(state, "coef", "intercept", "gap")
+    coef, intercept = np.asarray(state["coef"]), np.asarray(state["intercept"])
+    if coef.shape != (n_models, n_features) or intercept.shape != (n_models,):
+        raise ValueError(f"the coefficients have shape {coef.shape}")
+    if coef.dtype.name != state["precision"] or intercept.dtype != coef.dtype:
+        raise ValueError(f"the coefficients are {coef.dtype}")
+    return np.ascontiguousarray(coef), intercept

@@ -1,0 +1,76 @@
+"""Rows, targets and weights that users pass in: checked once, and quickly where they are plain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from .._arrays import received_here
+from .._typing import Array
+from .._validation import TOO_LARGE, TOO_LARGE_FOR_FLOAT32, check_finite
+
+__all__ = ["checked_rows", "checked_weights", "plain_rows"]
+
+#: Numbers that are kept as they come; everything else becomes double precision.
+KEPT = (np.float64, np.float32, np.uint8)
+FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
+
+
+def plain_rows(X: Any, n_features: int) -> bool:
+    """Whether X needs no conversion: a C-ordered array of numbers of the right width, all moderate.
+
+    Whatever else X is, or is wrong with it, is for the full check.
+    """
+    if type(X) is not np.ndarray or X.ndim != 2 or X.shape[1] != n_features or not X.shape[0]:
+        return False
+    if X.dtype is FLOAT64 or X.dtype == FLOAT64:
+        limit = TOO_LARGE
+    elif X.dtype == FLOAT32:
+        limit = TOO_LARGE_FOR_FLOAT32
+    else:
+        return False
+    return X.flags.c_contiguous and bool(np.abs(X).max() <= limit)  # NaN compares as False
+
+
+def checked_rows(model: Any, X: Any, y: Any = None, *, first: bool = False) -> Any:
+    """Return rows (and targets) as scikit-learn wants them checked; on the first call, learn names.
+
+    Parameters
+    ----------
+    model : estimator
+        Whose ``n_features_in_`` and ``feature_names_in_`` count.
+    X : array-like or sparse matrix
+        The rows.
+    y : array-like, optional
+        The targets.
+    first : bool
+        Whether the model learns from these what rows are like.
+    """
+    X = received_here("X", X, model.device)
+    options: dict[str, Any] = {
+        "reset": first,
+        "accept_sparse": "csr",
+        "dtype": KEPT,
+        "ensure_all_finite": False,  # we say where, below
+    }
+    if y is None:
+        X = validate_data(model, X, **options)
+    else:
+        y = received_here("y", y, model.device)
+        if not issparse(y):
+            check_finite("y", np.asarray(y))
+        X, y = validate_data(model, X, y, order="C", y_numeric=False, **options)
+    check_finite("X", X, getattr(model, "feature_names_in_", None))
+    return X if y is None else (X, y)
+
+
+def checked_weights(model: Any, sample_weight: Any, X: Any) -> Array:
+    """Return weights, of which at least one is positive."""
+    sample_weight = received_here("sample_weight", sample_weight, model.device)
+    w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not w.any():
+        raise ValueError("sample_weight is zero for every row; at least one row must count")
+    return w

@@ -1,0 +1,91 @@
+"""Rows that have been read and not yet learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+__all__ = ["RowQueue"]
+
+
+class RowQueue:
+    """First in, first out: parts of any length go in, batches of a given length come out.
+
+    A part is a tuple of columns of equal length (arrays or CSR matrices).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.estimators.row_queue import RowQueue
+    >>> queue = RowQueue()
+    >>> queue.put(np.arange(3), np.arange(3.0))
+    >>> queue.put(np.arange(3, 7), np.arange(3.0, 7.0))
+    >>> queue.take(5)[0]
+    array([0, 1, 2, 3, 4])
+    >>> len(queue)
+    2
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Any, ...]] = []
+        self._used = 0  # rows of the first part that are gone already
+
+    def __len__(self) -> int:
+        return sum(part[0].shape[0] for part in self._parts) - self._used
+
+    def put(self, *columns: Any) -> None:
+        """Add rows at the end."""
+        if columns[0].shape[0]:
+            self._parts.append(columns)
+
+    def take(self, n: int) -> tuple[Any, ...]:
+        """Remove up to n rows from the front."""
+        taken = self._front(n)
+        left = min(n, len(self))
+        while left:
+            here = self._parts[0][0].shape[0] - self._used
+            if here > left:
+                self._used += left
+                break
+            del self._parts[0]
+            self._used, left = 0, left - here
+        return taken
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the rows that wait, as columns."""
+        return {"columns": list(self.look()) if len(self) else []}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> RowQueue:
+        """Make the queue that ``state_dict`` described."""
+        queue = cls()
+        columns = state["columns"]
+        if columns:
+            if len({column.shape[0] for column in columns}) > 1:
+                raise ValueError("the columns of the rows that wait differ in length")
+            queue.put(*columns)
+        return queue
+
+    def look(self) -> tuple[Any, ...]:
+        """Return all rows without removing them."""
+        return self._front(len(self))
+
+    def _front(self, n: int) -> tuple[Any, ...]:
+        pieces, first = [], self._used
+        for part in self._parts:
+            piece = tuple(column[first : first + n] for column in part)
+            pieces.append(piece)
+            n, first = n - piece[0].shape[0], 0
+            if n == 0:
+                break
+        return tuple(_join(columns) for columns in zip(*pieces, strict=True))
+
+
+def _join(columns: tuple[Any, ...]) -> Any:
+    if len(columns) == 1:
+        return columns[0]
+    if sparse.issparse(columns[0]):
+        return sparse.vstack(columns, "csr")
+    return np.concatenate(columns)

@@ -1,0 +1,202 @@
+"""What an estimator has learned so far, and the learners with which it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._state import check_state
+from .._typing import Array, State
+from ..algorithms import Round
+from .history import History
+from .race import Race
+from .teams import Apart, OnOnePast, correct
+
+__all__ = ["CANNOT_LEARN", "Run"]
+
+CANNOT_LEARN = (
+    "a model file only predicts; go on from a checkpoint (onlinefw.files.load_checkpoint), "
+    "or call fit to begin anew"
+)
+
+
+class Run:
+    """Rounds played by learners for one radius, or for several that race each other.
+
+    Parameters
+    ----------
+    team : OnOnePast or Apart
+        All learners: ``n_models`` (the classes, or one) for each radius, in the order of radii.
+    radii : array-like
+        The radii.
+    race : Race, optional
+        Which radius is best, if there are several.
+    history : History
+        What happened in the rounds of the radius that predicted best at the time.
+    """
+
+    #: Within which share of the best score the middlemost radius wins the race.
+    close = 0.0
+
+    def __init__(
+        self,
+        team: OnOnePast | Apart | None,
+        radii: Sequence[float],
+        race: Race | None,
+        history: History,
+    ) -> None:
+        self.team, self.radii, self.race, self.history = team, list(radii), race, history
+        self.n_models = 1 if team is None else len(team.learners) // len(self.radii)
+        self.leader = 0 if race is None else race.best
+        self.n_rounds = self.n_refined = self.n_observations = 0
+        #: Device and workers that the past was last brought to.
+        self.place: tuple[str, int | None] | None = None
+        #: The gap when the model was saved without its past.
+        self.gap = float("nan")
+
+    # Learning -------------------------------------------------------------------------------------
+
+    @property
+    def can_learn(self) -> bool:
+        """Whether the past is there."""
+        return self.team is not None
+
+    @property
+    def radius(self) -> float:
+        """The radius in use."""
+        return self.radii[self.leader]
+
+    @property
+    def learners(self) -> list[Any]:
+        """The learners of the radius in use."""
+        if self.team is None:
+            return []
+        if self.race is None:
+            return self.team.learners
+        return self._of(self.team.learners, self.leader)
+
+    def _of(self, values: list[Any], k: int) -> list[Any]:
+        return values[k * self.n_models : (k + 1) * self.n_models]
+
+    def play(self, X: Any, targets: list[Any], w: Any, n: int, weight: float) -> None:
+        """Play a round with n new observations; ``targets`` has one array for each model."""
+        assert self.team is not None
+        if self.race is None:
+            rounds: list[Any] = self.team.learn(X, targets, w)
+        else:
+            rounds = self._play_race(X, targets, w, n, weight)
+        self.n_observations += n
+        self._note(rounds)
+
+    def _play_race(self, X: Any, targets: list[Any], w: Any, n: int, weight: float) -> list[Any]:
+        assert self.team is not None and self.race is not None
+        rounds = self.team.learn(X, targets * len(self.radii), w)
+        groups = [self._of(rounds, k) for k in range(len(self.radii))]
+        playing = [k for k, group in enumerate(groups) if None not in group]
+        scores = np.full(len(groups), -np.inf)
+        for k in playing:
+            scores[k] = -sum(one.loss for one in groups[k]) / self.n_models
+        leader = self.leader
+        if leader not in playing:
+            means = self.race.means
+            leader = max(playing, key=lambda k: means[k])
+        self.race.add(scores, weight, n)
+        self._choose(playing)
+        return groups[leader]
+
+    def _choose(self, playing: list[int]) -> None:
+        """Go on with the radii that still play; alone with the best, if the race is over."""
+        race = self.race
+        assert race is not None and self.team is not None
+        self.leader = race.best
+        if race.over:
+            self._keep([race.nearly_best(self.close)])
+            self.race, self.leader = None, 0
+        elif len(playing) < len(self.radii):
+            self._keep(playing)
+            race.keep(playing)
+            self.leader = race.best
+
+    def _keep(self, chosen: list[int]) -> None:
+        assert self.team is not None
+        n = self.n_models
+        self.team.keep([k * n + j for k in chosen for j in range(n)])
+        self.radii = [self.radii[k] for k in chosen]
+
+    def refine(self) -> None:
+        """Play a round of the radius in use without new data."""
+        assert self.team is not None
+        self._note(type(self.team)(self.learners).refine())
+        self.n_refined += 1
+
+    def correct(self) -> None:
+        """Re-optimise what is there, where the corrective does that between rounds."""
+        for one in self.learners:
+            correct(one)
+
+    def _note(self, rounds: list[Round]) -> None:
+        """Note the rounds of all models as one: their mean loss, and the widest of the gaps."""
+        self.n_rounds += 1
+        if len(rounds) == 1:
+            self.history.append(rounds[0], self.n_rounds)
+        else:
+            loss = float(np.mean([one.loss for one in rounds]))
+            widest = max(rounds, key=lambda one: one.gap)
+            self.history.append(widest, self.n_rounds, loss)
+
+    def certificate(self) -> float:
+        """Return the certificate of the radius in use; of several classes, the largest."""
+        if self.team is None:
+            return self.gap
+        return max(one.certificate() for one in self.learners)
+
+    # State ----------------------------------------------------------------------------------------
+
+    def state_dict(self, past: bool, team: bool = True) -> State:
+        """Return everything; without ``past``, what is known of it (the gap) instead.
+
+        Without ``team`` the learners are left out: a search saves those of all radii at once.
+        """
+        state: State = {
+            "radii": np.array(self.radii if past else [self.radius]),
+            "n_rounds": self.n_rounds,
+            "n_refined": self.n_refined,
+            "n_observations": self.n_observations,
+            "history": self.history.state_dict(),
+        }
+        if not past:
+            return {**state, "gap": float(self.certificate())}
+        if self.team is None:
+            raise ValueError(CANNOT_LEARN)
+        race = None if self.race is None else self.race.state_dict()
+        learners = self.team.state_dict() if team else None
+        return {**state, "leader": self.leader, "race": race, "team": learners}
+
+    def _load(self, state: State) -> None:
+        """Take the counters, and the learners if there are any, from a state."""
+        self.n_rounds, self.n_refined = int(state["n_rounds"]), int(state["n_refined"])
+        self.n_observations = int(state["n_observations"])
+        if self.team is None:
+            self.gap = float(state["gap"])
+        else:
+            self.leader = int(state["leader"])
+            if not 0 <= self.leader < len(self.radii):
+                raise ValueError(f"there is no radius number {self.leader}")
+            if state["team"] is not None:  # None: a search has loaded the learners of all radii
+                self.team.load_state(state["team"])
+
+
+def read_counters(state: State) -> tuple[Array, History, Race | None]:
+    """Return radii, history and race of a state, checked."""
+    check_state(state, "radii", "n_rounds", "n_refined", "n_observations", "history")
+    radii = np.asarray(state["radii"], float)
+    if radii.ndim != 1 or radii.size == 0:
+        raise ValueError("the radii are not a row of numbers")
+    if "gap" not in state:
+        check_state(state, "leader", "race", "team")
+    race = None if state.get("race") is None else Race.from_state(state["race"])
+    if race is not None and race.n != radii.size:
+        raise ValueError(f"{race.n} models race each other for {radii.size} radii")
+    return radii, History.from_state(state["history"]), race

@@ -1,0 +1,83 @@
+"""Sparse matrices and names as plain arrays, checked as they are loaded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._state import check_state
+from .._typing import Array, State
+
+__all__ = ["check_compressed", "csr_from_state", "csr_state", "names_from_state", "names_state"]
+
+#: Arrays of these kinds are kept as they are: numbers, text, bytes, times.
+PLAIN = "biufSUmM"
+
+
+def csr_state(matrix: Any) -> State:
+    """Return a sparse matrix as arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.estimators.sparse_state import csr_from_state, csr_state
+    >>> csr_from_state(csr_state(np.array([[0.0, 2.0]]))).toarray()
+    array([[0., 2.]])
+    """
+    csr = sparse.csr_array(matrix)
+    return {
+        "shape": list(csr.shape),
+        "indptr": csr.indptr,
+        "indices": csr.indices,
+        "data": csr.data,
+    }
+
+
+def csr_from_state(state: State) -> Any:
+    """Return the sparse matrix that was described."""
+    check_state(state, "shape", "indptr", "indices", "data")
+    rows, columns = (int(n) for n in state["shape"])
+    check_compressed(state["indptr"], state["indices"], rows, columns)
+    if np.shape(state["data"]) != np.shape(state["indices"]):
+        raise ValueError("there are not as many values as places")
+    parts = (state["data"], state["indices"], state["indptr"])
+    return sparse.csr_array(parts, shape=(rows, columns))
+
+
+def check_compressed(indptr: Array, indices: Array, rows: int, columns: int) -> None:
+    """Refuse compressed rows that point outside the matrix."""
+    whole = indptr.ndim == indices.ndim == 1 and indptr.shape == (rows + 1,)
+    whole = whole and indptr.dtype.kind in "iu" and indices.dtype.kind in "iu"
+    if not whole or indptr[0] != 0 or indptr[-1] != indices.size:
+        raise ValueError("the rows do not fill their arrays")
+    if (np.diff(indptr.astype(np.int64)) < 0).any():
+        raise ValueError("the rows are out of order")
+    if indices.size and not 0 <= indices.min() <= indices.max() < columns:
+        raise ValueError("a column lies outside the matrix")
+
+
+def names_state(name: str, values: Any) -> Any:
+    """Return labels or names: numbers and text as an array, text objects as a list."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
+    if array.dtype.kind in PLAIN:
+        return array
+    texts = array.tolist()
+    for text in texts:
+        if not isinstance(text, str):
+            raise ValueError(
+                f"{name} must be numbers or text to be saved, got {text!r}; convert them first"
+            )
+    return texts
+
+
+def names_from_state(name: str, state: Any) -> Array:
+    """Return the labels or names that were described."""
+    if isinstance(state, list) and all(isinstance(text, str) for text in state):
+        return np.array(state, dtype=object)
+    if isinstance(state, np.ndarray) and state.ndim == 1 and state.dtype.kind in PLAIN:
+        return state
+    raise ValueError(f"{name} must be a row of numbers or of text")

@@ -1,0 +1,294 @@
+"""What is held of an observed matrix: theta, the entries and their offsets, at a place."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .._batches import BatchHandle, naming
+from .._devices import to_host
+from .._threads import one_blas_thread
+from .._typing import Array, Shape
+from .._validation import check_alone, check_part, check_precision, check_whole
+from ..iterates import LowRank
+from ..losses import Correntropy, Gaussian, Loss, Square
+from ..past.place import check_place, low_rank_class, moved, new_entries
+from ..past.protocols import EntriesPast
+from . import merge_rule
+from .base import Objective, PickledByState
+from .biases import RunningBiases
+from .entries_batch import HandleBatch, check_entries
+from .entries_gradient import WarmStart
+
+__all__ = ["HeldEntries"]
+
+#: What the factors of theta may take before they are recompressed.
+FACTOR_BYTES = {"cpu": 2**27, "cuda": 2**30}
+#: BLAS works on one thread anyway while no side of the matrix is longer.
+SHORT_SIDE = 1000
+_ONE_THREAD_ANYWAY = nullcontext()
+
+
+class HeldEntries(PickledByState, Objective):
+    """The half of :class:`~onlinefw.objectives.ObservedEntries` that holds what came, and where."""
+
+    def __init__(
+        self,
+        shape: Shape,
+        loss: Loss,
+        dtype: DTypeLike,
+        growing: bool,
+        offsets: RunningBiases | None,
+        max_atoms: int | None,
+        device: str,
+        workers: int | None,
+        log_dir: Any,
+    ) -> None:
+        check_part("loss", loss, Loss, "Square()")
+        if np.shape(shape) != (2,) or min(shape) < 1:
+            raise ValueError(f"shape must be (rows, columns), both positive, got {shape}")
+        self.dtype: Any = check_precision(dtype)
+        if max_atoms is not None:
+            max_atoms = check_whole("max_atoms", max_atoms, 2, " or None")
+        self.loss, self.growing, self.max_atoms = loss, bool(growing), max_atoms
+        if offsets is not None:
+            check_part("offsets", offsets, RunningBiases, "RunningBiases()")
+        if offsets is not None and not isinstance(loss, (Square, Gaussian, Correntropy)):
+            raise ValueError(
+                f"means make sense as offsets of a regression loss, not of {loss}; use Square() or "
+                "Correntropy(sigma), or leave offsets out"
+            )
+        self.offsets = offsets
+        self._place = check_place(device, workers, log_dir)
+        self._last_batch = 0
+        self._has_offsets = False
+        self._start = WarmStart()
+        super().__init__(tuple(shape))
+        self._past: EntriesPast = new_entries(self._place, self._low_rank, self.dtype, loss)
+
+    # Where the entries are ------------------------------------------------------------------------
+
+    @property
+    def device(self) -> str:
+        """Where entries are: "cpu" or "cuda", of this process or of the workers."""
+        return self._place.device
+
+    @property
+    def workers(self) -> int | None:
+        """How many workers hold the entries; None: they are in this process."""
+        return self._place.workers
+
+    def use_place(self, device: str, workers: int | None, log_dir: Any = None) -> None:
+        """Move the entries to so many workers (None: into this process), on that device."""
+        here = self._place
+        if workers == here.workers and device in (here.device, workers and "auto"):
+            return  # workers have found out what "auto" is
+        place = check_place(device, workers, log_dir)
+        if (place.device, place.workers) == (here.device, here.workers):
+            return
+        kind, theta, block = low_rank_class(place), self._low_rank, self._start.block
+        if type(theta) is not kind:
+            theta = kind.from_state(theta.state_dict())
+            block = None if block is None else kind._xp.asarray(to_host(block))
+        past = moved(self._past, new_entries(place, theta, self.dtype, self.loss))
+        parts = {"_past": past, "_iterate": theta, "_place": place, "_start": WarmStart(block)}
+        vars(self).update(parts, _scaling=None)  # all at once
+
+    def close(self) -> None:
+        """Give the workers back, if there are any; without this, they go with the objective."""
+        self._past.close()
+
+    # The iterate ----------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        theta = self._iterate
+        return theta.shape if isinstance(theta, LowRank) else self._shape
+
+    @shape.setter
+    def shape(self, shape: tuple[int, int]) -> None:
+        self._shape = shape  # which theta, the entries and the offsets all have
+
+    @property
+    def _low_rank(self) -> LowRank:
+        iterate = self._iterate
+        assert isinstance(iterate, LowRank)
+        return iterate
+
+    def _new_iterate(self, shape: Shape) -> LowRank:
+        max_atoms, max_rank = self._atom_limits(shape)
+        kind = low_rank_class(self._place)
+        return kind(shape, max_atoms, max_rank=max_rank, dtype=self.dtype)
+
+    def _atom_limits(self, shape: Shape) -> tuple[int, int | None]:
+        """Return how many atoms theta may hold, and what rank recompression keeps (None: all)."""
+        lossless = max(8, 2 * min(shape))
+        device = "cpu" if self.workers is not None else self.device
+        affordable = FACTOR_BYTES[device] // (self.dtype.itemsize * sum(shape))
+        limit = max(32, affordable) if self.max_atoms is None else self.max_atoms
+        return (lossless, None) if lossless <= limit else (limit, limit // 2)
+
+    def _set_iterate(self, iterate: LowRank) -> None:
+        super()._set_iterate(iterate)
+        if hasattr(self, "_past"):
+            self._past.theta = iterate
+
+    # Observing ------------------------------------------------------------------------------------
+
+    def working(self) -> AbstractContextManager[Any]:
+        """Return a context for one round: threads of BLAS would be in the way."""
+        if max(self._shape) <= SHORT_SIDE:
+            return _ONE_THREAD_ANYWAY
+        return one_blas_thread()
+
+    def check(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+        """Return checked observations, or refuse them; nothing changes.
+
+        X is (n, 2) with row and column, y their values. Or X is a batch of
+        :class:`~onlinefw.distributed.ParquetRatings`, without y.
+        """
+        if isinstance(X, BatchHandle):
+            return self._check_handle(X, y, sample_weight)
+        batch = check_entries(
+            X,
+            y,
+            sample_weight,
+            limits=None if self.growing else self._shape,
+            loss=self.loss,
+            dtype=self.dtype,
+            device=self._place.device,
+        )
+        if self.growing and batch.shape is not None:
+            self._check_shape(batch.shape)
+        return batch
+
+    def _check_shape(self, needed: tuple[int, int]) -> None:
+        """Refuse rows and columns that the set does not know."""
+        (m1, m2), (old1, old2) = needed, self._shape
+        if (m1 > old1 or m2 > old2) and self._constraint is not None:
+            self._constraint.check_shape((max(m1, old1), max(m2, old2)))
+
+    def _check_handle(self, handle: BatchHandle, y: Any, sample_weight: Any) -> Any:
+        with naming(handle):
+            check_alone(y, sample_weight)
+            if handle.holds != "ratings":
+                raise ValueError("ratings are needed, in batches of ParquetRatings")
+            if self._past.opens_handles and self.offsets is None:
+                shape = self._past.open_handle(handle, self.growing)
+                self._check_shape(shape)
+                return HandleBatch(handle.alone(), shape)
+            return self.check(*handle.open())
+
+    def add(self, batch: Any) -> float:
+        """Add checked observations; return the weighted mean of their losses at theta."""
+        if isinstance(batch, HandleBatch):
+            return self._add_handle(batch)
+        rows, cols, y, w, needed = batch
+        m1, m2 = needed or (int(rows.max()) + 1, int(cols.max()) + 1)
+        if m1 > self._shape[0] or m2 > self._shape[1]:
+            self.grow(m1, m2)
+        past = self._past
+        z = past.append(rows, cols, w, y)
+        at = z.astype(float)
+        if self._has_offsets:
+            at += self._offsets_at(rows, cols)
+        loss = float(w @ self.loss.value(at, y) / w.sum())
+        self._last_batch = rows.size
+        if self.offsets is not None:
+            self.offsets.update(rows, cols, y, w, z, self._shape)
+            self.offsets.refresh_if_due(past.weighted_sums, self._shape)
+            past.set_offsets(*self.offsets.offsets(self._shape))
+            self._has_offsets = True
+        if past.n_newest > merge_rule.SHORTEST_TAIL:
+            self._merge_if_due()
+        return loss
+
+    def _add_handle(self, batch: HandleBatch) -> float:
+        """Let workers add what they have read; here are only sums."""
+        self.grow(*batch.shape)
+        loss, weight = self._past.append_handle(batch.handle)
+        self._last_batch = len(batch.handle)
+        self._merge_if_due()
+        return loss / weight
+
+    def _merge_if_due(self) -> None:
+        """Sort the tail in, all but the newest, once it is long."""
+        past = self._past
+        n = merge_rule.due_for_merge(past.n_sorted, past.n_newest, self._last_batch)
+        if n:
+            past.merge(n)
+
+    def grow(self, m1: int, m2: int) -> None:
+        """Make room for m1 rows and m2 columns, if there are fewer."""
+        if m1 <= self._shape[0] and m2 <= self._shape[1]:
+            return
+        theta, past = self._low_rank, self._past
+        old1, old2 = theta.shape
+        if m1 > old1 or m2 > old2:
+            shape = max(m1, old1), max(m2, old2)
+            theta.grow(shape, *self._atom_limits(shape))
+        if past.shape != theta.shape:
+            past.grow(*theta.shape)
+        if self._shape != theta.shape:
+            if self.offsets is not None:  # of a row never seen the mean is known
+                self.set_offsets(*self.offsets.offsets(theta.shape))
+            self._shape = theta.shape
+
+    # Offsets --------------------------------------------------------------------------------------
+
+    def set_offsets(self, rows: Array, columns: Array) -> None:
+        """Predict theta[i, j] + rows[i] + columns[j] from now on (biases, say)."""
+        m1, m2 = self._past.theta.shape
+        if np.shape(rows) != (m1,) or np.shape(columns) != (m2,):
+            raise ValueError(
+                f"offsets must have one value per row and per column, {m1} and {m2}, "
+                f"got shapes {np.shape(rows)} and {np.shape(columns)}"
+            )
+        self._past.set_offsets(rows, columns)
+        self._has_offsets = True
+
+    def refresh_offsets(self) -> None:
+        """Bring running biases up to date with everything held (and with theta, if joint)."""
+        if self.offsets is not None:
+            shape = self._past.shape
+            self.offsets.refresh(self._past.weighted_sums, shape)
+            self.set_offsets(*self.offsets.offsets(shape))
+
+    def _offsets_at(self, rows: Array, cols: Array) -> Array:
+        return self._past.row_offset[rows] + self._past.col_offset[cols]
+
+    # Counts ---------------------------------------------------------------------------------------
+
+    @property
+    def n_observations(self) -> int:  # type: ignore[override]
+        """How many observations came."""
+        return self._past.counts.observations
+
+    @property
+    def total_weight(self) -> float:
+        """Their total weight."""
+        return self._past.counts.weight
+
+    @property
+    def n_entries(self) -> int:
+        """How many entries are held (repeated ones count until they are merged)."""
+        return self._past.n_sorted + self._past.n_newest
+
+    @property
+    def n_newest(self) -> int:
+        """How many of them only Frank-Wolfe steps have seen."""
+        return self._past.n_newest
+
+    @property
+    def reads(self) -> int:  # type: ignore[override]
+        """How often all entries have been read."""
+        return self._past.reads
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether the loss is a parabola in the prediction."""
+        return self._past.quadratic

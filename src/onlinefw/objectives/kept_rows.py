@@ -1,0 +1,162 @@
+"""Which rows of the past count: all, the newest, or a uniform random sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._growing import GrowingArray
+from .._randomness import generator_from_state
+from .._typing import Array, State
+from .._validation import check_whole
+from ..past.place import Place, check_place, moved, new_rows
+
+__all__ = ["PASTS", "KeptRows", "check_past"]
+
+PASTS = ("all", "recent", "reservoir")
+
+
+def check_past(past: Any, max_past: Any) -> int | None:
+    """Return how many rows are kept (None: all), or say what is wrong with the two."""
+    if past not in PASTS:
+        raise ValueError(f"past must be one of {', '.join(PASTS)}, got {past!r}")
+    if past == "all":
+        if max_past is not None:
+            raise ValueError(
+                f'max_past={max_past!r} needs past="recent" or past="reservoir"; past="all" keeps '
+                "every row"
+            )
+        return None
+    if max_past is None:
+        raise ValueError(f'past="{past}" needs max_past, the number of rows to keep')
+    return check_whole("max_past", max_past)
+
+
+class KeptRows:
+    """Rows that one objective, or several side by side, learn from, and which of them count.
+
+    A forgotten row gets weight 0 at once; its memory is given back when such rows are half of all.
+
+    Parameters
+    ----------
+    rule : "all", "recent" or "reservoir"
+        Which rows count.
+    max_past : int, optional
+        How many, unless all.
+    random_state : int or Generator, optional
+        Of the reservoir.
+    place : Place
+        Where the rows are.
+
+    Attributes
+    ----------
+    past : RowsPast
+        The rows, with the predictions of all models.
+    total_weight : float
+        Of the rows that count.
+    n_kept, n_seen : int
+        How many rows count, and how many ever did.
+    """
+
+    def __init__(
+        self, rule: str, max_past: int | None, random_state: Any, place: Place | None = None
+    ) -> None:
+        self.rule, self.max_past = rule, check_past(rule, max_past)
+        self.place = Place() if place is None else place
+        self.past = new_rows(self.place)
+        self.n_models = self.n_seen = self.n_kept = 0
+        self.total_weight = 0.0
+        self._w = GrowingArray()  # of all rows held, unless all count
+        self._rng = np.random.default_rng(random_state)
+
+    def append(self, X: Any, Z: Array, Y: Array, w: Array) -> None:
+        """Add rows, with predictions and targets of all models, and forget others."""
+        self.past.append(X, Z, Y, w)
+        self.count(w)
+
+    def count(self, w: Array) -> None:
+        """Take note of the weights of rows that the past has received."""
+        new = int(np.count_nonzero(w))
+        self.n_seen += new
+        if self.rule == "all":
+            self.n_kept += new
+            self.total_weight += float(w.sum())
+            return
+        self._w = self._w.extended(w)
+        self._forget(new)
+
+    def _forget(self, n_new: int) -> None:
+        """Choose which rows stay, now that the last ``n_new`` (that count) have come."""
+        assert self.max_past is not None
+        w = self._w.data
+        alive = np.flatnonzero(w)
+        excess = alive.size - self.max_past
+        if excess > 0:
+            gone = alive[:excess] if self.rule == "recent" else self._drawn(alive, n_new)
+            self.past.weigh(gone, 0.0)
+            w[gone] = 0.0
+        self.n_kept = int(np.count_nonzero(w))
+        if 2 * self.n_kept < w.size:
+            mask = w > 0.0
+            self.past.keep(mask)
+            self._w = self._w.kept(mask)
+        self.total_weight = float(self._w.data.sum())
+
+    def _drawn(self, alive: Array, n_new: int) -> Array:
+        """Return what leaves the reservoir, so that each row seen is in it with equal chance.
+
+        Row number s (from 1) enters with probability max_past / s, in the place of a random one.
+        """
+        slots, new = alive[:-n_new].tolist(), alive[-n_new:].tolist()
+        assert self.max_past is not None
+        numbers = np.arange(self.n_seen - n_new, self.n_seen) + 1
+        chances = self._rng.integers(numbers).tolist()
+        gone = []
+        for row, chance in zip(new, chances, strict=True):
+            if len(slots) < self.max_past:
+                slots.append(row)
+            elif chance < self.max_past:
+                gone.append(slots[chance])
+                slots[chance] = row
+            else:
+                gone.append(row)
+        return np.array(gone, dtype=np.intp)
+
+    def use_place(self, device: Any, workers: Any, log_dir: Any = None) -> None:
+        """Move the rows to another place, or leave everything as it was."""
+        if workers == self.place.workers and device in (self.place.device, workers and "auto"):
+            return  # workers have found out what "auto" is
+        place = check_place(device, workers, log_dir)
+        if (place.device, place.workers) == (self.place.device, self.place.workers):
+            return
+        old, new = self.past, new_rows(place)
+        for loss, iterate, waits in old.models():
+            new.add_model(loss, iterate, waits)
+        self.past, self.place = moved(old, new), place
+
+    def state_dict(self) -> State:
+        """Return the rows, and how to go on choosing."""
+        return {
+            "rule": self.rule,
+            "max_past": self.max_past,
+            "n_seen": self.n_seen,
+            "n_kept": self.n_kept,
+            "total_weight": self.total_weight,
+            "weights": self._w.data.copy(),
+            "random": self._rng.bit_generator.state,
+            "past": self.past.state_dict(),
+        }
+
+    def load_state(self, state: State) -> None:
+        """Become what ``state_dict`` described; the models have been added."""
+        self.rule, self.max_past = state["rule"], check_past(state["rule"], state["max_past"])
+        weights = np.array(state["weights"], float)
+        rows = np.shape(state["past"]["w"])
+        if self.rule != "all" and weights.shape != rows:
+            raise ValueError(f"there are {weights.size} weights for {rows[0]} rows")
+        self._rng = generator_from_state(state["random"])
+        self.n_seen, self.n_kept = int(state["n_seen"]), int(state["n_kept"])
+        self.total_weight = float(state["total_weight"])
+        self._w = GrowingArray.holding(weights)
+        self.past.load_state(state["past"])

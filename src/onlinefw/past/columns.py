@@ -1,0 +1,98 @@
+"""Several arrays of one length that grow together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._devices import namespace
+from .._typing import Array
+
+__all__ = ["Columns"]
+
+
+class Columns:
+    """Arrays of one length, which never changes: longer ones are other columns.
+
+    Longer columns share the memory of the shorter ones while there is room behind their ends. What
+    is written there is seen by nobody before the longer columns have taken the shorter ones' place,
+    which is one assignment. So only the last of them may be lengthened.
+
+    Parameters
+    ----------
+    buffers : sequence of arrays
+        The memory, in numpy's or CuPy's arrays.
+    size : int
+        How much of it is in use.
+
+    Attributes
+    ----------
+    arrays : tuple of arrays
+        The parts in use, as views.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.past.columns import Columns
+    >>> before = Columns.empty((np.uint32, float))
+    >>> after = before.extended([7, 8], [0.5, 1.5])
+    >>> len(before), len(after), after.arrays[1]
+    (0, 2, array([0.5, 1.5]))
+    """
+
+    __slots__ = ("_buffers", "_size", "arrays")
+
+    def __init__(self, buffers: Sequence[Any], size: int) -> None:
+        self._buffers, self._size = buffers, size
+        arrays = []
+        for buffer in buffers:
+            arrays.append(buffer[:size])
+        self.arrays = tuple(arrays)
+
+    @classmethod
+    def empty(cls, dtypes: Sequence[Any], xp: Any = np) -> Columns:
+        """Return columns of length 0."""
+        return cls([xp.empty(0, dtype) for dtype in dtypes], 0)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def lengthened(self, n: int) -> tuple[Columns, list[Any]]:
+        """Return columns with n more items, and those: whoever asks for them fills them."""
+        old, size, buffers = self._size, self._size + n, self._buffers
+        if size > len(buffers[0]):
+            buffers = [_grown(buffer, old, 2 * size) for buffer in buffers]
+        return type(self)(buffers, size), [buffer[old:size] for buffer in buffers]
+
+    def extended(self, *values: Any) -> Columns:
+        """Return columns with these items at the end."""
+        old = self._size
+        size = old + len(values[0])
+        buffers = self._buffers
+        if size > len(buffers[0]):
+            buffers = [_grown(buffer, old, 2 * size) for buffer in buffers]
+        for buffer, items in zip(buffers, values, strict=True):
+            buffer[old:size] = items
+        return Columns(buffers, size)
+
+    def kept(self, mask: Array) -> Columns:
+        """Return the items where ``mask`` is True, in memory of their own."""
+        kept = [array[mask] for array in self.arrays]
+        return type(self)(kept, len(kept[0]))
+
+    def chosen(self, numbers: Sequence[int]) -> Columns:
+        """Return some of the columns, in this order."""
+        return type(self)([self._buffers[k] for k in numbers], self._size)
+
+    def without_first(self, n: int) -> Columns:
+        """Return columns without the n first items, in memory of their own."""
+        return type(self)([array[n:].copy() for array in self.arrays], self._size - n)
+
+
+def _grown(buffer: Any, used: int, size: int) -> Any:
+    # Spare room is no memory before it is used.
+    grown = namespace(buffer).empty((size, *buffer.shape[1:]), buffer.dtype)
+    grown[:used] = buffer[:used]
+    return grown

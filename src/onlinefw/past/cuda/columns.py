@@ -1,0 +1,38 @@
+"""Several arrays of one length that grow together, on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._devices import cupy
+from ..._typing import Array
+from ..columns import Columns
+from .growing import write
+
+__all__ = ["CudaColumns"]
+
+
+class CudaColumns(Columns):
+    """Columns on the device, which take items of this process's memory as well."""
+
+    __slots__ = ()
+
+    @classmethod
+    def empty(cls, dtypes: Sequence[Any], xp: Any = None) -> Columns:
+        """Return columns of length 0."""
+        return super().empty(dtypes, cupy() if xp is None else xp)
+
+    def extended(self, *values: Any) -> Columns:
+        """Return columns with these items at the end."""
+        longer, new = self.lengthened(len(values[0]))
+        if len(values[0]):
+            for part, items in zip(new, values, strict=True):
+                write(part, items)
+        return longer
+
+    def kept(self, mask: Array) -> Columns:
+        """Return the items where ``mask`` (in this process's memory) is True."""
+        return super().kept(cupy().asarray(np.flatnonzero(mask)))

@@ -1,0 +1,212 @@
+"""Dense rows on the device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..._devices import cupy, namespace, to_host
+from ..._typing import Array, Shape, State
+from ..host.dense_rows import LEAST_ROWS, ROWS_PER_COORDINATE, DenseRows
+from ..pending import PendingMove
+from . import row_kernels as kernels
+from .growing import CudaGrowing
+from .row_loss import CudaRowLoss
+
+__all__ = ["CudaDenseRows", "Scratch"]
+
+
+class Scratch:
+    """Memory that the kernels use, for rows of one stride and all that take their place.
+
+    Parameters
+    ----------
+    stride : int
+        Numbers of a row, with what pads it.
+
+    Attributes
+    ----------
+    a : array
+        A vector that rows are multiplied by; what pads it is 0.
+    """
+
+    def __init__(self, stride: int) -> None:
+        self._stride = stride
+        self.a = cupy().zeros(stride)
+        self._parts, self._sums = cupy().zeros(0), cupy().zeros(0)
+
+    def room(self, vectors: int) -> tuple[Any, Any]:
+        """Return memory for partial sums and for their sum."""
+        size = vectors * self._stride
+        if self._sums.size < size:
+            self._sums = cupy().zeros(size)
+            most = max(kernels.n_parts(k * self._stride) * k for k in range(1, vectors + 1))
+            self._parts = cupy().zeros(most * self._stride)
+        return self._parts, self._sums
+
+
+class CudaDenseRows:
+    """Rows of doubles, singles or bytes in one C-ordered array on the device, as they came.
+
+    Products with rows are arrays on the device; what is as long as theta comes back to this
+    process: it is small, and linear minimisation is faster here than a device would be.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the features of a row.
+    data : CudaGrowing, optional
+        The rows, padded to whole words with zeros.
+    scratch : Scratch, optional
+        Of the rows that these take the place of, if it fits.
+    """
+
+    def __init__(
+        self, shape: Shape, data: CudaGrowing | None = None, scratch: Scratch | None = None
+    ) -> None:
+        self.shape = shape
+        self.n_features = int(np.prod(shape))
+        self._data = self._room_for(np.dtype(float)) if data is None else data
+        self.stride = self._data.buffer.shape[1]
+        self._scratch = Scratch(self.stride) if scratch is None else scratch
+
+    def _room_for(self, dtype: np.dtype) -> CudaGrowing:
+        """Return memory for rows of these numbers, which are padded to whole words."""
+        width = kernels.WIDTHS[dtype]
+        return CudaGrowing((-(-self.n_features // width) * width,), dtype)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the numbers kept."""
+        return self._data.dtype
+
+    def matrix(self) -> Array:
+        """Return all rows as one array of this process's memory."""
+        return to_host(self._data.data)[:, : self.n_features]
+
+    def merged(self) -> CudaDenseRows:
+        """Return the rows themselves: none is stored apart."""
+        return self
+
+    def extended(self, batch: Any) -> CudaDenseRows:
+        """Return these rows with more at the end, from the device or this process's memory."""
+        batch = batch.toarray() if sparse.issparse(batch) else batch
+        data, scratch = self._data, self._scratch
+        dtype = batch.dtype if len(self) == 0 else np.result_type(batch.dtype, self.dtype)
+        if dtype != self.dtype:  # bytes came first, other numbers now
+            before = data.data[:, : self.n_features].astype(dtype)
+            data = self._added(self._room_for(dtype), before)
+            scratch = Scratch(data.buffer.shape[1])
+        return CudaDenseRows(self.shape, self._added(data, batch), scratch)
+
+    def _added(self, data: CudaGrowing, batch: Any) -> CudaGrowing:
+        """Return padded rows with more at the end."""
+        stride = data.buffer.shape[1]
+        if stride == self.n_features or len(batch) == 0:
+            return data.extended(batch)
+        if namespace(batch) is np:
+            padded = np.zeros((len(batch), stride), data.dtype)
+            padded[:, : self.n_features] = batch
+            return data.extended(padded)
+        longer, new = data.lengthened(len(batch))
+        new[:, : self.n_features] = batch  # behind, all that was ever written is 0
+        return longer
+
+    def kept(self, mask: Array) -> CudaDenseRows:
+        """Return the rows where ``mask`` is True."""
+        return CudaDenseRows(self.shape, self._data.kept(mask), self._scratch)
+
+    # Products -------------------------------------------------------------------------------------
+
+    def fuses(self, loss: CudaRowLoss) -> bool:
+        """Whether a warp can hold a row, so that one read serves a move and the gradient."""
+        width = kernels.WIDTHS[self.dtype]
+        return loss.is_compiled and self.stride <= 32 * width * kernels.MOST_CHUNKS[width]
+
+    def fused_gradient(
+        self, loss: CudaRowLoss, pending: PendingMove | None, z: Any, y: Any, w: Any, b: float
+    ) -> Array:
+        """Move the predictions of the first rows; return sum w phi'(z + b, y) x."""
+        a, step, count = self._scratch.a, 0.0, 0
+        if pending is not None:
+            (vector, step), count = pending.image, pending.n
+            a = self._sent(vector)
+        parts, out = self._scratch.room(1)
+        kernels.fused_gradient(
+            loss.kind, self._data.buffer, len(self), count, step, a, z, y, w, b, parts, out
+        )
+        return to_host(out[: self.n_features])
+
+    def move(self, z: Any, keep: float, step: float, a: Array, count: int) -> None:
+        """Let z <- keep z + step X a at the first ``count`` rows."""
+        kernels.dense_move(self._data.buffer, count, keep, step, self._sent(a), z)
+
+    def matvec(self, vector: Array) -> Any:
+        """Return X v."""
+        out = cupy().empty(len(self))
+        self.move(out, 0.0, 1.0, vector, len(self))
+        return out
+
+    def _sent(self, vector: Array) -> Any:
+        """Return a vector where the kernels find it."""
+        self._scratch.a[: self.n_features].set(np.ascontiguousarray(vector, float))
+        return self._scratch.a
+
+    def rmatvec(self, vector: Any) -> Array:
+        """Return X' r, for one vector (N,) or several (N, k)."""
+        xp = cupy()
+        vectors = xp.ascontiguousarray(xp.asarray(vector, float).reshape(len(self), -1).T)
+        out = np.empty((self.n_features, len(vectors)))
+        for first in range(0, len(vectors), kernels.MOST_LANES):
+            some = vectors[first : first + kernels.MOST_LANES]
+            parts, sums = self._scratch.room(len(some))
+            kernels.slope_sums(self._data.buffer, len(self), some, parts, sums)
+            found = to_host(sums[: len(some) * self.stride]).reshape(len(some), self.stride)
+            out[:, first : first + len(some)] = found[:, : self.n_features].T
+        return out.reshape(self.n_features, *vector.shape[1:])
+
+    def column(self, j: int) -> Any:
+        """Return X e_j."""
+        return self._data.data[:, j].astype(float)
+
+    def columns(self, indices: Array, values: Array) -> Any:
+        """Return the sum of values_k X e_{indices_k}."""
+        if indices.size * 4 > self.n_features:
+            vector = np.zeros(self.n_features)
+            vector[indices] = values
+            return self.matvec(vector)
+        xp = cupy()
+        out = xp.empty(len(self))
+        where, values = xp.asarray(indices, np.int32), xp.asarray(values, float)
+        kernels.some_columns(self._data.buffer, len(self), where, values, out)
+        return out
+
+    def bilinear(self, u: Array, v: Array) -> Any:
+        """Return u' x_i v."""
+        return self.matvec(np.multiply.outer(u, v).reshape(-1))
+
+    def gram(self, chosen: Array, weights: Any) -> tuple[Array, Array]:
+        """Return X_S' diag(w) X_S and X_S' w, from evenly spaced rows if there are many."""
+        every = max(1, len(self) // max(LEAST_ROWS, ROWS_PER_COORDINATE * chosen.size))
+        w = weights[::every]
+        if every > 1 and float(w.sum()) > 0.0:
+            w = w * (float(weights.sum()) / float(w.sum()))
+        rows = self._data.data[::every][:, cupy().asarray(chosen)].astype(float)
+        scaled = rows * w[:, None]
+        return to_host(rows.T @ scaled), to_host(scaled.sum(axis=0))
+
+    # State ----------------------------------------------------------------------------------------
+
+    def state_dict(self) -> State:
+        """Return the rows as one array, as rows in this process's memory do."""
+        return {"kind": "dense", "data": np.ascontiguousarray(self.matrix())}
+
+    @classmethod
+    def from_state(cls, state: State, shape: Shape) -> CudaDenseRows:
+        """Make the rows that a ``state_dict`` described, or refuse what cannot be rows."""
+        return cls(shape).extended(DenseRows.from_state(state, shape).data)

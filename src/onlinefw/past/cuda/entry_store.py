@@ -1,0 +1,189 @@
+"""Observed entries on a CUDA device: sorted by rows and by columns, and a tail of the newest."""
+
+from __future__ import annotations
+
+import cupy as cp
+import numpy as np
+
+from ..._devices import to_host
+from ..._typing import Array, State
+from ..columns import Columns
+from ..entries_state import VALUES, Counts
+from .entry_kernels import kernels
+from .segments import Segments, row_of_each
+
+__all__ = ["CudaEntryStore", "CudaSortedStore"]
+
+
+class CudaSortedStore:
+    """Entries in compressed rows, and their places column by column. Others are made, none changes.
+
+    (Predictions and slopes do, when theta moves.)
+
+    Attributes
+    ----------
+    indptr, row, col, z, c, s, g : cupy.ndarray
+        As of :class:`~onlinefw.past.host.sorted_store.SortedStore`, with the row of each entry.
+        Columns keep their own numbers here: the caches of a GPU hold all of a vector.
+    by_column : cupy.ndarray of int
+        The entries' places, column by column.
+    rows, columns : Segments
+        Of the rows, and of the columns.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        indptr: Array,
+        row: Array,
+        col: Array,
+        z: Array,
+        c: Array,
+        s: Array,
+    ) -> None:
+        self.shape, self.indptr, self.row, self.col = shape, indptr, row, col
+        self.z, self.c, self.s = z, c, s
+        self._run = kernels(z.dtype.name)
+        self.g = cp.zeros(col.size, z.dtype)
+        self.by_column = cp.argsort(col).astype(cp.uint32)
+        self.row_by_column = row[self.by_column]
+        self.g_by_column = cp.empty_like(self.g)
+        counts = cp.bincount(col, minlength=shape[1])
+        column_ptr = cp.concatenate((cp.zeros(1, cp.int64), cp.cumsum(counts)))
+        self.rows, self.columns = (Segments(x, self._run) for x in (indptr, column_ptr))
+
+    @classmethod
+    def empty(cls, shape: tuple[int, int], dtype: np.dtype) -> CudaSortedStore:
+        """Return a store with rows but no entries."""
+        index, value = cp.empty(0, cp.uint32), cp.empty(0, dtype)
+        return cls(shape, cp.zeros(shape[0] + 1, cp.int64), index, index, value, value, value)
+
+    @property
+    def size(self) -> int:
+        """How many entries there are."""
+        return self.col.size
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """row, col, z, c, s and g, as a tail has them."""
+        return self.row, self.col, self.z, self.c, self.s, self.g
+
+    def grown(self, m1: int, m2: int) -> CudaSortedStore:
+        """Return the same entries with empty rows and columns at the end."""
+        extra = m1 - self.shape[0]
+        indptr = cp.concatenate((self.indptr, cp.full(extra, self.indptr[-1])))
+        return CudaSortedStore((m1, m2), indptr, self.row, self.col, self.z, self.c, self.s)
+
+    def merged(self, oldest: tuple[Array, ...], combine: bool) -> CudaSortedStore:
+        """Return a store with more entries (row, col, z, c, s), which are sorted."""
+        row, col, z, c, s = oldest
+        # Where each belongs; behind its equals, where repeats are kept apart.
+        place = cp.empty(row.size, cp.int64)
+        self._run.lower_bounds(
+            row.size, row.size, row, col, self.indptr, self.col, int(not combine), place
+        )
+        old_c, old_s = self.c, self.s
+        if combine and self.col.size:
+            inside = cp.minimum(place, self.col.size - 1)
+            again = (place < self.indptr[row + 1]) & (self.col[inside] == col)
+            old_c, old_s = old_c.copy(), old_s.copy()
+            old_c[place[again]] += c[again]
+            old_s[place[again]] += s[again]
+            row, col, z, c, s, place = (x[~again] for x in (row, col, z, c, s, place))
+        old = self.row, self.col, self.z, old_c, old_s
+        return self._inserted(place, old, (row, col, z, c, s))
+
+    def _inserted(
+        self, place: Array, old: tuple[Array, ...], new: tuple[Array, ...]
+    ) -> CudaSortedStore:
+        """Return a store with sorted entries inserted before the given places."""
+        n_old, n_new = self.col.size, place.size
+        zeros = cp.zeros(n_old + 1, cp.int64)
+        marks = cp.bincount(place, minlength=n_old + 1) if n_new else zeros
+        shift = cp.cumsum(marks, dtype=cp.int32)[:n_old]
+        merged = [cp.empty(n_old + n_new, array.dtype) for array in old]
+        self._run.spread_out(n_old, n_old, shift, *old, *merged)
+        places = place + cp.arange(n_new)
+        for array, value in zip(merged, new, strict=True):
+            array[places] = value
+        indptr = self.indptr.copy()
+        if n_new:
+            indptr[1:] += cp.cumsum(cp.bincount(new[0], minlength=self.shape[0]))
+        return CudaSortedStore(self.shape, indptr, *merged)
+
+
+class CudaEntryStore:
+    """All entries observed, with what is known of each. Others are made, none changes.
+
+    Attributes
+    ----------
+    sorted : CudaSortedStore
+        The sorted entries.
+    tail : Columns
+        row, col, z, c, s and g of the newest entries, in the order in which they came.
+    counts : Counts
+        Of all observations that came.
+    """
+
+    def __init__(self, sorted: CudaSortedStore, tail: Columns, counts: Counts) -> None:
+        self.sorted, self.tail, self.counts = sorted, tail, counts
+        self.shape, self.n_sorted, self.n_newest = sorted.shape, sorted.size, len(tail)
+        self.size = self.n_sorted + self.n_newest
+
+    @classmethod
+    def empty(cls, shape: tuple[int, int], dtype: np.dtype) -> CudaEntryStore:
+        """Return a store for a matrix of which nothing has been observed."""
+        return cls(CudaSortedStore.empty(shape, dtype), _new_tail(dtype), Counts())
+
+    @property
+    def parts(self) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+        """row, col, z, c, s and g of the sorted entries, and of the tail."""
+        return self.sorted.arrays, self.tail.arrays
+
+    def grown(self, m1: int, m2: int) -> CudaEntryStore:
+        """Return a store with empty rows and columns at the end."""
+        return CudaEntryStore(self.sorted.grown(m1, m2), self.tail, self.counts)
+
+    def merged(self, n: int, combine: bool) -> CudaEntryStore:
+        """Return a store with the n oldest entries of the tail among the sorted ones."""
+        both = self.sorted.merged(self._oldest(n, combine), combine)
+        return CudaEntryStore(both, self.tail.without_first(n), self.counts)
+
+    def _oldest(self, n: int, combine: bool) -> tuple[Array, ...]:
+        """Return the n oldest entries of the tail, sorted; repeats summed up, if combined."""
+        row, col, z, c, s = (array[:n] for array in self.tail.arrays[:5])
+        order = cp.argsort(row.astype(cp.int64) * self.shape[1] + col)
+        row, col, z, c, s = (array[order] for array in (row, col, z, c, s))
+        if not combine or n == 0:
+            return row, col, z, c, s
+        new = cp.ones(n, bool)
+        new[1:] = (row[1:] != row[:-1]) | (col[1:] != col[:-1])
+        if bool(new.all()):
+            return row, col, z, c, s
+        entry = cp.cumsum(new) - 1
+        totals = [cp.bincount(entry, x).astype(z.dtype) for x in (c, s)]
+        return row[new], col[new], z[new], *totals
+
+    def values(self, place: int) -> Array:
+        """Return one of row, col, z, c, s and g (by its place) of every entry, as numpy's."""
+        return to_host(cp.concatenate([part[place] for part in self.parts]))
+
+    @classmethod
+    def from_state(cls, state: State, dtype: np.dtype) -> CudaEntryStore:
+        """Make the store that a checked state describes, of whichever place."""
+        held, newest, column = state["sorted"], state["tail"], np.argsort(state["rank"])
+        shape = held["indptr"].size - 1, column.size
+        indptr = cp.asarray(held["indptr"].astype(np.int64))
+        row, col = row_of_each(indptr), cp.asarray(column[held["col"]].astype(np.uint32))
+        order = cp.argsort(row.astype(cp.int64) * shape[1] + col)
+        values = [cp.asarray(held[name])[order] for name in VALUES]
+        sorted_entries = CudaSortedStore(shape, indptr, row, col[order], *values)
+        tail, new = _new_tail(dtype).lengthened(newest["row"].size)
+        columns = newest["row"], column[newest["col"]], *(newest[name] for name in VALUES)
+        for part, items in zip(new, columns, strict=False):
+            part[:] = cp.asarray(items.astype(part.dtype))
+        return cls(sorted_entries, tail, Counts(*state["counts"]))
+
+
+def _new_tail(dtype: np.dtype) -> Columns:
+    return Columns.empty((np.uint32, np.uint32, *[dtype] * 4), cp)

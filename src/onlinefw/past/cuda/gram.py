@@ -1,0 +1,69 @@
+"""X'X of all rows seen, on the device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..._devices import cupy, to_host
+from ..._typing import Array, State
+from ..host.gram import checked_gram
+
+__all__ = ["CudaGram"]
+
+
+class CudaGram:
+    """:class:`~onlinefw.past.protocols.GramPast` on the device.
+
+    A batch goes there once, and its products are formed there, as is H v; what comes back are
+    vectors of as many numbers as theta has. Those are kept in this process's memory, where linear
+    minimisation reads them.
+
+    Parameters
+    ----------
+    n : int
+        The number of features.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._H = cupy().zeros((n, n))
+
+    def close(self) -> None:
+        """Nothing is held outside this process."""
+
+    @staticmethod
+    def bring(X: Any) -> Any:
+        """Return a batch as a dense array of doubles on the device."""
+        return cupy().asarray(X.toarray() if sparse.issparse(X) else X).astype(float, copy=False)
+
+    def add(self, X: Any, w: Array) -> None:
+        """H += X' diag(w) X."""
+        X = self.bring(X)
+        weighted = X if (w == 1.0).all() else cupy().asarray(w)[:, None] * X
+        self._H += weighted.T @ X
+
+    def times(self, vector: Array) -> Array:
+        """Return H v."""
+        return to_host(self._H @ cupy().asarray(np.ascontiguousarray(vector, float)))
+
+    def combine(self, chosen: Array, values: Array) -> Array:
+        """Return the sum of values_k H e_{chosen_k}."""
+        if chosen.size == 1:
+            return values[0] * to_host(self._H[int(chosen[0])])
+        xp = cupy()
+        return to_host(xp.asarray(values) @ self._H[xp.asarray(chosen)])
+
+    def block(self, chosen: Array) -> Array:
+        """Return H in the chosen rows and columns."""
+        where = cupy().asarray(chosen)
+        return to_host(self._H[where][:, where])
+
+    def state_dict(self) -> State:
+        """Return H."""
+        return {"H": to_host(self._H)}
+
+    def load_state(self, state: State) -> None:
+        """Become a copy of a given matrix."""
+        self._H = cupy().asarray(checked_gram(state, len(self._H)))

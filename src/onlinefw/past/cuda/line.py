@@ -1,0 +1,97 @@
+"""The total loss of observed entries on a CUDA device, along a line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import cupy as cp
+import numpy as np
+
+from ..._devices import to_host
+from ..._typing import Array
+from .entry_kernels import THREADS, kernels
+
+if TYPE_CHECKING:
+    from .entries import CudaEntries
+
+__all__ = ["CudaLine"]
+
+#: So many blocks of threads add up at most; what they find is added up in order.
+MOST_BLOCKS = 1024
+
+
+class CudaLine:
+    """The total loss along z + t (u_i v_j - z), and its slope; of the square loss, without y^2.
+
+    Parameters
+    ----------
+    past : CudaEntries
+        With predictions that are up to date.
+    u, v : cupy.ndarray, optional
+        The atom; without one there is only the loss at t = 0.
+
+    Attributes
+    ----------
+    parabola : (float, float, float) or None
+        Value, slope and curvature at t = 0, where the loss is one.
+    """
+
+    def __init__(self, past: CudaEntries, u: Array | None = None, v: Array | None = None) -> None:
+        self._past, self.parabola = past, None
+        run = kernels(past.dtype.name)
+        self._parts = []
+        for part in past._store.parts:
+            at, direction = past.predictions(part), None
+            if u is not None:
+                n, direction = at.size, cp.empty_like(at)
+                run.directions(n, n, *part[:3], u, v, direction)
+            self._parts.append((at, direction, part[3], part[4]))
+        self._known: dict[float, Array] = {}
+        if u is not None:
+            past.reads += 1
+            if past.quadratic:
+                value, slope, curvature = self._at(0.0).tolist()
+                self.parabola = value, slope, curvature
+
+    def value(self, t: float) -> float:
+        """Return the total loss at t."""
+        if self.parabola is None:
+            return float(self._at(t)[0])
+        value, slope, curvature = self.parabola
+        return value + t * (slope + 0.5 * t * curvature)
+
+    def slope(self, t: float) -> float:
+        """Return its derivative at t."""
+        if self.parabola is None:
+            return float(self._at(t)[1])
+        _, slope, curvature = self.parabola
+        return slope + t * curvature
+
+    def _at(self, t: float) -> Array:
+        """Return loss, slope and (of a parabola) curvature at t."""
+        if t not in self._known:
+            self._known[t] = self._sums(t) if self._past.kind >= 0 else self._own_sums(t)
+        return self._known[t]
+
+    def _sums(self, t: float) -> Array:
+        past, totals = self._past, cp.zeros(3)
+        for at, direction, c, s in self._parts:
+            if at.size:
+                blocks = min(MOST_BLOCKS, -(-at.size // THREADS))
+                sums = cp.empty((blocks, 3))
+                kernels(past.dtype.name).line_sums(
+                    blocks * THREADS, at.size, at, 0 if direction is None else direction, c, s,
+                    float(t), past.kind, past.parameter, sums,
+                )  # fmt: skip
+                totals += sums.sum(axis=0)
+        return to_host(totals)
+
+    def _own_sums(self, t: float) -> Array:
+        """Do that with a loss of the user's own, in this process."""
+        loss, totals = self._past.loss, np.zeros(3)
+        for at, direction, c, s in self._parts:
+            d = np.zeros(at.size) if direction is None else to_host(direction).astype(float)
+            x, c, s = (to_host(values).astype(float) for values in (at, c, s))
+            x = x + t * d
+            totals[:2] += c @ loss.value(x, s), (c * loss.derivative(x, s)) @ d
+        return totals

@@ -1,0 +1,98 @@
+"""Ridge regressions of all rows and columns of a sparse matrix on a CUDA device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy as cp
+import numpy as np
+from cupyx.scipy import sparse
+
+from ..._typing import Array
+from .entry_store import CudaSortedStore
+
+__all__ = ["CudaRegressions"]
+
+#: Normal equations of so many bytes are made and solved at once.
+AT_ONCE = 2**30
+
+
+class CudaRegressions:
+    """Every row's regression on the columns' factor, and every column's on the rows' factor.
+
+    The normal matrices of all rows are one sparse product, of the weights with the outer products
+    of the other side's rows; batched solves follow.
+
+    Parameters
+    ----------
+    store : CudaSortedStore
+        The entries.
+    row_offset, col_offset : cupy.ndarray
+        What is predicted besides.
+    """
+
+    def __init__(self, store: CudaSortedStore, row_offset: Array, col_offset: Array) -> None:
+        target = store.s - store.c * (row_offset[store.row] + col_offset[store.col])
+        self._by_row = _Sided(store.indptr, store.col, store.c, target, store.shape)
+        order, (m1, m2) = store.by_column, store.shape
+        counts = cp.bincount(store.col, minlength=m2)
+        indptr = cp.concatenate((cp.zeros(1, cp.int64), cp.cumsum(counts)))
+        self._by_column = _Sided(
+            indptr, store.row_by_column, store.c[order], target[order], (m2, m1)
+        )
+
+    def solve_rows(self, right: Array, ridge: Array) -> Array:
+        """Return the rows' factor, with a penalty for each row."""
+        return self._by_row.solve(right, ridge)
+
+    def solve_columns(self, left: Array, ridge: Array) -> Array:
+        """Return the columns' factor, with a penalty for each column."""
+        return self._by_column.solve(left, ridge)
+
+    def column_equations(self, left: Array) -> Array:
+        """Return the columns' normal equations, as :func:`~onlinefw.kernels.ridge.normal_rows`."""
+        return self._by_column.equations(left)
+
+
+class _Sided:
+    """The regressions of one side."""
+
+    def __init__(
+        self, indptr: Array, index: Array, weight: Array, target: Array, shape: tuple[int, int]
+    ) -> None:
+        where = (index.astype(cp.int32), indptr.astype(cp.int32))
+        self._weight, self._target = (
+            sparse.csr_matrix((values, *where), shape=shape) for values in (weight, target)
+        )
+
+    def solve(self, other: Array, ridge: Array) -> Any:
+        other = cp.ascontiguousarray(cp.asarray(other))
+        n, k = self._weight.shape[0], other.shape[1]
+        upper = np.triu_indices(k)
+        outer = other[:, upper[0]] * other[:, upper[1]]
+        place = np.zeros((k, k), int)  # of the pair (a, b) among the upper ones
+        place[upper] = place.T[upper] = np.arange(upper[0].size)
+        place = cp.asarray(place.reshape(-1))
+        diagonal = cp.eye(k, dtype=other.dtype)
+        right_side = self._target @ other
+        penalty = cp.asarray(ridge, dtype=other.dtype)
+        out = cp.empty((n, k), other.dtype)
+        step = max(1, AT_ONCE // (2 * k * k * other.dtype.itemsize))
+        for start in range(0, n, step):
+            rows = slice(start, min(start + step, n))
+            weight = self._weight if step >= n else self._weight[rows]
+            normal = (weight @ outer).take(place, axis=1).reshape(-1, k, k)
+            normal += penalty[rows, None, None] * diagonal
+            out[rows] = cp.linalg.solve(normal, right_side[rows, :, None])[:, :, 0]
+        return out
+
+    def equations(self, other: Array) -> Any:
+        """Return [A | b] of every row, the upper triangle packed, in double precision."""
+        rank = other.shape[1]
+        row, column = np.triu_indices(rank, 0, rank + 1)
+        given, other = column == rank, cp.asarray(other, dtype=float)
+        out = cp.empty((self._weight.shape[0], row.size))
+        out[:, np.flatnonzero(given)] = self._target.astype(float) @ other
+        outer = other[:, row[~given]] * other[:, column[~given]]
+        out[:, np.flatnonzero(~given)] = self._weight.astype(float) @ outer
+        return out

@@ -1,0 +1,89 @@
+"""A pointwise loss over all rows: on the device for the built-in losses, else in this process."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+from ..._devices import cupy, to_host
+from ..._typing import Array
+from ...losses import Gaussian, Loss, SignedLabels
+from ..host.row_loss import RowLoss, compiled
+from . import row_kernels as kernels
+
+__all__ = ["CudaRowLoss"]
+
+#: A Gaussian has the slopes of a square, but other values.
+GAUSSIAN = 7
+
+
+class CudaRowLoss:
+    """Sums and slopes of w phi(z + b, y) over rows: see :class:`~.host.row_loss.RowLoss`.
+
+    The arrays are on the device, but for a loss of the user's own: those are in this process's
+    memory, and only the slopes and curvatures of its rows go to the device.
+
+    Attributes
+    ----------
+    own : RowLoss
+        The same in this process's memory.
+    """
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+        self.kind = (GAUSSIAN, 0.0) if type(loss) is Gaussian else compiled(loss)
+        self.own = RowLoss(loss)
+        self.is_compiled = self.kind[0] >= 0
+        self._partial = cupy().empty((kernels.PARTS, 5))
+
+    def sums(self, z: Any, y: Any, w: Any, b: float, d: Any = None, t: float = 0.0) -> Array:
+        """Return the sums of w phi, w phi', w phi'', w phi' d and w phi'' d^2 at z + t d + b.
+
+        Of a built-in loss; without a direction d, the last two say nothing.
+        """
+        d = z if d is None else d
+        used = kernels.row_sums(self.kind, len(z), z, d, t, y, w, b, self._partial)
+        return to_host(self._partial[:used]).sum(axis=0)
+
+    def total(self, z: Any, y: Any, w: Any, b: float) -> float:
+        """Return the sum of w phi(z + b, y)."""
+        if not self.is_compiled:
+            return self.own.total(z, y, w, b)
+        return float(self.sums(z, y, w, b)[0])
+
+    def slopes(self, z: Any, y: Any, w: Any, b: float) -> Any:
+        """Return w phi'(z + b, y) of every row, on the device."""
+        if not self.is_compiled:
+            return cupy().asarray(self.own.slopes(z, y, w, b))
+        out = cupy().empty(len(z))
+        kernels.row_slopes(self.kind, len(z), z, y, w, b, out)
+        return out
+
+    def curvatures(self, z: Any, y: Any, w: Any, b: float) -> Any:
+        """Return w times a curvature >= 0 of phi at (z + b, y) of every row, on the device."""
+        if not self.is_compiled:
+            return cupy().asarray(self.own.curvatures(z, y, w, b))
+        out = cupy().empty(len(z))
+        kernels.row_bends(self.kind, len(z), z, y, w, b, out)
+        return out
+
+    def parabola(
+        self, z: Any, y: Any, w: Any, b: float, direction: Any
+    ) -> tuple[float, float, float]:
+        """Return value, slope and curvature at 0 of a quadratic loss along z + t direction."""
+        if not self.is_compiled:
+            return self.own.parabola(z, y, w, b, to_host(direction))
+        value, _, _, slope, curvature = self.sums(z, y, w, b, direction).tolist()
+        return value, slope, curvature
+
+    def totals(self, z: Any, y: Any, w: Any, b: float) -> tuple[float, float, float]:
+        """Return the sums of w phi, of w phi' and of w phi'', all at (z + b, y)."""
+        if not self.is_compiled:
+            return self.own.totals(z, y, w, b)
+        value, slope, bend = self.sums(z, y, w, b)[:3].tolist()
+        return value, slope, bend
+
+    def limits(self, z: Any, y: Any, w: Any) -> tuple[float, float]:
+        """Return the smallest and the largest intercept that leave some row undecided."""
+        at = (-z if isinstance(self.loss, SignedLabels) else y - z)[w > 0.0]
+        return (float(at.min()), float(at.max())) if at.size else (inf, -inf)

@@ -1,0 +1,58 @@
+"""Rows on the device, with the predictions of the models that learn from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._devices import cupy, to_host
+from ..._typing import Array
+from ..stored_rows import StoredRows
+from .columns import CudaColumns
+from .dense_rows import CudaDenseRows
+from .row_line import CudaRowLine
+from .row_loss import CudaRowLoss
+from .sparse_rows import CudaSparseRows
+
+__all__ = ["CudaRows"]
+
+
+class CudaRows(StoredRows):
+    """:class:`~onlinefw.past.protocols.RowsPast` on the device.
+
+    Vectors as long as theta are in this process's memory, where linear minimisation reads them.
+    """
+
+    dense, sparse, columns = CudaDenseRows, CudaSparseRows, CudaColumns
+    row_loss, row_line = CudaRowLoss, CudaRowLine
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Predictions, targets and weights in this process's memory, of losses of the user's own.
+        self._brought: dict[int, tuple[Any, ...]] = {}
+
+    def weigh(self, rows: Array, weight: float) -> None:
+        """Give some rows (by their places) another weight; 0 forgets them."""
+        super().weigh(cupy().asarray(rows), weight)
+
+    def _for_loss(self, m: int) -> tuple[Any, ...]:
+        """Return z, y and w of all rows, where the loss is evaluated."""
+        if self._losses[m].is_compiled:
+            return self._weighed(m)
+        if m not in self._brought:
+            self._brought[m] = tuple(map(to_host, self._weighed(m)))
+        return self._brought[m]
+
+    def _changed(self, m: int | None = None) -> None:
+        """Forget what was derived from the predictions of one model, or of all."""
+        super()._changed(m)
+        if m is None:
+            self._brought = {}
+        else:
+            self._brought.pop(m, None)
+
+    @staticmethod
+    def _blend(z: Any, keep: float, image: Any, step: float) -> None:
+        """Let z <- keep z + step image."""
+        if keep != 1.0:
+            z *= float(keep)
+        z += float(step) * image

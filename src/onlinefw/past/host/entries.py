@@ -1,0 +1,379 @@
+"""Observed entries in the memory of this process: their predictions, slopes and products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import _threads
+from ..._threads import threads_for
+from ..._typing import Array, State
+from ...iterates import LowRank
+from ...kernels import blocks as block_kernels
+from ...kernels import entries as kernels
+from ...kernels.lanes import LANES
+from ...losses import Loss
+from ..columns import Columns
+from ..entries_state import Counts, check_entries_state, entries_state
+from ..stored_entries import NONE, StoredEntries
+from .entry_store import EntryStore, Unfinished
+from .line import HostLine
+from .regressions import HostRegressions
+from .sorted_store import SortedStore
+from .tail import multiply, multiply_transposed, new_tail
+
+__all__ = ["HostEntries"]
+
+_NO_SCALE: dict[str, Array] = {name: np.empty(0, name) for name in ("float32", "float64")}
+
+
+class HostEntries(StoredEntries):
+    """:class:`~onlinefw.past.protocols.EntriesPast` in this process's memory.
+
+    Parameters
+    ----------
+    theta : LowRank
+        Whose predictions are held.
+    dtype : dtype
+        Of predictions, weights and targets.
+    loss : Loss
+        Of an entry.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.iterates import LowRank
+    >>> from onlinefw.losses import Square
+    >>> from onlinefw.past.host.entries import HostEntries
+    >>> past = HostEntries(LowRank((2, 3)), float, Square())
+    >>> past.append(np.array([0, 1]), np.array([2, 0]), np.ones(2), np.array([1.0, -4.0]))
+    array([0., 0.])
+    >>> W, z_dot_g = past.read(np.eye(3), None)
+    >>> W.diagonal()  # of G'G, where G has the slopes -1 and 4
+    array([16.,  0.,  1.])
+    """
+
+    _store: EntryStore
+    _line_class = HostLine
+
+    def __init__(self, theta: LowRank, dtype: Any, loss: Loss) -> None:
+        super().__init__(theta, dtype, loss)
+        self._store = EntryStore.empty(theta.shape, self.dtype)
+        self.row_offset, self.col_offset = (np.zeros(n, self.dtype) for n in theta.shape)
+        self._nothing = _NO_SCALE[self.dtype.name]
+        self._y = np.empty((0, LANES), self.dtype)  # G V of the last read
+        self._memory: tuple[Array, ...] = ()
+        self._sizes: tuple[int, ...] = ()
+
+    # Growing --------------------------------------------------------------------------------------
+
+    def append(self, rows: Array, cols: Array, w: Array, y: Array, z: Array | None = None) -> Array:
+        """Add entries to the tail; return theta there, unless z says what it is."""
+        self._line = self._regressions = None
+        z, store = self.theta.at(rows, cols) if z is None else z, self._store
+        s = w * y if self.sums_repeats else y
+        store = store.extended(rows, cols, z, w, s, store.counts.plus(w, y))
+        self._due = True
+        self._store = store
+        return z
+
+    def grow(self, m1: int, m2: int) -> None:
+        """Make room for m1 rows and m2 columns; theta has grown already."""
+        self._line = self._regressions = None
+        if self._pending is not None:
+            self._carry_out()
+        rows, columns = self.row_offset, self.col_offset
+        # Longer offsets do no harm beside a store that has yet to grow.
+        self.row_offset = np.pad(rows, (0, m1 - rows.size))
+        self.col_offset = np.pad(columns, (0, m2 - columns.size))
+        self._store = self._store.grown(m1, m2)
+        if self._version + 1 == self.theta.version:
+            self._version = self.theta.version
+
+    def merge(self, n: int) -> None:
+        """Sort the n oldest entries of the tail in."""
+        self._line = self._regressions = None
+        if self._pending is not None:
+            self._carry_out()
+        self._due = True
+        with threads_for(len(self)):
+            if n:
+                self._change(self._store.merged(n, self.sums_repeats))
+            if self._store.wants_ranking:
+                self._change(self._store.reranked())
+
+    def _change(self, store: EntryStore | Unfinished) -> None:
+        if isinstance(store, Unfinished):
+            self._store = store  # type: ignore[assignment] # it stands for one or the other
+            store = store.finish()
+        self._store = store
+
+    def set_offsets(self, rows: Array, columns: Array) -> None:
+        """Predict z + rows[i] + columns[j] from now on."""
+        self._line = self._regressions = None
+        rows, columns = np.array(rows, self.dtype), np.array(columns, self.dtype)
+        self._due = True
+        self.row_offset, self.col_offset = rows, columns
+
+    # Moving ---------------------------------------------------------------------------------------
+
+    def _image(self, u: Array | None, v: Array | None) -> tuple[Array, Array]:
+        if u is None or v is None:
+            return self._nothing, self._nothing
+        return u.astype(self.dtype), v.astype(self.dtype)
+
+    def _carry_out(self) -> None:
+        assert self._pending is not None
+        keep, (u, v), count = self._pending
+        version, self._version = self._version, NONE
+        store, held = self._store, self._store.sorted
+        right = store.by_rank(v) if v.size else v
+        row, col, z = store.tail.arrays[:3]
+        keep = self.dtype.type(keep)
+        with threads_for(len(self)):
+            kernels.move_rows(store.blocks(), held.indptr, held.col, held.z, keep, u, right)
+        kernels.move_tail(row, col, z, keep, u, right, count - held.size)
+        self._pending, self._due = None, True
+        self._version = version
+
+    def refresh(self) -> None:
+        """Compute all predictions from theta again."""
+        self._line = self._regressions = None
+        self._version = NONE
+        self._pending, self._due = None, True
+        if self.shape != self.theta.shape:
+            self.grow(*self.theta.shape)
+        theta, store, held = self.theta, self._store, self._store.sorted
+        right = store.by_rank(theta.right * theta.weights.astype(self.dtype), self.dtype)
+        left = np.ascontiguousarray(theta.left, self.dtype)
+        row, col, z = store.tail.arrays[:3]
+        with threads_for(len(self)):
+            block_kernels.factor_rows(
+                store.blocks(), held.indptr, held.col, left, right, self.dtype.type(0), held.z
+            )
+        block_kernels.tail_factor(row, col, left, right, self.dtype.type(0), z)
+        self.reads += 1
+        self._version = theta.version
+
+    def _renew(self) -> None:
+        self._read(np.zeros((self.shape[1], 1)), self._nothing)
+
+    # Products with the slopes ---------------------------------------------------------------------
+
+    def read(self, V: Array, row_scale: Array | None) -> tuple[Array, float]:
+        """Renew all slopes G; return W = G' (row_scale G V) and <z, g>."""
+        self._line = self._regressions = None
+        return self._read(V, self._nothing if row_scale is None else row_scale)
+
+    def _read(self, V: Array, row_scale: Array) -> tuple[Array, float]:
+        if self._version != self.theta.version:
+            self.refresh()
+        if self.kind < 0:  # a loss of the user's own: its slopes by numpy, then the products
+            if self._pending is not None:
+                self._carry_out()
+            for at, c, s, g in self.parts():
+                g[:] = self.slopes(at, c, s)
+        store = self._store
+        held, rank, small = store.sorted, store.rank, store.size < _threads.SMALL_LOOP
+        blocks = np.array([0, store.shape[0]]) if small else store.blocks()
+        keep, (u, v), count = self._pending or (1.0, (self._nothing, self._nothing), 0)
+        if self._sizes != (len(blocks) - 1, *store.shape):
+            self._reserve_memory(len(blocks) - 1, *store.shape)
+        y, acc, columns, block = self._memory
+        row, col, z, c, s, g = store.tail.arrays
+        loss, keep = (self.kind, self.parameter), self.dtype.type(keep)
+        version, self._version = self._version, NONE
+        z_dot_g = kernels.begin_read(
+            row, col, z, c, s, g, rank, keep, u, v, count - store.n_sorted,
+            self.row_offset, self.col_offset, *loss, V, columns, block, y, acc,
+        )  # fmt: skip
+        sums = np.zeros(len(blocks) - 1)
+        _FUSED[self.quadratic, small](
+            blocks, held.indptr, held.col, held.z, held.c, held.s, held.g, keep, u,
+            self.row_offset, columns, *loss, row_scale, block, y, acc, sums,
+        )  # fmt: skip
+        self._pending, self._due = None, False
+        self._version = version
+        self._y = y[:, : V.shape[1]]
+        self.reads += 1
+        W = kernels.end_read(row, col, g, rank, row_scale, y, acc, V.shape[1])
+        return W, z_dot_g + sum(sums.tolist())
+
+    def _reserve_memory(self, parts: int, m1: int, m2: int) -> None:
+        """Reserve memory for G V, G' G V by thread, what belongs to columns, and V.
+
+        Fresh pages for every read would cost more than the products.
+        """
+        shapes = (m1, LANES), (parts, m2, LANES), (m2, 2), (m2, LANES)
+        self._memory = tuple([np.empty(shape, self.dtype) for shape in shapes])
+        self._sizes = parts, m1, m2
+
+    def parts(self) -> list[tuple[Array, Array, Array, Array]]:
+        """Return predictions plus offsets, c, s and g: of the sorted entries, and of the tail."""
+        store, held = self._store, self._store.sorted
+        row, col, z, c, s, g = store.tail.arrays
+        at = held.z, z
+        if self.row_offset.any() or self.col_offset.any():
+            by_rank = store.by_rank(self.col_offset)
+            at = (
+                held.z + (self.row_offset[held.rows()] + by_rank[held.col]),
+                z + (self.row_offset[row] + by_rank[col]),
+            )
+        return [(at[0], held.c, held.s, held.g), (at[1], c, s, g)]
+
+    def overlaps(
+        self, V: Array, W: Array, z_dot_g: float
+    ) -> tuple[Array, Array | None, Array | None, float]:
+        """Return V'W; W'W and (G V)'(G V) are not cheap here; and <z, g>."""
+        return kernels.overlap(V, W), None, None, z_dot_g
+
+    def combine(self, to_left: Array, W: Array, to_right: Array) -> tuple[Array, Array]:
+        """Return (G V) to_left and W to_right, in double precision."""
+        return (self._y @ to_left.astype(self.dtype)).astype(float), W @ to_right
+
+    def normal(self, v: Array, row_scale: Array | None) -> tuple[Array, Array]:
+        """Return G v and G' (row_scale G v), with the slopes of the last read."""
+        store = self._store
+        held, rank, small = store.sorted, store.rank, store.size < _threads.SMALL_LOOP
+        blocks = np.array([0, store.shape[0]]) if small else store.blocks()
+        row_scale = self._nothing if row_scale is None else row_scale
+        (m1, m2), (row, col, _, _, _, g) = store.shape, store.tail.arrays
+        y, by_rank = np.empty(m1, self.dtype), np.empty(m2, self.dtype)
+        acc = np.zeros((len(blocks) - 1, m2), self.dtype)
+        kernels.begin_normal(row, col, g, rank, v, by_rank, y)
+        products = kernels.normal if small else kernels.normal_wide
+        products(blocks, *held.products, row_scale, by_rank, y, acc, self.sums_repeats)
+        self.reads += 1
+        return y, kernels.end_normal(row, col, g, rank, row_scale, y, acc)
+
+    def forward(self, V: Array) -> Array:
+        """Return G V in double precision, with the slopes of the last read."""
+        store, by_rank = self._store, self._store.by_rank(V, float)
+        y = np.zeros((self.shape[0], V.shape[1]))
+        block_kernels.forward(store.blocks(), *store.sorted.products, by_rank, y)
+        multiply(store.tail, by_rank, y)
+        self.reads += 1
+        return y
+
+    def backward(self, U: Array) -> Array:
+        """Return G' U in double precision, with the slopes of the last read."""
+        store, blocks = self._store, self._store.blocks()
+        y = np.ascontiguousarray(U, dtype=float)
+        acc = np.zeros((len(blocks) - 1, self.shape[1], U.shape[1]))
+        block_kernels.backward(blocks, *store.sorted.products, y, acc)
+        w = acc.sum(axis=0)
+        multiply_transposed(store.tail, y, w)
+        self.reads += 1
+        return w[store.rank]
+
+    def squared_norms(self) -> tuple[float, float]:
+        """Return those of the slopes, sorted and newest; infinite where repeats are kept apart."""
+        if not self.sums_repeats:
+            return np.inf, np.inf
+        newest = self._store.newest_by_entry(self._store.tail.arrays[5])
+        with threads_for(len(self)):
+            return float(kernels.sum_of_squares(self._store.sorted.g)), float(newest @ newest)
+
+    def dense_slopes(self) -> Array:
+        """Return the slopes as a dense matrix."""
+        slopes = np.zeros(self.shape)
+        np.add.at(slopes, self._store.rows_and_columns(), self._store.values("g"))
+        return slopes
+
+    # Other sums -----------------------------------------------------------------------------------
+
+    def heaviest(self) -> tuple[float, float]:
+        """Return the largest total weight of one entry, sorted and newest."""
+        store, held = self._store, self._store.sorted
+        if self.sums_repeats:  # an entry stands there once
+            total = float(held.c.max(initial=0.0))
+        else:
+            total = float(block_kernels.heaviest(store.blocks(), held.indptr, held.col, held.c))
+        return total, float(store.newest_by_entry(store.tail.arrays[3]).max(initial=0.0))
+
+    def weighted_sums(self, rows: Array, columns: Array, with_theta: bool) -> tuple[Array, Array]:
+        """Return sums of c (columns[j] [+ z]) by row, and of c (rows[i] [+ z]) by column."""
+        if with_theta and (self._pending is not None or self._version != self.theta.version):
+            self._renew()
+        self.reads += 1
+        with threads_for(len(self)):
+            return self._store.weighted_sums(rows, columns, float(with_theta))
+
+    def _newest(self, theta: LowRank) -> tuple[Array, Array, Array]:
+        store = self._store
+        row, col, _, c, s, _ = store.tail.arrays
+        cols = np.argsort(store.rank)[col]
+        at = theta.at(row, cols) + (self.row_offset[row] + self.col_offset[cols])
+        return at, c, s
+
+    def begin_regressions(self) -> None:
+        """Prepare ridge regressions of the sorted entries, good until the next read or merge."""
+        store, held = self._store, self._store.sorted
+        if self._pending is not None:
+            self._carry_out()
+        self._due = True  # the memory of the slopes holds the targets meanwhile
+        target = held.g
+        kernels.targets(
+            store.blocks(), held.indptr, held.col, held.c, held.s,
+            self.row_offset, store.by_rank(self.col_offset), target,
+        )  # fmt: skip
+        all_ones = held.size == 0 or held.c.min() == 1.0 == held.c.max()
+        weight = held.c[:0] if all_ones else held.c
+        self._regressions = HostRegressions(held.indptr, held.col, weight, target, store.rank)
+
+    def columns_of(self, row: int) -> Array:
+        """Return the columns in which a row has been observed, increasing."""
+        return self._store.columns_of(row)
+
+    def seen(self) -> tuple[Array, Array]:
+        """Return those of every row, compressed: indptr, columns."""
+        with threads_for(len(self)):
+            return self._store.seen()
+
+    # State ----------------------------------------------------------------------------------------
+
+    def state_dict(self) -> State:
+        """Return everything as plain arrays and numbers, the same from every place."""
+        if self._version != self.theta.version:
+            self.refresh()
+        if self._pending is not None:
+            self._carry_out()
+        store, held = self._store, self._store.sorted
+        return entries_state(
+            (held.indptr, held.col, held.z, held.c, held.s),
+            store.tail.arrays[:5],
+            store.rank,
+            store.ranked_at,
+            (self.row_offset, self.col_offset),
+            store.counts,
+            self.reads,
+        )
+
+    def load_state(self, state: State) -> None:
+        """Become what a ``state_dict`` described, of whichever place; theta has its shape."""
+        check_entries_state(state, self.theta.shape, self.dtype)
+        held, newest = state["sorted"], state["tail"]
+        indices = held["indptr"].astype(np.int64), held["col"].astype(np.uint32)
+        z, c, s = (np.array(held[name]) for name in ("z", "c", "s"))
+        tail: Columns = new_tail(self.dtype).extended(*newest.values(), 0.0)
+        store = EntryStore(
+            SortedStore(*indices, z, c, s, np.zeros_like(z)),
+            tail,
+            state["rank"].astype(np.int64),
+            int(state["ranked_at"]),
+            Counts(*state["counts"]),
+        )
+        self._line = self._regressions = None
+        self.row_offset, self.col_offset = (np.array(offset) for offset in state["offsets"])
+        self._pending, self._due, self.reads = None, True, int(state["reads"])
+        self._store, self._version = store, self.theta.version
+
+
+#: The fused kernel by whether the loss is a parabola, and whether one thread does.
+_FUSED = {
+    (True, True): kernels.move_and_normal_quadratic,
+    (True, False): kernels.move_and_normal_quadratic_wide,
+    (False, True): kernels.move_and_normal_general,
+    (False, False): kernels.move_and_normal_general_wide,
+}

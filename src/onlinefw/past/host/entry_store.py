@@ -1,0 +1,198 @@
+"""Observed entries of a matrix in this process's memory: sorted ones, and a tail of the newest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._threads import balanced_blocks
+from ..._typing import Array
+from ...kernels import entries as kernels
+from ...kernels import merging
+from ..columns import Columns
+from ..entries_state import Counts
+from .sorted_store import Merging, SortedStore
+from .tail import new_tail, without_oldest
+
+__all__ = ["EntryStore", "Unfinished"]
+
+#: Columns are ranked by popularity again when the store has grown by this factor.
+RERANK_FACTOR = 16
+
+
+class EntryStore:
+    """All entries observed, with what is known of each. Others are made, none changes.
+
+    Columns are numbered by popularity, so that the popular ones share cache lines.
+
+    Attributes
+    ----------
+    sorted, tail
+        The sorted entries, and the newest in the order in which they came.
+    rank : ndarray of int
+        Column -> its number in the store.
+    ranked_at : int
+        How many entries were sorted when columns were last numbered.
+    counts : Counts
+        Of all observations that came.
+    shape : (int, int)
+        Rows and columns of the matrix.
+    n_sorted, n_newest, size : int
+        How many entries are sorted, how many in the tail, and both.
+    """
+
+    __slots__ = (
+        "counts", "n_newest", "n_sorted", "rank", "ranked_at", "shape", "size", "sorted", "tail",
+    )  # fmt: skip
+
+    def __init__(
+        self, sorted: SortedStore, tail: Columns, rank: Array, ranked_at: int, counts: Counts
+    ) -> None:
+        self.sorted, self.tail, self.rank, self.ranked_at = sorted, tail, rank, ranked_at
+        self.counts = counts
+        self.shape = sorted.indptr.size - 1, rank.size
+        self.n_sorted, self.n_newest = sorted.col.size, tail.arrays[0].size
+        self.size = self.n_sorted + self.n_newest
+
+    @classmethod
+    def empty(cls, shape: tuple[int, int], dtype: np.dtype) -> EntryStore:
+        """Return a store for a matrix of which nothing has been observed."""
+        m1, m2 = shape
+        return cls(SortedStore.empty(m1, dtype), new_tail(dtype), np.arange(m2), 0, Counts())
+
+    def blocks(self) -> Array:
+        """Return ranges of rows, one per thread, with about equally many sorted entries."""
+        return balanced_blocks(self.sorted.indptr)
+
+    def by_rank(self, columns: Array, dtype: Any = None) -> Array:
+        """Return values of the columns in the store's order."""
+        out = np.empty(columns.shape, dtype or columns.dtype)
+        out[self.rank] = columns
+        return out
+
+    # Growing --------------------------------------------------------------------------------------
+
+    def extended(
+        self, rows: Array, cols: Array, z: Array, c: Array, s: Array, counts: Counts
+    ) -> EntryStore:
+        """Return a store with more observations in the tail."""
+        tail = self.tail.extended(rows, self.rank[cols], z, c, s, 0.0)
+        return EntryStore(self.sorted, tail, self.rank, self.ranked_at, counts)
+
+    def grown(self, m1: int, m2: int) -> EntryStore:
+        """Return a store with empty rows and columns at the end."""
+        rank = np.append(self.rank, np.arange(self.rank.size, m2))
+        return EntryStore(self.sorted.grown(m1), self.tail, rank, self.ranked_at, self.counts)
+
+    def merged(self, n: int, combine: bool) -> EntryStore | Unfinished:
+        """Return a store with the n oldest entries of the tail among the sorted ones."""
+        oldest, rest = without_oldest(self.tail, n, self.shape[0])
+        both = self.sorted.merged(oldest, combine)
+        return self._changed(both, rest, self.rank, self.ranked_at)
+
+    @property
+    def wants_ranking(self) -> bool:
+        """Whether popularity may have changed much since columns were numbered."""
+        return self.sorted.size >= max(1, RERANK_FACTOR * self.ranked_at)
+
+    def reranked(self) -> EntryStore | Unfinished:
+        """Return a store whose columns are numbered by popularity."""
+        m2 = self.rank.size
+        counts = np.bincount(self.sorted.col, minlength=m2)
+        renumber = np.empty(m2, np.int64)
+        renumber[np.argsort(-counts, kind="stable")] = np.arange(m2)
+        row, col, *values = self.tail.arrays
+        tail = Columns.empty([array.dtype for array in self.tail.arrays])
+        tail = tail.extended(row, renumber[col], *values)
+        again = self.sorted.renumbered(renumber)
+        return self._changed(again, tail, renumber[self.rank], max(1, self.sorted.size))
+
+    def _changed(
+        self, change: SortedStore | Merging, tail: Columns, rank: Array, ranked_at: int
+    ) -> EntryStore | Unfinished:
+        if isinstance(change, SortedStore):
+            return EntryStore(change, tail, rank, ranked_at, self.counts)
+        before = EntryStore(change.before, self.tail, self.rank, self.ranked_at, self.counts)
+        after = EntryStore(change.after, tail, rank, ranked_at, self.counts)
+        return Unfinished(before, after, change)
+
+    # Asking ---------------------------------------------------------------------------------------
+
+    def rows_and_columns(self) -> tuple[Array, Array]:
+        """Return row and column of every entry: sorted ones, then the tail."""
+        row, col = self.tail.arrays[:2]
+        rows = np.concatenate((self.sorted.rows(), row))
+        # The inverse of ``rank`` tells the column of each number.
+        return rows, np.argsort(self.rank)[np.concatenate((self.sorted.col, col))]
+
+    def values(self, name: str) -> Array:
+        """Return z, c, s or g of every entry, in the same order."""
+        place = ("row", "col", "z", "c", "s", "g").index(name)
+        return np.concatenate((getattr(self.sorted, name), self.tail.arrays[place]))
+
+    def columns_of(self, row: int) -> Array:
+        """Return the columns in which a row has been observed, increasing."""
+        held, (rows, cols) = self.sorted, self.tail.arrays[:2]
+        found = held.col[held.indptr[row] : held.indptr[row + 1]], cols[rows == row]
+        return np.unique(np.argsort(self.rank)[np.concatenate(found)])
+
+    def seen(self) -> tuple[Array, Array]:
+        """Return the columns in which each row has been observed, increasing: indptr, columns."""
+        (m1, m2), held, (row, col) = self.shape, self.sorted, self.tail.arrays[:2]
+        keys = np.unique(row.astype(np.int64) * m2 + col)
+        rows, cols = np.divmod(keys, max(m2, 1))
+        starts = np.searchsorted(rows, np.arange(m1 + 1))
+        lengths = np.zeros(m1 + 1, np.int64)
+        merging.count_seen(held.indptr, held.col, starts, cols, lengths[1:])
+        indptr = np.cumsum(lengths)
+        columns, out = np.argsort(self.rank).astype(np.uint32), np.empty(indptr[-1], np.uint32)
+        merging.fill_seen(held.indptr, held.col, starts, cols, columns, indptr, out)
+        return indptr, out
+
+    def weighted_sums(self, rows: Array, columns: Array, share: float) -> tuple[Array, Array]:
+        """Sum c (columns[j] + share z) in every row, c (rows[i] + share z) in every column."""
+        (m1, m2), held, (row, col, z, c, _, _) = self.shape, self.sorted, self.tail.arrays
+        blocks, by_rank = self.blocks(), self.by_rank(columns, float)
+        row_sums, acc = np.zeros(m1), np.zeros((len(blocks) - 1, m2))
+        kernels.weighted_sums(
+            blocks, held.indptr, held.col, held.c, held.z, share, rows, by_rank, row_sums, acc
+        )
+        col_sums = acc.sum(axis=0)
+        row_sums += np.bincount(row, c * (by_rank[col] + share * z), m1)
+        col_sums += np.bincount(col, c * (rows[row] + share * z), m2)
+        return row_sums, col_sums[self.rank]
+
+    def newest_by_entry(self, values: Array) -> Array:
+        """Return the sums of values of the tail at every entry, which may come repeatedly."""
+        row, col = self.tail.arrays[:2]
+        keys = row.astype(np.int64) * self.rank.size + col
+        return np.bincount(np.unique(keys, return_inverse=True)[1], values)
+
+
+class Unfinished:
+    """A large store while it changes in its own memory.
+
+    It is what it was until that is done, and then what it will be. So an interrupt leaves one or
+    the other.
+
+    Parameters
+    ----------
+    before, after : EntryStore
+        The two.
+    change : Merging
+        What makes one of the other.
+    """
+
+    def __init__(self, before: EntryStore, after: EntryStore, change: Merging) -> None:
+        self._before, self._after, self._change = before, after, change
+
+    def finish(self) -> EntryStore:
+        """Carry the change out."""
+        self._change.run()
+        return self._after
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("_before", "_after", "_change"):  # not there yet
+            raise AttributeError(name)
+        return getattr(self._after if self._change.is_done else self._before, name)

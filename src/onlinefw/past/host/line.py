@@ -1,0 +1,130 @@
+"""The total loss of observed entries, at theta and along a line from theta to an atom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ... import _threads
+from ..._threads import one_blas_thread, threads_for
+from ..._typing import Array
+from ...kernels import lines as kernels
+
+if TYPE_CHECKING:
+    from .entries import HostEntries
+
+__all__ = ["HostLine"]
+
+#: Losses without a kernel are evaluated so many entries at a time: what numpy needs in between
+#: stays in the cache.
+CHUNK = 2**15
+
+
+class HostLine:
+    """The total loss along z + t (u_i v_j - z), and its slope; of the square loss, without y^2.
+
+    Parameters
+    ----------
+    past : HostEntries
+        With predictions and slopes that are up to date.
+    u, v : ndarray, optional
+        The atom; without one there is only the loss at t = 0.
+
+    Attributes
+    ----------
+    parabola : (float, float, float) or None
+        Value, slope and curvature at t = 0, from one read of the entries, where the loss is one.
+        Otherwise each evaluation reads them; the direction of every entry is found once.
+    """
+
+    def __init__(self, past: HostEntries, u: Array | None = None, v: Array | None = None) -> None:
+        self._past: HostEntries = past
+        self.parabola: tuple[float, float, float] | None = None
+        self._directions: list[Array] | None = None
+        if u is None or v is None:
+            return
+        right = past._store.by_rank(v)
+        if past.quadratic:
+            self.parabola = self._find_parabola(u, right)
+        else:
+            with threads_for(len(past)):
+                self._directions = self._find_directions(u, right)
+        past.reads += 1
+
+    def _find_parabola(self, u: Array, right: Array) -> tuple[float, float, float]:
+        store = self._past._store
+        held, small = store.sorted, store.size < _threads.SMALL_LOOP
+        blocks = np.array([0, store.shape[0]]) if small else store.blocks()
+        run = kernels.quadratic_line if small else kernels.quadratic_line_wide
+        arrays = held.indptr, held.col, held.z, held.c, held.s, held.g
+        sums = run(blocks, *arrays, u, right)
+        row, col, z, c, s, g = store.tail.arrays
+        newest = kernels.tail_quadratic_line(row, col, z, c, s, g, u, right)
+        value, slope, curvature = (sums.sum(axis=0) + newest).tolist()
+        return value, slope, curvature
+
+    def _find_directions(self, u: Array, right: Array) -> list[Array]:
+        store, held = self._past._store, self._past._store.sorted
+        row, col, z = store.tail.arrays[:3]
+        out = np.empty_like(held.z)
+        kernels.directions(store.blocks(), held.indptr, held.col, held.z, u, right, out)
+        return [out, u[row] * right[col] - z]
+
+    def value(self, t: float) -> float:
+        """Return the total loss at t."""
+        if self.parabola is not None:
+            value, slope, curvature = self.parabola
+            return value + t * (slope + 0.5 * t * curvature)
+        past = self._past
+        with one_blas_thread(), threads_for(len(past)):
+            if self._directions is None:
+                return self._value_here()
+            past.reads += 1
+            return sum(
+                _loss(past, at + t * d, c, s)
+                for direction, (at, c, s, _) in zip(self._directions, past.parts(), strict=True)
+                for d, at, c, s in _chunks(direction, at, c, s)
+            )
+
+    def _value_here(self) -> float:
+        past, store = self._past, self._past._store
+        if past.quadratic:
+            parts = (store.sorted.c, store.sorted.s, store.sorted.g), store.tail.arrays[3:]
+            return float(sum(kernels.quadratic_total(*part) for part in parts))
+        chunks = [chunk for at, c, s, _ in past.parts() for chunk in _chunks(at, c, s)]
+        return sum(_loss(past, *chunk) for chunk in chunks)
+
+    def slope(self, t: float) -> float:
+        """Return its derivative at t."""
+        if self.parabola is not None:
+            _, slope, curvature = self.parabola
+            return slope + t * curvature
+        assert self._directions is not None
+        past, t = self._past, float(t)
+        past.reads += 1
+        with one_blas_thread(), threads_for(len(past)):
+            parts = zip(self._directions, past.parts(), strict=True)
+            return sum(self._part_slope(d, at, c, s, t) for d, (at, c, s, _) in parts)
+
+    def _part_slope(self, direction: Array, at: Array, c: Array, s: Array, t: float) -> float:
+        past = self._past
+        if past.kind >= 0:
+            kind, parameter = past.kind, past.parameter
+            return float(kernels.line_slope(kind, parameter, at, direction, c, s, t))
+        chunks = _chunks(direction, at, c, s)
+        return sum(float(past.slopes(x + t * d, c, s) @ d) for d, x, c, s in chunks)
+
+
+def _chunks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
+    """Yield pieces of arrays of equal length, in double precision."""
+    for start in range(0, arrays[0].size, CHUNK):
+        yield tuple(array[start : start + CHUNK].astype(float) for array in arrays)
+
+
+def _loss(past: HostEntries, x: Array, c: Array, s: Array) -> float:
+    """Return the loss of some entries, by the loss itself."""
+    if past.sums_repeats:  # c G(x) - s x
+        return float(c @ past.loss.value(x, 0.0) - s @ x)
+    return float(c @ past.loss.value(x, s))

@@ -1,0 +1,42 @@
+"""A pointwise loss over all rows along a line of predictions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._typing import Array
+from .row_loss import RowLoss
+
+__all__ = ["RowLine"]
+
+
+class RowLine:
+    """The sum of w phi(z + t direction + b, y) over rows; the predictions stay what they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.losses import Square
+    >>> from onlinefw.past.host.row_line import RowLine
+    >>> from onlinefw.past.host.row_loss import RowLoss
+    >>> z, y, w = np.zeros(2), np.array([1.0, -3.0]), np.ones(2)
+    >>> line = RowLine(RowLoss(Square()), z, y, w, direction=y)
+    >>> line.value(1.0, 0.0), line.slope(0.0, 0.0)
+    (0.0, -10.0)
+    """
+
+    __slots__ = ("_loss", "_w", "_y", "_z", "direction")
+
+    def __init__(self, loss: RowLoss, z: Array, y: Array, w: Array, direction: Array) -> None:
+        self._loss, self._z, self._y, self._w = loss, z, y, w
+        self.direction = direction
+
+    def value(self, t: float, b: float) -> float:
+        """Return the sum at t."""
+        return self._loss.total(self._z + t * self.direction, self._y, self._w, b)
+
+    def slope(self, t: float, b: float) -> float:
+        """Return its derivative in t."""
+        slopes = self._loss.slopes(self._z + t * self.direction, self._y, self._w, b)
+        with np.errstate(over="ignore"):  # infinite is an answer: the step is too long
+            return float(slopes @ self.direction)

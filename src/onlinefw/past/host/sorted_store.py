@@ -1,0 +1,170 @@
+"""Observed entries sorted by row and column, in compressed rows."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..._threads import balanced_blocks
+from ..._typing import Array
+from ...kernels import merging as kernels
+
+__all__ = ["SortedStore"]
+
+#: So many entries are merged at once, into new memory (16 bytes each, 270 MB).
+MERGED_AT_ONCE = 2**24
+
+
+class SortedStore:
+    """Entries in compressed rows, with what is known of each. Others are made, none changes.
+
+    (Predictions and slopes do, when theta moves; and a large store is merged in its own memory.)
+
+    Parameters
+    ----------
+    indptr : ndarray of int64
+        Where each row starts.
+    col : ndarray of uint32
+        The column of each entry.
+    z, c, s, g : ndarray
+        Its prediction, the total weight and target observed there, and its slope.
+    """
+
+    __slots__ = ("c", "col", "g", "indptr", "s", "z")
+
+    def __init__(self, indptr: Array, col: Array, z: Array, c: Array, s: Array, g: Array) -> None:
+        self.indptr, self.col, self.z, self.c, self.s, self.g = indptr, col, z, c, s, g
+
+    @classmethod
+    def empty(cls, n_rows: int, dtype: np.dtype) -> SortedStore:
+        """Return a store with rows but no entries."""
+        values = (np.empty(0, dtype) for _ in range(4))
+        return cls(np.zeros(n_rows + 1, np.int64), np.empty(0, np.uint32), *values)
+
+    @property
+    def size(self) -> int:
+        """How many entries there are."""
+        return self.col.size
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """Everything, for the kernel that moves predictions."""
+        return self.indptr, self.col, self.z, self.c, self.s, self.g
+
+    @property
+    def products(self) -> tuple[Array, Array, Array]:
+        """What products with the slopes read: 8 bytes an entry in single precision."""
+        return self.indptr, self.col, self.g
+
+    def rows(self) -> Array:
+        """Return the row of each entry."""
+        return np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
+
+    def grown(self, n_rows: int) -> SortedStore:
+        """Return the same entries with empty rows at the end."""
+        extra = n_rows + 1 - self.indptr.size
+        indptr = np.append(self.indptr, np.full(extra, self.indptr[-1]))
+        return SortedStore(indptr, self.col, self.z, self.c, self.s, self.g)
+
+    # Merging --------------------------------------------------------------------------------------
+
+    def merged(self, other: SortedStore, combine: bool) -> SortedStore | Merging:
+        """Return the entries of both; with ``combine``, repeats are summed up.
+
+        The slopes are those of the next read. A large store comes back as :class:`Merging`.
+        """
+        indptr = self._merged_indptr(other, combine)
+        size = int(indptr[-1])
+        if size > MERGED_AT_ONCE:
+            return self._merging_in_place(other, combine, indptr)
+        old, new = ((x.col, x.z, x.c, x.s) for x in (self, other))
+        col, z, c, s = both = tuple(np.empty(size, x.dtype) for x in old)
+        pointers = self.indptr, other.indptr, combine, indptr
+        kernels.merge_rows(balanced_blocks(indptr), *pointers, old, new, both)
+        return SortedStore(indptr, col, z, c, s, np.zeros(size, self.g.dtype))
+
+    def _merging_in_place(self, other: SortedStore, combine: bool, indptr: Array) -> Merging:
+        size = int(indptr[-1])
+        before = SortedStore(self.indptr, *(_with_room(x, size) for x in self.arrays[1:]))
+        after = SortedStore(indptr, *(_lengthened(x, size) for x in before.arrays[1:]))
+        cuts = _cuts(indptr, MERGED_AT_ONCE)
+        blocks = [
+            first + balanced_blocks(indptr[first : last + 1] - indptr[first])
+            for first, last in pairwise(cuts)
+        ]
+        most = int(np.diff(indptr[cuts]).max())
+        held = after.col, after.z, after.c, after.s
+        memory = tuple(np.empty(most, x.dtype) for x in held)
+        new = other.col, other.z, other.c, other.s
+        pointers = before.indptr, other.indptr, combine, indptr
+        arguments = (np.array(cuts), np.array(blocks), *pointers, held, new, memory)
+        return Merging(before, after, kernels.merge_in_place, arguments)
+
+    def _merged_indptr(self, other: SortedStore, combine: bool) -> Array:
+        blocks = balanced_blocks(self.indptr + other.indptr)
+        lengths = np.empty(self.indptr.size - 1, np.int64)
+        kernels.merged_lengths(
+            blocks, self.indptr, self.col, other.indptr, other.col, combine, lengths
+        )
+        return np.concatenate(([0], np.cumsum(lengths)))
+
+    def renumbered(self, renumber: Array) -> SortedStore | Merging:
+        """Return the same entries with other numbers for the columns, rows sorted again."""
+        in_place = self.size > MERGED_AT_ONCE
+        after = SortedStore(self.indptr, *(x if in_place else x.copy() for x in self.arrays[1:]))
+        arguments = (balanced_blocks(self.indptr), renumber.astype(np.uint32), *after.arrays)
+        change = Merging(self, after, kernels.renumber_in_place, arguments)
+        return change if in_place else change.run()
+
+
+class Merging:
+    """A change in the memory of a large store, in one call of a compiled function.
+
+    Parameters
+    ----------
+    before, after : SortedStore
+        What the store is until that has returned, and then. They share their memory.
+    function, arguments
+        What to call; ``done`` is the last argument.
+    """
+
+    def __init__(
+        self, before: SortedStore, after: SortedStore, function: Any, arguments: tuple[Any, ...]
+    ) -> None:
+        self.before, self.after = before, after
+        self._function, self._arguments = function, arguments
+        self._done = np.zeros(1, np.bool_)
+
+    def run(self) -> SortedStore:
+        """Carry the change out."""
+        self._function(*self._arguments, self._done)
+        return self.after
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has been carried out."""
+        return bool(self._done[0])
+
+
+def _with_room(array: Array, size: int) -> Array:
+    """Return an array whose memory has room for more items behind its end."""
+    whole = array if array.base is None else array.base
+    if len(whole) >= size:
+        return array
+    # Spare room is no memory before it is used.
+    whole = np.empty(max(size, 2 * array.size), array.dtype)
+    whole[: array.size] = array
+    return whole[: array.size]
+
+
+def _lengthened(array: Array, size: int) -> Array:
+    whole = array if array.base is None else array.base
+    return whole[:size]
+
+
+def _cuts(indptr: Array, size: int) -> list[int]:
+    """Cut the rows into ranges of about ``size`` entries, at least a row each."""
+    at = np.searchsorted(indptr, np.arange(size, int(indptr[-1]) + size, size), side="left")
+    return np.unique(np.concatenate(([0], np.minimum(at, indptr.size - 1)))).tolist()

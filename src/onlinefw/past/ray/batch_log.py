@@ -1,0 +1,101 @@
+"""A durable log of what every shard was told, for workers that are restarted."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+__all__ = ["BatchLog"]
+
+
+class BatchLog:
+    """One append-only file a shard; each record is one message with its arrays.
+
+    A record is written whole before the shard is told. It starts with its length, so one that was
+    cut off can be told from a whole one, and is not read. The folder is this process's own, and
+    nobody else reads it.
+
+    Parameters
+    ----------
+    shards : int
+        How many.
+    folder : path, optional
+        Where to make a folder for it; by default where temporary files are. It is removed when the
+        log is closed or gone.
+
+    Examples
+    --------
+    >>> from onlinefw.past.ray.batch_log import BatchLog
+    >>> log = BatchLog(2)
+    >>> log.append(1, ("merge", (3,)))
+    >>> list(log.records(1))
+    [('merge', (3,))]
+    >>> log.close()
+    """
+
+    def __init__(self, shards: int, folder: Any = None) -> None:
+        if folder is not None:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        self.folder = Path(tempfile.mkdtemp(prefix="onlinefw-", dir=folder))
+        self._files = [open(self._path(k), "ab") for k in range(shards)]  # noqa: SIM115
+        self.close = weakref.finalize(self, _remove, self._files, self.folder)
+
+    def _path(self, k: int) -> Path:
+        return self.folder / f"shard-{k:05d}.log"
+
+    def append(self, k: int, message: Any) -> None:
+        """Write one message to shard k."""
+        self._files[k].write(_record(message))
+        self._files[k].flush()
+
+    def replace(self, k: int, message: Any) -> None:
+        """Put one message in the place of all that shard k has."""
+        new = self._path(k).with_suffix(".new")
+        new.write_bytes(_record(message))
+        self._files[k].close()
+        new.replace(self._path(k))
+        self._files[k] = open(self._path(k), "ab")  # noqa: SIM115
+
+    def sizes(self) -> list[int]:
+        """Return how many bytes every shard's file has."""
+        return [file.tell() for file in self._files]
+
+    def cut_back(self, sizes: Sequence[int]) -> None:
+        """Take back what was written since the files had these sizes."""
+        for file, size in zip(self._files, sizes, strict=True):
+            file.truncate(size)
+            file.seek(size)
+
+    def records(self, k: int) -> Iterator[Any]:
+        """Yield all messages to shard k, in order."""
+        with open(self._path(k), "rb") as file:
+            end = file.seek(0, io.SEEK_END)
+            start = file.seek(0)
+            while start + 8 <= end:
+                size = int.from_bytes(file.read(8), "little")
+                if start + size > end:
+                    return
+                yield pickle.load(file)
+                start = file.tell()
+
+
+def _record(message: Any) -> memoryview:
+    record = io.BytesIO()
+    record.write(bytes(8))
+    pickle.dump(message, record, protocol=5)
+    size = record.tell()
+    record.seek(0)
+    record.write(size.to_bytes(8, "little"))
+    return record.getbuffer()
+
+
+def _remove(files: list[Any], folder: Path) -> None:
+    for file in files:
+        file.close()
+    shutil.rmtree(folder, ignore_errors=True)

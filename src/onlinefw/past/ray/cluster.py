@@ -1,0 +1,219 @@
+"""The Ray cluster, and the workers on it that this process shares among its pasts.
+
+A Ray that is running (``ray.init`` by the user, or ``RAY_ADDRESS``) is used. Otherwise a small
+local one is started, and stopped when the last past that needs it is closed or gone.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from typing import Any, ClassVar
+
+from ..._devices import check_device_name
+from .errors import ClusterLost
+
+__all__ = ["INSTALL", "Cluster", "check_workers"]
+
+INSTALL = "workers need Ray; install it with: pip install 'onlinefw[ray]', or use workers=None"
+#: Shared memory of a local Ray: batches, vectors and sums pass through it, shards are elsewhere.
+STORE_BYTES = 512 * 2**20
+#: Arguments and results up to this size travel in the messages of a local Ray itself; by default,
+#: and on clusters of others, those above 100 KB go through the object store, which takes longer.
+MESSAGE_BYTES = 2**22
+#: How long workers may take to start or to come back, in seconds.
+PATIENCE = 120.0
+
+
+def import_ray() -> Any:
+    """Return the module, or say what to install."""
+    try:
+        import ray
+    except ImportError as error:
+        raise RuntimeError(INSTALL) from error
+    return ray
+
+
+def check_workers(workers: Any) -> int | None:
+    """Return the number of workers, or None for this process; Ray must be installed.
+
+    Examples
+    --------
+    >>> from onlinefw.past.ray.cluster import check_workers
+    >>> check_workers(None) is None
+    True
+    >>> check_workers(0)
+    Traceback (most recent call last):
+    ...
+    ValueError: workers must be a whole number of at least 1 or None, got 0
+    """
+    from ..._validation import check_whole
+
+    if workers is None:
+        return None
+    count = check_whole("workers", workers, otherwise=" or None")
+    import_ray()
+    return count
+
+
+class Cluster:
+    """A connection to Ray with a list of workers for each device; see :meth:`lease`."""
+
+    _current: ClassVar[Cluster | None] = None
+    _lock: ClassVar[Any] = threading.RLock()
+
+    def __init__(self, workers: int) -> None:
+        ray = import_ray()
+        self.ours = self.local = False
+        if not ray.is_initialized():
+            self.ours = True
+            self.local = not os.environ.get("RAY_ADDRESS")
+            _connect(ray, workers, self.local)
+        self._session = _session(ray)
+        self._actors: dict[str, list[Any]] = {}
+        self._leases = 0
+
+    @classmethod
+    def _connected(cls, workers: int) -> Cluster:
+        if cls._current is None or not cls._current.alive:
+            cls._current = cls(workers)
+        return cls._current
+
+    @classmethod
+    def device_for(cls, workers: int, device: Any) -> str:
+        """Return "cpu" or "cuda"; "auto" is "cuda" where each worker can have a GPU of its own.
+
+        It is the workers' device, so it need not be on this machine.
+        """
+        device = check_device_name(device)
+        if device != "auto":
+            return device
+        with cls._lock:
+            cluster = cls._connected(workers)
+            held = len(cluster._actors.get("cuda", ()))
+            count = int(import_ray().cluster_resources().get("GPU", 0))
+            return "cuda" if max(held, count) >= workers else "cpu"
+
+    @classmethod
+    def lease(cls, workers: int, device: str = "cpu") -> Cluster:
+        """Return the cluster with at least so many workers; give it back with :meth:`give_back`."""
+        with cls._lock:
+            cluster = cls._connected(workers)
+            try:
+                cluster._hire(workers, device)
+            except BaseException:
+                cluster._close_if_unused()
+                raise
+            cluster._leases += 1
+            return cluster
+
+    @property
+    def alive(self) -> bool:
+        """Whether this process is still connected to the same cluster."""
+        ray = import_ray()
+        return bool(ray.is_initialized()) and _session(ray) == self._session
+
+    def workers(self, count: int, device: str) -> list[Any]:
+        """Return the first workers of a device."""
+        return self._actors[device][:count]
+
+    def give_back(self) -> None:
+        """Say that a past needs its workers no longer."""
+        with self._lock:
+            self._leases -= 1
+            self._close_if_unused()
+
+    def threads(self, workers: int) -> int:
+        """Return how many threads a worker may use, so that no cores are fought for."""
+        ray = import_ray()
+        cores = os.cpu_count() or 1
+        if not self.local:
+            nodes = [node for node in ray.nodes() if node["Alive"]]
+            cores = int(min(node["Resources"].get("CPU", 1) for node in nodes)) * len(nodes)
+        return max(1, cores // workers)
+
+    def _hire(self, workers: int, device: str) -> None:
+        ray = import_ray()
+        held = self._actors.setdefault(device, [])
+        missing = workers - len(held)
+        if missing <= 0:
+            return
+        self._check_room(ray, missing, device)
+        from .worker import Worker
+
+        options: dict[str, Any] = {"max_restarts": -1, "num_cpus": 0 if self.local else 1}
+        if device == "cuda":
+            options["num_gpus"] = 1
+        if not self.local:
+            options["scheduling_strategy"] = "SPREAD"
+        remote = ray.remote(Worker).options(**options)
+        hired = [remote.remote() for _ in range(missing)]
+        try:
+            ray.get([actor.ready.remote() for actor in hired], timeout=PATIENCE)
+        except ray.exceptions.RayError as error:
+            for actor in hired:
+                ray.kill(actor)
+            raise ClusterLost(
+                f"{missing} more workers did not start within {PATIENCE:g} s "
+                f"({_first_line(error)}); is the cluster busy, or is onlinefw missing there?"
+            ) from error
+        held.extend(hired)
+
+    def _check_room(self, ray: Any, missing: int, device: str) -> None:
+        if self.local and device == "cpu":
+            return
+        have = ray.cluster_resources()
+        held = {"CPU": sum(map(len, self._actors.values())), "GPU": len(self._actors[device])}
+        for resource, needed in (("CPU", not self.local), ("GPU", device == "cuda")):
+            count, wanted = int(have.get(resource, 0)), missing + held[resource]
+            if needed and count < wanted:
+                raise ValueError(
+                    f"{wanted} workers need {wanted} {resource}s, but the Ray cluster has {count}; "
+                    "ask for fewer workers, or start Ray with more"
+                )
+
+    def _close_if_unused(self) -> None:
+        if self._leases > 0:
+            return
+        if Cluster._current is self:
+            Cluster._current = None
+        if not self.alive:
+            return
+        ray = import_ray()
+        if self.ours:
+            ray.shutdown()
+        else:
+            for actor in (actor for actors in self._actors.values() for actor in actors):
+                ray.kill(actor)
+        self._actors.clear()
+
+
+def _connect(ray: Any, workers: int, local: bool) -> None:
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    if local:
+        quiet |= {
+            "address": "local",
+            "num_cpus": max(workers, os.cpu_count() or 1),
+            "include_dashboard": False,
+            "object_store_memory": STORE_BYTES,
+            "_system_config": {
+                "max_direct_call_object_size": MESSAGE_BYTES,
+                "task_rpc_inlined_bytes_limit": 8 * MESSAGE_BYTES,
+                "worker_niceness": 0,  # workers do the work, the driver waits for them
+            },
+        }
+    try:
+        ray.init(**quiet)
+    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        where = "a local Ray" if local else f"the Ray at RAY_ADDRESS={os.environ['RAY_ADDRESS']}"
+        raise ClusterLost(f"{where} could not be reached: {_first_line(error)}") from error
+
+
+def _session(ray: Any) -> str:
+    """What is different for every connection."""
+    return str(ray.get_runtime_context().get_worker_id())
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,302 @@
+"""Entries spread over workers: shard k of n has the rows i of the matrix with i % n == k.
+
+Whole rows are with one worker, so a product G' (scale G V) takes one exchange: V goes out, each
+worker returns its rows of G V and its part of the sum. Moves go out without waiting.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from ..._batches import BatchHandle
+from ..._typing import Array, State
+from ..entries_state import check_entries_state
+from . import entries_in_worker as in_worker
+from .entries_files import OpenedEntries
+from .entries_state import joined_state, parts_of_state
+from .errors import ClusterLost
+from .joins import compressed, first, interleaved, largest, sums, total
+from .normal_equations import solved
+from .shards import Message
+from .split_past import SplitPast
+from .splits import only, row_count, rows, same, theta_rows
+from .table import Table, Verb
+
+__all__ = ["TABLE"]
+
+#: A product G V of more bytes stays with the workers: of its eight columns one is wanted, mostly,
+#: and asking for it costs less than sending all.
+LARGE_BLOCK = 2**20
+#: No version of theta: predictions are out of date.
+NONE = -1
+
+# How arguments are split --------------------------------------------------------------------------
+
+
+def _same(past: SplitPast, values: Array) -> list[Any]:
+    """Give all shards the same numbers, in the precision of the entries."""
+    return same(past, np.asarray(values, past.placement.dtype))
+
+
+def _rows(past: SplitPast, values: Array) -> list[Any]:
+    """Give each shard its rows, in the precision of the entries."""
+    return rows(past, None if values is None else np.asarray(values, past.placement.dtype))
+
+
+def _batch(past: SplitPast, rows: Array, cols: Array, w: Array, y: Array, z: Array) -> list[Any]:
+    """Give each shard the entries of its rows."""
+    owner, local = rows % past.n, (rows // past.n).astype(np.uint32)
+    columns = local, cols.astype(np.uint32), w, y, z
+    chosen = [np.flatnonzero(owner == k) for k in range(past.n)]
+    return [tuple(x[mine] for x in columns) if mine.size else None for mine in chosen]
+
+
+def _without_predictions(
+    past: SplitPast, k: int, rows: Array, cols: Array, w: Array, y: Array, z: Array
+) -> Message:
+    """What the log keeps: predictions are computed from theta again."""
+    return "append", (rows, cols, w, y)
+
+
+def _sizes(past: SplitPast, m1: int, m2: int) -> list[Any]:
+    return [(row_count(k, past.n, m1), m2) for k in range(past.n)]
+
+
+def _oldest(past: SplitPast, n: int) -> list[Any]:
+    """Say how many of the oldest entries each shard has."""
+    return [(int(mine),) for mine in past.placement.tail_lengths(n)]
+
+
+def _owner(past: SplitPast, row: int) -> list[Any]:
+    return only(past, row % past.n, (row // past.n,))
+
+
+def _each(past: SplitPast, parts: list[Any]) -> list[Any]:
+    return [(part,) for part in parts]
+
+
+def _all(past: SplitPast, answers: list[Any]) -> list[Any]:
+    return answers
+
+
+def _block(past: SplitPast, answers: list[Any]) -> Array | None:
+    """Return G V, if it has come."""
+    return None if answers[0] is None else interleaved(past, answers)
+
+
+def _up_to_date(past: SplitPast, *args: Any) -> None:
+    """Let predictions be those of theta, should it have moved without the past being told."""
+    if past.placement.version != past.placement.theta.version:
+        refresh(past)
+
+
+def _up_to_date_with_theta(past: SplitPast, rows: Array, columns: Array, with_theta: bool) -> None:
+    if with_theta:
+        _up_to_date(past)
+
+
+# Verbs that take more than one message ------------------------------------------------------------
+
+
+def append(past: SplitPast, rows: Array, cols: Array, w: Array, y: Array) -> Array:
+    """Add entries to the tails, with predictions that are computed here; return those."""
+    z = past.placement.theta.at(rows, cols)
+    past.append_predicted(rows, cols, w, y, z)
+    return z
+
+
+def merge(past: SplitPast, n: int) -> None:
+    """Sort the n oldest entries of all tails together in."""
+    n_sorted = past.merge_oldest(n)
+    past.placement.merged(n, int(n_sorted))
+
+
+def move(past: SplitPast, keep: float, u: Array | None, v: Array | None) -> None:
+    """Let z <- keep z + u_i v_j, unless the past was not told of an earlier move."""
+    placement = past.placement
+    if placement.version + 1 == placement.theta.version:
+        past.move_rows(keep, u, v)
+    else:
+        placement.version = NONE
+
+
+def refresh(past: SplitPast) -> None:
+    """Compute all predictions from theta again, which is sent along."""
+    placement = past.placement
+    if placement.shape != placement.theta.shape:
+        past.grow(*placement.theta.shape)
+    past.refresh_from(placement.theta)
+
+
+def _send_row_scale(past: SplitPast, new: Array | None) -> None:
+    """Send the weights of rows when they have changed."""
+    old = past.placement.row_scale
+    if new is old or (new is not None and old is not None and np.array_equal(new, old)):
+        return
+    past.set_row_scale(new)
+    past.placement.row_scale = None if new is None else np.array(new)
+
+
+def read(past: SplitPast, V: Array, row_scale: Array | None) -> tuple[Array, float]:
+    """Renew all slopes G; return W = G' (row_scale G V) and <z, g>."""
+    placement = past.placement
+    _send_row_scale(past, row_scale)
+    stay = placement.shape[0] * V.shape[1] * placement.dtype.itemsize > LARGE_BLOCK
+    placement.block, W, z_dot_g = past.read_rows(V, stay)
+    return W.astype(float, copy=False), float(z_dot_g)
+
+
+def overlaps(
+    past: SplitPast, V: Array, W: Array, z_dot_g: float
+) -> tuple[Array, None, None, float]:
+    """Return V'W and <z, g>; what is not cheap is None."""
+    return V.T @ W, None, None, z_dot_g
+
+
+def combine(past: SplitPast, to_left: Array, W: Array, to_right: Array) -> tuple[Array, Array]:
+    """Return (G V) to_left and W to_right, in double precision."""
+    placement = past.placement
+    if placement.block is None:
+        return past.combined(to_left), W @ to_right
+    left = placement.block @ to_left.astype(placement.dtype)
+    return left.astype(float), W @ to_right
+
+
+def normal(past: SplitPast, v: Array, row_scale: Array | None) -> tuple[Array, Array]:
+    """Return G v and G' (row_scale G v), with the slopes of the last read."""
+    _send_row_scale(past, row_scale)
+    return past.multiply(v)
+
+
+def solve_columns(past: SplitPast, left: Array, ridge: Array) -> Array:
+    """Return the columns' factor, from the sums of all shards' normal equations."""
+    parts = past.column_equations(left)
+    return solved(parts, np.asarray(ridge), left.shape[1]).astype(left.dtype)
+
+
+def state_dict(past: SplitPast) -> State:
+    """Return what the same entries in one process would; from the log, if need be."""
+    placement = past.placement
+    reads = placement.reads
+    with suppress(ClusterLost):  # shards that are made from the log have theta's predictions
+        _up_to_date(past)
+    placement.reads = reads
+    return joined_state(past.states(), placement.owners.data, placement.counts, reads)
+
+
+def load_state(past: SplitPast, state: State) -> None:
+    """Become what a state described, of whichever place; theta has its shape."""
+    placement = past.placement
+    check_entries_state(state, placement.theta.shape, placement.dtype)
+    if placement.shape != placement.theta.shape:
+        past.grow(*placement.theta.shape)
+    past.load_parts(parts_of_state(state, past.n))
+    placement.start_with(state)
+
+
+# Files --------------------------------------------------------------------------------------------
+
+
+def open_handle(past: SplitPast, handle: BatchHandle, growing: bool) -> tuple[int, int]:
+    """Let a worker read and check a batch, and cut it into pieces; nothing changes.
+
+    Return the shape of the smallest matrix that has all its entries.
+    """
+    past.shards.check_alive()
+    placement = past.placement
+    limits, kind = None if growing else placement.theta.shape, (placement.dtype, placement.loss)
+    placement.opened = placement.files.read(past.shards, handle, limits, *kind)
+    return placement.opened.shape
+
+
+def append_handle(past: SplitPast, handle: BatchHandle) -> tuple[float, float]:
+    """Add the entries of a batch that was opened; return the sums of losses and weights."""
+    placement = past.placement
+    if placement.opened is None or placement.opened.handle != handle:
+        open_handle(past, handle, True)
+    if placement.known_atoms != placement.theta.n_atoms:
+        past.know_theta(placement.theta)
+    opened, placement.opened = placement.opened, None
+    past.append_pieces(opened)
+    return past.batch_loss(), opened.counts.weight
+
+
+def _pieces(past: SplitPast, opened: OpenedEntries) -> list[Any]:
+    lengths = np.bincount(opened.owners, minlength=past.n).tolist()
+    pairs = zip(opened.pieces, lengths, strict=True)
+    return [(piece, opened.handle, length) for piece, length in pairs]
+
+
+def _handle_alone(past: SplitPast, k: int, piece: Any, handle: BatchHandle, count: int) -> Message:
+    return in_worker.append_again, (handle, k, past.n, count)
+
+
+# The table ----------------------------------------------------------------------------------------
+
+#: What changes with new entries, offsets or predictions.
+CHANGED = ("line", "regressions")
+#: What changes with the size of the matrix.
+RESIZED = ("line", "regressions", "read_rows", "set_row_scale")
+
+TABLE: Table = {
+    "append": append,
+    "append_predicted": Verb(
+        _batch, run="append", kept="log", logged=_without_predictions, note="came", ends=CHANGED
+    ),
+    "grow": Verb(_sizes, run=in_worker.grow, kept="log", note="grew", ends=RESIZED),
+    "merge": merge,
+    "merge_oldest": Verb(_oldest, total, run=in_worker.merge, note="is_due", ends=CHANGED),
+    "set_offsets": Verb((_rows, _same), note="offset", ends=CHANGED),
+    "move": move,
+    "move_rows": Verb((same, _rows, _same), run=in_worker.move, note="moved", ends=CHANGED),
+    "refresh": refresh,
+    "refresh_from": Verb(
+        (theta_rows,), run=in_worker.refresh_from, note="refreshed", ends=CHANGED
+    ),
+    "read": read,
+    "read_rows": Verb(
+        (_same, same), (_block, total, total), run=in_worker.read, before=_up_to_date,
+        kept="last", note="was_read", ends=CHANGED, tree=True,
+    ),
+    "set_row_scale": Verb((_rows,), run=in_worker.set_row_scale, kept="last"),
+    "overlaps": overlaps,
+    "combine": combine,
+    "combined": Verb((same,), interleaved, run=in_worker.combined),
+    "normal": normal,
+    "multiply": Verb(
+        (_same,), (interleaved, total), run=in_worker.normal, note="counted", tree=True
+    ),
+    "forward": Verb((same,), interleaved, note="counted"),
+    "backward": Verb((rows,), total, note="counted"),
+    "dense_slopes": Verb((), interleaved),
+    "squared_norms": Verb((), sums),
+    "total_loss": Verb((), total, before=_up_to_date, note="renewed"),
+    "line": Verb((_rows, _same), sums, before=_up_to_date, kept="last", note="line_begun"),
+    "line_value": Verb((same,), total, note="line_asked"),
+    "line_slope": Verb((same,), total, note="line_asked"),
+    "heaviest": Verb((), (largest, largest)),
+    "weighted_sums": Verb(
+        (rows, same, same), (interleaved, total), before=_up_to_date_with_theta, note="weighed"
+    ),
+    "newest_sums": Verb((theta_rows,), sums, run=in_worker.newest_sums),
+    "begin_regressions": Verb((), kept="last", slot="regressions", note="is_due"),
+    "solve_rows": Verb((same, rows), interleaved),
+    "solve_columns": solve_columns,
+    "column_equations": Verb((rows,), _all),
+    "columns_of": Verb(_owner, first),
+    "seen": Verb((), compressed),
+    "open_handle": open_handle,
+    "append_handle": append_handle,
+    "know_theta": Verb((theta_rows,), run=in_worker.know_theta, note="theta_known"),
+    "append_pieces": Verb(
+        _pieces, run=in_worker.append_piece, kept="log", logged=_handle_alone,
+        note="pieces_came", ends=CHANGED,
+    ),
+    "batch_loss": Verb((), total, run=in_worker.batch_loss),
+    "state_dict": state_dict,
+    "load_state": load_state,
+    "load_parts": Verb(_each, first, run="load_state", kept="log", ends=RESIZED),
+}  # fmt: skip

@@ -1,0 +1,151 @@
+"""What a shard of entries does beyond its own verbs, in the process of a worker.
+
+The theta of a shard has its rows of theta only while it has to: new entries come with their
+predictions. It counts every move, so that the past knows what its predictions belong to. Where
+workers open files themselves, it moves along (:func:`know_theta`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._batches import BatchHandle
+from ..._devices import to_host
+from ..._typing import Array
+from ...atoms import RankOne
+from ...iterates import LowRank
+from ...losses import Loss
+from .entries_files import Piece, piece_of
+from .worker import Shard
+
+__all__ = [
+    "append_again",
+    "append_piece",
+    "batch_loss",
+    "combined",
+    "grow",
+    "know_theta",
+    "merge",
+    "move",
+    "new_shard",
+    "newest_sums",
+    "normal",
+    "read",
+    "refresh_from",
+    "set_row_scale",
+]
+
+#: The driver says when theta is compressed.
+NO_LIMIT = 2**31 - 1
+
+
+def new_shard(shape: tuple[int, int], theta_dtype: Any, dtype: Any, loss: Loss, device: str) -> Any:
+    """Return a past without entries, whose theta is zero."""
+    from ..place import check_place, low_rank_class, new_entries
+
+    place = check_place(device, None)
+    theta = low_rank_class(place)(shape, NO_LIMIT, dtype=theta_dtype)
+    return new_entries(place, theta, dtype, loss)
+
+
+# Theta --------------------------------------------------------------------------------------------
+
+
+def move(shard: Shard, keep: float, u: Array | None, v: Array | None) -> None:
+    """Let z <- keep z + u_i v_j, and theta with it where it is known."""
+    theta: LowRank = shard.past.theta
+    if u is None or v is None:
+        theta.shrink(keep)
+    elif shard.notes.get("knows_theta") and keep != 1.0:
+        xp = theta._xp
+        theta.move(RankOne(xp.asarray(u), 1.0 / (1.0 - keep), xp.asarray(v)), 1.0 - keep)
+    else:
+        theta.shrink(1.0)
+    shard.past.move(keep, u, v)
+
+
+def refresh_from(shard: Shard, theta: LowRank) -> None:
+    """Compute all predictions from theta."""
+    past = shard.past
+    past.theta.put(theta.left, theta.weights, theta.right)
+    past.refresh()
+    if not shard.notes.get("knows_theta"):
+        past.theta.rewrite(theta.left[:, :0], theta.weights[:0], theta.right[:, :0])
+
+
+def know_theta(shard: Shard, theta: LowRank) -> None:
+    """Predict new entries with theta from now on; it moves as predictions do."""
+    shard.notes["knows_theta"] = True
+    shard.past.theta.rewrite(theta.left, theta.weights, theta.right)
+
+
+def grow(shard: Shard, m1: int, m2: int) -> None:
+    """Make room for rows and columns."""
+    shard.notes.pop("row_scale", None)
+    shard.past.merge(0)  # carries out a move that waits, while the past agrees with theta
+    shard.past.theta.grow((m1, m2), NO_LIMIT, None)
+    shard.past.grow(m1, m2)
+
+
+def newest_sums(shard: Shard, theta: LowRank) -> tuple[float, float]:
+    """Return loss and weight of the newest entries, as another theta predicts them."""
+    kind = type(shard.past.theta)
+    return shard.past.newest_sums(kind.from_factors(theta.left, theta.weights, theta.right))
+
+
+# Entries and products -----------------------------------------------------------------------------
+
+
+def merge(shard: Shard, n: int) -> int:
+    """Sort the n oldest entries of the tail in; return how many are sorted."""
+    shard.past.merge(n)
+    return shard.past.n_sorted
+
+
+def set_row_scale(shard: Shard, scale: Array | None) -> None:
+    """Weigh the rows of products from now on; None: all the same."""
+    shard.notes["row_scale"] = scale
+
+
+def read(shard: Shard, V: Array, stay: bool) -> tuple[Array | None, Array, float]:
+    """Renew the slopes; return G V unless it is to stay here, W and <z, g>."""
+    W, z_dot_g = shard.past.read(V, shard.notes.get("row_scale"))
+    dtype = shard.past.dtype  # of what travels: single precision has half the bytes
+    GV = None if stay else combined(shard, np.eye(V.shape[1])).astype(dtype, copy=False)
+    return GV, W.astype(dtype, copy=False), float(np.sum(to_host(z_dot_g)))
+
+
+def combined(shard: Shard, to_left: Array) -> Array:
+    """Return combinations of the columns of G V."""
+    return shard.past.combine(to_left, np.zeros((0, len(to_left))), to_left)[0]
+
+
+def normal(shard: Shard, v: Array) -> tuple[Array, Array]:
+    """Return G v and G' (row_scale G v)."""
+    return shard.past.normal(v, shard.notes.get("row_scale"))
+
+
+# Files --------------------------------------------------------------------------------------------
+
+
+def append_piece(shard: Shard, piece: Piece, handle: BatchHandle, count: int) -> None:
+    """Add the entries of a batch that a worker has read; theta is known here."""
+    shard.notes["batch"] = piece
+    if count:
+        shard.past.append(*piece)
+
+
+def append_again(shard: Shard, handle: BatchHandle, k: int, n: int, count: int) -> None:
+    """Read a batch again, after a restart."""
+    piece = piece_of(handle, k, n, shard.past.dtype, shard.past.loss)
+    append_piece(shard, piece, handle, count)
+
+
+def batch_loss(shard: Shard) -> float:
+    """Return the sum of the losses of the last batch at theta."""
+    past, (rows, cols, w, y) = shard.past, shard.notes["batch"]
+    at = past.theta.at(rows, cols).astype(float)
+    offsets = to_host(past.row_offset)[rows] + to_host(past.col_offset)[cols]
+    return float(w @ past.loss.value(at + offsets, y))

@@ -1,0 +1,204 @@
+"""A past of any kind, spread over the workers of a Ray cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from ..._typing import State
+from .batch_log import BatchLog
+from .errors import ClusterLost
+from .joins import total
+from .shards import TREE_FROM, Message, Shards
+from .table import Table, Verb
+from .worker import Method, Shard
+
+__all__ = ["Placement", "SplitPast"]
+
+
+class Placement:
+    """What this process knows about a kind of past that is spread over shards.
+
+    A subclass has as attributes what can be known of the past without asking: those that the
+    protocol names, and which shard has what; and methods that note what the table says.
+    """
+
+    def opening(self, k: int, n: int, device: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Return the function, and its arguments, that makes shard k of n, without data."""
+        raise NotImplementedError
+
+    def rebuild(self, past: SplitPast, k: int, logged: Iterable[Message]) -> Iterator[Message]:
+        """Yield the messages of the log and what else a new shard k needs to hear."""
+        yield from logged
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+
+class SplitPast:
+    """Lets shards carry out the verbs of a past, as the table of its kind says.
+
+    Parameters
+    ----------
+    table : Table
+        Of the verbs of its kind.
+    placement : Placement
+        Of its kind.
+    device : "cpu" or "cuda"
+        Where shards live; each on "cuda" has a GPU of its own.
+    workers : int
+        How many shards.
+    log_dir : path, optional
+        Where to log what the shards were told.
+
+    Attributes
+    ----------
+    placement : Placement
+        What this process knows.
+    shards : Shards
+        The messages to the shards.
+    n : int
+        How many there are.
+    """
+
+    _own = frozenset({"placement", "shards", "n", "device", "log", "_table", "_first", "_last"})
+
+    def __init__(
+        self, table: Table, placement: Placement, device: str, workers: int, log_dir: Any = None
+    ) -> None:
+        self._table = table
+        self.placement: Any = placement
+        self.device, self.n = device, workers
+        self._first: list[tuple[Method, list[Any]]] = []
+        self._last: dict[tuple[str, Any], tuple[Method, list[Any]]] = {}
+        self.log = BatchLog(workers, log_dir)
+        self.shards = Shards(workers, device, self._opening, self._rebuild)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a verb, or something that this process knows about the past."""
+        if name in SplitPast._own:  # not there yet
+            raise AttributeError(name)
+        entry = self._table.get(name)
+        if isinstance(entry, Verb):
+            return partial(self.do, name, entry)
+        return getattr(self.placement, name) if entry is None else partial(entry, self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in SplitPast._own:
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self.placement, name, value)
+
+    def __len__(self) -> int:
+        return len(self.placement)
+
+    def close(self) -> None:
+        """Give the workers back; the log goes, too."""
+        self.shards.close()
+        self.log.close()
+
+    # Verbs ----------------------------------------------------------------------------------------
+
+    def do(self, name: str, verb: Verb, *args: Any) -> Any:
+        """Carry out a verb.
+
+        What is told is noted and logged before it is sent, what is asked when all have answered: a
+        shard that is rebuilt in between has heard of the first, and is asked the second again.
+        """
+        self.shards.check_alive()
+        if verb.before is not None:
+            verb.before(self, *args)
+        pieces = verb.split_for(self, args)
+        method: Method = verb.run or name
+        if verb.join is None:
+            self._tell(name, verb, method, args, pieces)
+            return None
+        try:
+            answer = self._asked(verb, method, pieces)
+            self._remember(name, verb, args, pieces)
+            return answer
+        except BaseException:
+            if verb.kept or verb.note:  # some shards may have changed
+                self.shards.lose_step()
+            raise
+
+    def _tell(
+        self, name: str, verb: Verb, method: Method, args: tuple[Any, ...], pieces: list[Any]
+    ) -> None:
+        before = self.log.sizes() if verb.kept == "log" else []
+        try:
+            self._remember(name, verb, args, pieces)
+        except BaseException:
+            if before:
+                self.log.cut_back(before)
+            raise
+        try:
+            with suppress(ClusterLost):  # the log has it; the next question says so
+                self.shards.tell(method, pieces)
+        except BaseException:
+            self.shards.lose_step()
+            raise
+
+    def _asked(self, verb: Verb, method: Method, pieces: list[Any]) -> Any:
+        if verb.tree and self.n >= TREE_FROM and None not in pieces:
+            joins = verb.join if isinstance(verb.join, tuple) else (verb.join,)
+            parts = self.shards.ask_in_tree(method, pieces, [one is total for one in joins])
+            if parts is not None:
+                whole = isinstance(verb.join, tuple)
+                return verb.joined_parts(self, parts) if whole else verb.joined(self, parts[0])
+        answers = self.shards.ask(method, pieces)
+        asked = [a for a, piece in zip(answers, pieces, strict=True) if piece is not None]
+        return verb.joined(self, asked)
+
+    def _remember(self, name: str, verb: Verb, args: tuple[Any, ...], pieces: list[Any]) -> None:
+        """Note what has changed, and what a rebuilt shard needs to hear again."""
+        method: Method = verb.run or name
+        of = args[0] if verb.each else None
+        for slot, model in list(self._last):
+            if slot in verb.ends and (model == of or not verb.each):
+                del self._last[slot, model]
+        if verb.kept == "first":
+            self._first.append((method, pieces))
+        elif verb.kept == "last":
+            self._last.pop((verb.slot or name, of), None)  # the newest comes last
+            self._last[verb.slot or name, of] = method, pieces
+        elif verb.kept == "log":
+            for k, piece in enumerate(pieces):
+                if piece is not None:
+                    logged = verb.logged(self, k, *piece) if verb.logged else (method, piece)
+                    self.log.append(k, logged)
+        if verb.note is not None:
+            getattr(self.placement, verb.note)(*args)
+
+    def ask_all(self, method: Method, *args: Any) -> list[Any]:
+        """Return every shard's answer to the same question."""
+        return self.shards.ask(method, [args] * self.n)
+
+    # A shard that is rebuilt ----------------------------------------------------------------------
+
+    def _opening(self, k: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return self.placement.opening(k, self.n, self.device)
+
+    def _rebuild(self, k: int) -> Iterator[Message]:
+        for method, pieces in self._first:
+            yield method, pieces[k]
+        yield from self.placement.rebuild(self, k, self.log.records(k))
+        for method, pieces in self._last.values():
+            if pieces[k] is not None:
+                yield method, pieces[k]
+
+    def states(self) -> list[State]:
+        """Return the states of all shards; from the log, if the cluster is lost."""
+        try:
+            return self.ask_all("state_dict")
+        except ClusterLost:
+            return [self._rebuilt_here(k).past.state_dict() for k in range(self.n)]
+
+    def _rebuilt_here(self, k: int) -> Shard:
+        make, args = self.placement.opening(k, self.n, "cpu")
+        shard = Shard(make(*args))
+        for method, arguments in self._rebuild(k):
+            shard.carry_out(method, arguments)
+        return shard

@@ -1,0 +1,99 @@
+"""How arguments travel to workers: small ones in the message, large ones through Ray's store.
+
+By default Ray puts every argument above 100 KB into its object store, which costs a worker a few
+more messages than reading it from the call itself. So arrays of medium size travel in pieces that
+are below. What is larger still is stored once, however many workers it goes to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+__all__ = ["Parcel", "unpacked"]
+
+#: Ray keeps arguments up to 100 KB in the message, headers included.
+PIECE_BYTES = 90_000
+#: What else there is in a message.
+SPARE = 10_000
+#: Arrays up to so many pieces travel in the message.
+MOST_PIECES = 12
+
+
+class Parcel:
+    """Packs the arguments of calls that go out together.
+
+    Parameters
+    ----------
+    in_message : int
+        Arrays up to so many bytes travel in messages whole, where Ray was told so.
+    in_pieces : bool
+        Let arrays of medium size travel in pieces; to many workers they had better be stored once,
+        since Ray lets workers pass on what is stored.
+    """
+
+    def __init__(self, in_message: int = 0, *, in_pieces: bool = True) -> None:
+        self._whole = max(PIECE_BYTES, in_message - SPARE)
+        self._most = MOST_PIECES * PIECE_BYTES if in_pieces else 0
+        self._stored: dict[int, tuple[Any, Any]] = {}  # the array is kept: its id must stay its own
+
+    def pack(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+        """Return how to put the arguments together, and the pieces."""
+        pieces: list[Any] = []
+        return [self._packed(value, pieces) for value in args], pieces
+
+    def _packed(self, value: Any, pieces: list[Any]) -> Any:
+        """Add the pieces of an argument; return how they are joined, None for a single one."""
+        if sparse.issparse(value):
+            rows = sparse.csr_array(value)
+            parts = (rows.data, rows.indices, rows.indptr)
+            return rows.shape, [self._packed(part, pieces) for part in parts]
+        if not isinstance(value, np.ndarray) or value.nbytes <= self._whole:
+            pieces.append(value)
+        elif value.nbytes <= self._most:
+            cut = _cut(np.ascontiguousarray(value))
+            pieces.extend(cut)
+            return value.shape, len(cut)
+        else:
+            pieces.append(self._store(value))
+        return None
+
+    def _store(self, array: Any) -> Any:
+        import ray
+
+        if id(array) not in self._stored:
+            self._stored[id(array)] = (array, ray.put(array))
+        return self._stored[id(array)][1]
+
+
+def _cut(array: Any) -> list[Any]:
+    flat = array.reshape(-1)
+    size = PIECE_BYTES // array.itemsize
+    return [flat[start : start + size] for start in range(0, flat.size, size)]
+
+
+def unpacked(plan: list[Any], pieces: tuple[Any, ...]) -> list[Any]:
+    """Return the arguments again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.past.ray.wire import Parcel, unpacked
+    >>> plan, pieces = Parcel().pack((1.0, np.zeros((30_000, 2))))
+    >>> len(pieces), [np.shape(value) for value in unpacked(plan, pieces)]
+    (7, [(), (30000, 2)])
+    """
+    left = iter(pieces)
+    return [_joined(how, left) for how in plan]
+
+
+def _joined(how: Any, pieces: Iterator[Any]) -> Any:
+    if how is None:
+        return next(pieces)
+    shape, parts = how
+    if isinstance(parts, int):
+        return np.concatenate([next(pieces) for _ in range(parts)]).reshape(shape)
+    return sparse.csr_array(tuple(_joined(one, pieces) for one in parts), shape=shape)

@@ -1,0 +1,95 @@
+"""Sums over stored rows, whichever memory they are in."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from .._devices import namespace, to_host
+from .._typing import Array
+
+__all__ = ["RowSums"]
+
+
+class RowSums(ABC):
+    """The verbs of :class:`~onlinefw.past.protocols.RowsPast` that sum over all rows."""
+
+    _held: Any
+    _losses: list[Any]
+    _pending: list[Any]
+    _theta: list[Any]
+    iterates: list[Any]
+
+    @abstractmethod
+    def _weighed(self, m: int) -> tuple[Any, Any, Any]:
+        """Return z, y and w of all rows, after a move that has waited."""
+
+    def _for_loss(self, m: int) -> tuple[Any, Any, Any]:
+        """Return them where the loss is evaluated."""
+        return self._weighed(m)
+
+    @abstractmethod
+    def agree(self, m: int) -> None:
+        """Take note that all predictions of one model agree with its iterate as it is now."""
+
+    def gradients(self, models: list[int], intercepts: list[float]) -> Array:
+        """Return X' (w phi'(z + b, y)) of some models, a column each, from one read of the rows."""
+        rows, columns = self._held
+        if len(models) > 1:
+            pairs = zip(models, intercepts, strict=True)
+            each = [self._losses[m].slopes(*self._for_loss(m), b) for m, b in pairs]
+            return rows.rmatvec(namespace(each[0]).column_stack(each))
+        (m,), (b,) = models, intercepts
+        loss, pending, iterate = self._losses[m], self._pending[m], self.iterates[m]
+        if not rows.fuses(loss):
+            return rows.rmatvec(loss.slopes(*self._for_loss(m), b))[:, None]
+        if pending is None or (iterate is not None and self._theta[m] is not iterate.theta):
+            return rows.fused_gradient(loss, None, *self._weighed(m), b)[:, None]
+        w, (z, y) = columns.arrays[0], columns.arrays[2 * m + 1 : 2 * m + 3]
+        self._theta[m] = self._pending[m] = None
+        gradient = rows.fused_gradient(loss, pending, z, y, w, b)[:, None]
+        self.agree(m)
+        return gradient
+
+    def total(self, m: int, b: float) -> float:
+        """Return the sum of w phi(z + b, y)."""
+        return self._losses[m].total(*self._for_loss(m), b)
+
+    def totals(self, m: int, b: float) -> tuple[float, float, float]:
+        """Return the sums of w phi, of w phi' and of w phi'', all at (z + b, y)."""
+        return self._losses[m].totals(*self._for_loss(m), b)
+
+    def few_rows(self, m: int) -> tuple[Any, ...] | None:
+        """Return kind and parameter of the loss, z, y and w, for a compiled search; None: no."""
+        return None
+
+    def limits(self, m: int) -> tuple[float, float]:
+        """Return the smallest and the largest intercept that leave some row undecided."""
+        return self._losses[m].limits(*self._for_loss(m))
+
+    def residuals(self, m: int) -> tuple[Array, Array]:
+        """Return y - z and w of all rows, in any order."""
+        z, y, w = self._for_loss(m)
+        return to_host(y - z), to_host(w)
+
+    def steepest(self, m: int, b: float) -> float:
+        """Return the largest w |phi'(z + b, y)|."""
+        return float(abs(self._losses[m].slopes(*self._for_loss(m), b)).max())
+
+    def second_order(self, m: int, chosen: Array, b: float) -> tuple[Array, Array, float]:
+        """Return X_S' D X_S, X_S' d and the sum of d, for curvatures d >= 0 of every row."""
+        rows = self._held.rows.merged()
+        if rows is not self._held.rows:
+            self._held = self._held._replace(rows=rows)
+        bends = self._losses[m].curvatures(*self._for_loss(m), b)
+        return (*rows.gram(chosen, bends), float(bends.sum()))
+
+    def gram_product(self, vector: Array) -> Array:
+        """Return X' diag(w) X v."""
+        rows, columns = self._held
+        return rows.rmatvec(columns.arrays[0] * rows.matvec(vector))
+
+    def predictions(self, m: int) -> Array:
+        """Return the z of one model at all rows that count, in their order."""
+        z, _, w = self._weighed(m)
+        return to_host(z[w > 0.0])

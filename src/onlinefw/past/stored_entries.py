@@ -1,0 +1,169 @@
+"""Entries in one memory: what all memories share of moving, reading and counting them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from ..iterates import LowRank
+from ..kernels.entries import QUADRATIC
+from ..losses import Bernoulli, Exponential, Gaussian, Loss, Poisson, Square
+from .entries_state import Counts
+from .host.row_loss import compiled
+from .pending import PendingMove
+
+__all__ = ["SUMMABLE", "StoredEntries"]
+
+#: Losses for which repeated observations of one entry can be summed up: count and sum suffice.
+SUMMABLE = (Square, Gaussian, Bernoulli, Poisson, Exponential)
+#: No version of theta: predictions are being changed, or are out of date.
+NONE = -1
+
+
+class StoredEntries(ABC):
+    """:class:`~onlinefw.past.protocols.EntriesPast` in one memory.
+
+    Predictions change in their own memory. While they do, and if theta has moved without the past
+    being told, they belong to no version of theta: the next read then computes them anew. So an
+    interrupt anywhere costs a pass over the entries, at most.
+
+    Parameters
+    ----------
+    theta : LowRank
+        At the place.
+    dtype : dtype
+        Of predictions, weights and targets.
+    loss : Loss
+        Of an entry.
+    """
+
+    opens_handles = False
+    _store: Any
+    row_offset: Array
+    col_offset: Array
+
+    def __init__(self, theta: LowRank, dtype: Any, loss: Loss) -> None:
+        self.theta, self.dtype, self.loss = theta, np.dtype(dtype), loss
+        self.kind, self.parameter = compiled(loss)
+        self.quadratic = self.kind == QUADRATIC
+        self.sums_repeats = type(loss) in SUMMABLE
+        self.reads = 0
+        self._pending: PendingMove | None = None
+        self._version = theta.version
+        self._due = True  # whether slopes have to be renewed
+        self._line: Any = None
+        self._regressions: Any = None
+
+    def slopes(self, at: Array, c: Array, s: Array) -> Array:
+        """Return slopes by the loss itself (its kernel would be faster, where there is one)."""
+        if self.sums_repeats:
+            return c * self.loss.derivative(at, 0.0) - s
+        return c * self.loss.derivative(at, s)
+
+    def close(self) -> None:  # noqa: B027 (most places hold nothing)
+        """Give back what is held outside this process: nothing."""
+
+    @property
+    def counts(self) -> Counts:
+        """Sums over all observations that came."""
+        return self._store.counts
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the matrix."""
+        return self._store.shape
+
+    @property
+    def n_sorted(self) -> int:
+        """How many entries are sorted."""
+        return self._store.n_sorted
+
+    @property
+    def n_newest(self) -> int:
+        """How many entries are in the tail."""
+        return self._store.n_newest
+
+    def __len__(self) -> int:
+        return self._store.size
+
+    # Moving ---------------------------------------------------------------------------------------
+
+    def move(self, keep: float, u: Array | None, v: Array | None) -> None:
+        """Let z <- keep z + u_i v_j (None: nothing is added) when the next read passes by."""
+        if self._pending is not None:
+            self._carry_out()
+        self._line = self._regressions = None
+        self._due = True
+        version = self.theta.version
+        if self._version + 1 != version:  # it was not told of an earlier move
+            self._version = NONE
+            return
+        self._pending = PendingMove(keep, self._image(u, v), self._store.size)
+        self._version = version
+
+    @abstractmethod
+    def _image(self, u: Array | None, v: Array | None) -> tuple[Any, Any]:
+        """Return the vectors of an atom as they wait for the next read."""
+
+    @abstractmethod
+    def _carry_out(self) -> None:
+        """Let all predictions follow the move that waits; the slopes are due."""
+
+    @abstractmethod
+    def _renew(self) -> None:
+        """Bring predictions and slopes up to date, without a product."""
+
+    # Sums -----------------------------------------------------------------------------------------
+
+    def total_loss(self) -> float:
+        """Return the sum of all losses; of the square loss, without the squares of the values."""
+        if self._due or self._pending is not None or self._version != self.theta.version:
+            self._renew()
+        return self._line_class(self).value(0.0)
+
+    @property
+    @abstractmethod
+    def _line_class(self) -> Any:
+        """Return the class of lines at this place."""
+
+    def line(self, u: Array, v: Array) -> tuple[float, float, float] | None:
+        """Begin a line z + t (u_i v_j - z); of a parabola, return its value, slope, curvature."""
+        if self._due or self._pending is not None or self._version != self.theta.version:
+            self._renew()
+        self._line = line = self._line_class(self, *self._image(u, v))
+        return line.parabola
+
+    def line_value(self, t: float) -> float:
+        """Return the sum of all losses along the line that was begun."""
+        return self._line.value(t)
+
+    def line_slope(self, t: float) -> float:
+        """Return the derivative of that in t."""
+        return self._line.slope(t)
+
+    def newest_sums(self, theta: LowRank) -> tuple[float, float]:
+        """Return loss and weight of the newest entries, as another theta predicts them."""
+        at, c, s = (x.astype(float) for x in self._newest(theta))
+        y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if self.sums_repeats else s
+        return float(c @ self.loss.value(at, y)), float(c.sum())
+
+    @abstractmethod
+    def _newest(self, theta: LowRank) -> tuple[Array, Array, Array]:
+        """Return predictions, c and s of the newest entries, in this process's memory."""
+
+    # Regressions ----------------------------------------------------------------------------------
+
+    def solve_rows(self, right: Array, ridge: Array) -> Array:
+        """Return the rows' factor at the place, with a penalty for each row."""
+        return self._regressions.solve_rows(right, ridge)
+
+    def solve_columns(self, left: Array, ridge: Array) -> Array:
+        """Return the columns' factor at the place, with a penalty for each column."""
+        return self._regressions.solve_columns(left, ridge)
+
+    def column_equations(self, left: Array) -> Array:
+        """Return the columns' normal equations, which parts of the entries can add up."""
+        return self._regressions.column_equations(left)

@@ -1,0 +1,73 @@
+"""About how many rows there are to come."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+
+__all__ = ["expected_rows"]
+
+#: Bytes at the beginning of a file by which the number of its lines is judged.
+SAMPLE = 1 << 20
+
+
+def expected_rows(files: Sequence[tuple[str, str | None, str | None]]) -> int | None:
+    r"""Return about how many rows files have together; None if one of them does not tell.
+
+    Parameters
+    ----------
+    files : sequence of (name, format, codec)
+        A pipe does not tell.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from onlinefw.readers.expected import expected_rows
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text("1,2,3\n" * 50)
+    >>> expected_rows([(str(path), "csv", None)]), expected_rows([("-", None, None)])
+    (50, None)
+    """
+    total = 0
+    for name, format_, codec in files:
+        if name == "-" or not os.path.isfile(name):
+            return None
+        total += _parquet_rows(name) if format_ == "parquet" else _lines(name, codec)
+    return total
+
+
+def _parquet_rows(name: str) -> int:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        return int(parquet.read_metadata(name).num_rows)
+    except (pa.ArrowException, OSError):
+        return 0  # the reader says what is wrong with it
+
+
+def _lines(name: str, codec: str | None) -> int:
+    """Return about how many lines there are: as many a byte as in the beginning of the file."""
+    with open(name, "rb") as file:
+        beginning = file.read(SAMPLE)
+    text = _decompressed(beginning, codec) if codec else beginning
+    size, lines = os.path.getsize(name), text.count(b"\n")
+    if size <= len(beginning):
+        return lines + (not text.endswith(b"\n"))
+    if not lines:
+        return 1
+    bytes_of_lines = len(beginning) * (text.rfind(b"\n") + 1) / len(text)
+    return round(size * lines / bytes_of_lines)
+
+
+def _decompressed(beginning: bytes, codec: str) -> bytes:
+    """Return what the beginning of a compressed file holds, as far as it goes."""
+    import pyarrow as pa
+
+    stream = pa.CompressedInputStream(pa.BufferReader(beginning), codec)
+    text = bytearray()
+    with suppress(OSError):  # it ends in the middle
+        while more := stream.read(1 << 12):
+            text += more
+    return bytes(text)

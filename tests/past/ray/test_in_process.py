@@ -1,0 +1,54 @@
+"""The stand-in for Ray keeps what the other tests take for granted."""
+
+import numpy as np
+import pytest
+
+from onlinefw.distributed import ClusterLost
+
+from .in_process import kill_before, ray_in_process, travelled
+from .problems import assert_same, batches_of, follow, make_learner, past_of
+from .rows import assert_same_rows, make_row_learner, row_batches
+
+
+@pytest.fixture(autouse=True)
+def ray(monkeypatch):
+    with ray_in_process(monkeypatch) as module:
+        yield module
+
+
+def test_what_arrives_is_a_copy_that_cannot_be_changed():
+    sent = np.arange(3.0)
+    (arrived,) = travelled((sent,))
+    assert arrived.tolist() == sent.tolist() and not np.shares_memory(arrived, sent)
+    assert not arrived.flags.writeable
+
+
+@pytest.mark.parametrize("workers", [1, 3, 9])  # nine add up in a tree
+def test_trajectories_are_those_of_one_process(workers):
+    name = "biases, growing"
+    alone, spread = make_learner(name), make_learner(name, workers)
+    batches = batches_of(name)
+    np.testing.assert_allclose(follow(spread, batches), follow(alone, batches), rtol=1e-6)
+    assert_same(alone, spread)
+
+
+def test_lost_shards_come_back():
+    name = "newton"
+    alone, spread = make_row_learner(name), make_row_learner(name, 2)
+    batches = list(row_batches(name))
+    follow(alone, batches)
+    follow(spread, batches[:1])
+    shards = past_of(spread).shards
+    kill_before(shards, {7, 40, 41})
+    follow(spread, batches[1:])
+    assert shards.restarts == 3
+    assert_same_rows(alone, spread)
+
+
+def test_a_lost_cluster_is_said(ray):
+    learner = make_learner("square", 2)
+    follow(learner, batches_of("square")[:2])
+    ray.shutdown()
+    with pytest.raises(ClusterLost, match="state_dict"):
+        learner.objective.value()
+    assert learner.state_dict()["objective"]["n_observations"] == 120
