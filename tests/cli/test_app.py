@@ -22,6 +22,7 @@ runner = CliRunner()
 TINY_DEMO = ["demo", "--ratings", "500"]
 
 
+@pytest.mark.slow
 def test_the_demo_learns_from_a_file_writes_a_page_and_says_what_to_try_next(tmp_path):
     folder = tmp_path / "tour"
     result = runner.invoke(app, [*TINY_DEMO, "--out", str(folder)])

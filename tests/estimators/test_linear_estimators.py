@@ -221,6 +221,7 @@ def test_a_million_features_need_no_more_than_their_nonzeros(rng):
     assert model.gap_ == pytest.approx(gap, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_long_sparse_batch_is_never_dense(rng):
     X = sp.random_array((60_000, 1000), density=0.002, rng=rng, format="csr")
     y = rng.standard_normal(60_000)
@@ -386,6 +387,7 @@ def test_the_gap_certifies_the_mean_over_the_rows_kept(past, rng):
     assert f"past='{past}', n_observations=300, n_kept=40" in repr(objective)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("past", ["recent", "reservoir"])
 def test_a_bounded_past_bounds_the_memory_of_a_model(past, rng):
     model = Classifier(past=past, max_past=50, random_state=0, history_size=20, path_size=5)

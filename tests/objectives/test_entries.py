@@ -210,6 +210,7 @@ def test_the_certificate_is_never_below_the_true_gap_and_round_gap_never_above(
                     assert gap <= learner.certificate() + 1e-9
 
 
+@pytest.mark.slow
 def test_the_certificate_accounts_for_what_recompression_left_out(rng):
     shape, radius = (40, 50), 60.0
     objective = ObservedEntries(shape, dtype=float, max_atoms=8)
@@ -322,6 +323,7 @@ def test_resumed_equals_uninterrupted(dtype, cut, rng, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_the_store_takes_about_twenty_bytes_an_entry(rng):
     objective = ObservedEntries((2000, 3000))
     X, y = observations(rng, 200_000, [1.0, 2.0], (2000, 3000))
@@ -332,6 +334,7 @@ def test_the_store_takes_about_twenty_bytes_an_entry(rng):
     assert sum(part.nbytes for part in held) / objective.n_entries <= 20
 
 
+@pytest.mark.slow
 def test_threads_change_rounding_only_and_runs_repeat_exactly(rng, monkeypatch):
     monkeypatch.setattr(_threads, "SMALL_LOOP", 0)
     batches = list(noisy_low_rank(rng, 30, 500, (60, 70)))
@@ -419,6 +422,7 @@ def test_impossible_stores_and_sets_are_refused():
         ofw.OnlineFrankWolfe(ObservedEntries(SHAPE), L1Ball(1.0))
 
 
+@pytest.mark.slow
 def test_the_papers_synthetic_problem_in_small(rng):
     """h_t = ||theta_t - truth||^2 / (2 m1 m2) falls about like 1/t once it has begun to fall."""
     data = ofw.datasets.make_matrix_completion((40, 200), rank=3, n_observations=200_000, seed=0)

@@ -334,6 +334,7 @@ def test_the_certificate_counts_every_repeat_of_an_entry(rng):
     assert learner.certificate() >= bound * (1 - 1e-9)
 
 
+@pytest.mark.slow
 def test_threads_change_rounding_only(rng, monkeypatch):
     keep_both_parts(monkeypatch)
     batches, atom = random_batches(rng, [1.0, -1.0], rounds=74), random_atom(rng)

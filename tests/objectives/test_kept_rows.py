@@ -120,6 +120,7 @@ def members(sizes, max_past, seed, weights=None):
     return kept_rows(objective)[:, 0].astype(int)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sizes", [[1] * 40, [40], [3, 17, 1, 9, 10], [8, 8, 8, 8, 8], [30, 1, 9]], ids=str
 )

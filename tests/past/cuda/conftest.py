@@ -29,7 +29,13 @@ def cuda(request, monkeypatch):
     yield from _device(request.param, monkeypatch)
 
 
-@pytest.fixture(params=[pytest.param("gpu", marks=pytest.mark.gpu), "stand-in", "emulated"])
+@pytest.fixture(
+    params=[
+        pytest.param("gpu", marks=pytest.mark.gpu),
+        "stand-in",
+        pytest.param("emulated", marks=pytest.mark.slow),  # compiles C++ for every kernel
+    ]
+)
 def any_cuda(request, monkeypatch):
     """Do the same, and run the source of the kernels on this machine as well."""
     yield from _device(request.param, monkeypatch)
