@@ -97,6 +97,7 @@ def in_terminal(command, keys, env, folder):
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "becomes"),
     [

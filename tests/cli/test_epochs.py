@@ -55,6 +55,7 @@ def test_stopped_in_a_later_epoch_it_goes_on_as_if_it_had_not_been(kind, tmp_pat
     assert_same_models(out, tmp_path / "whole.ofw")
 
 
+@pytest.mark.slow
 def test_more_epochs_come_nearer_to_the_best_model_and_the_page_says_so(tmp_path):
     data = write(tmp_path / "a.csv", ratings())
     gaps = []

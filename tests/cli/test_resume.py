@@ -61,6 +61,7 @@ def data_of(kind, tmp_path, ending="csv"):
     return write(tmp_path / f"{kind}.{ending}", columns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["matrix", "regression", "classification"])
 @pytest.mark.parametrize(("rounds", "ending"), [(1, "csv"), (5, "parquet"), (9, "csv.gz")])
 def test_ctrl_c_and_resume_give_the_model_of_one_run(

@@ -242,6 +242,7 @@ def test_nuclear_norm_completion_recovers_a_rank_five_matrix(rng):
 # copt's grid: gradient mappings of 20 x 16 problems ----------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [Square(), Logistic()], ids=str)
 @pytest.mark.parametrize("radius", [0.1, 1.0, 10.0, 100.0])
 @pytest.mark.parametrize(

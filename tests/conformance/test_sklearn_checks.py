@@ -6,15 +6,19 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import onlinefw as ofw
 
 
+@parametrize_with_checks([ofw.FrankWolfeRegressor(), ofw.FrankWolfeClassifier()])
+def test_estimators_follow_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
 @parametrize_with_checks(
     [
-        ofw.FrankWolfeRegressor(),
-        ofw.FrankWolfeClassifier(),
         ofw.FrankWolfeClassifier(loss="logistic", away_steps=True),
         ofw.FrankWolfeRegressor(loss="correntropy", radius=3.0),
     ]
 )
-def test_estimators_follow_scikit_learn(estimator, check):
+def test_other_losses_and_steps_follow_scikit_learn(estimator, check):
     check(estimator)
 
 
@@ -28,6 +32,7 @@ def expected_failures(_):
     }
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [ofw.RadiusSearch(ofw.FrankWolfeRegressor())], expected_failed_checks=expected_failures
 )

@@ -20,6 +20,7 @@ from onlinefw.files.container import read_tree, write_tree
 from .zoo import ROUNDS, ZOO, assert_same_answers, stream, zoo
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", zoo())
 @settings(max_examples=3)
 @given(seed=st.integers(0, 10**6), cuts=st.sets(st.integers(0, ROUNDS), max_size=2))

@@ -125,6 +125,7 @@ def stopping_after(*rounds):
     return stop
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", some_slow(SESSIONS))
 @settings(max_examples=5)
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=3))
@@ -167,6 +168,7 @@ def test_from_a_pipe_it_goes_on_with_the_next_rows(name, rounds, whole, folder, 
     assert_same_sessions(session, whole[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SESSIONS)
 def test_writing_checkpoints_changes_nothing(name, whole, folder, tmp_path):
     session, checkpoint = SESSIONS[name][1](), Checkpoint(tmp_path / "run.ckpt", every=1)

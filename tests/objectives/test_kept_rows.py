@@ -137,6 +137,7 @@ def test_every_row_is_in_the_reservoir_with_the_same_chance(sizes):
     assert counts.min() > 0
 
 
+@pytest.mark.slow
 def test_rows_without_weight_do_not_disturb_the_reservoir():
     weights = np.tile([0.0, 1.0], 30)
     counts, trials = np.zeros(60), 2000
@@ -174,6 +175,7 @@ def test_the_gap_is_that_of_the_rows_in_the_reservoir(kind, rng):
 # Going on ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @DENSE_OR_SPARSE
 @pytest.mark.parametrize("constraint", [L1Ball(2.0), L2Ball(2.0)], ids=["l1", "l2"])
 @pytest.mark.parametrize("fit_intercept", [False, True])

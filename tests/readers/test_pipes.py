@@ -55,6 +55,7 @@ def test_rows_left_from_a_full_chunk_come_out_at_the_pause(pipe):
     assert [next(reader).users.tolist(), next(reader).users.tolist()] == [[1, 4], [7]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk_rows", [1, 7, 1000, 10**6])
 def test_a_long_pipe_gives_every_row_once(pipe, chunk_rows):
     columns = ratings(20_000)

@@ -32,6 +32,7 @@ def given_files(folder, name):
     return [str(folder / name), str(folder / f"second-{name}")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=30)
 @given(chunk_rows=SIZES, block_bytes=st.integers(1, 300))
@@ -45,6 +46,7 @@ def test_boundaries_are_invisible(folder, name, chunk_rows, block_bytes):
     assert all_ratings(iter(chunks)) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=30)
 @given(chunk_rows=SIZES, block_bytes=st.integers(1, 300), stop=st.integers(0, 16))
@@ -62,6 +64,7 @@ def test_going_on_gives_the_chunks_that_were_to_come(folder, name, chunk_rows, b
     assert all_ratings(iter(rest)) == all_ratings(iter(expected))
 
 
+@pytest.mark.slow
 @given(chunk_rows=st.integers(1, 5), block_bytes=st.integers(1, 80), stop=st.integers(0, 4))
 def test_skipped_rows_are_counted_once_whatever_the_stops(folder, chunk_rows, block_bytes, stop):
     options = {"on_bad_row": "skip", "chunk_rows": chunk_rows, "block_bytes": block_bytes}

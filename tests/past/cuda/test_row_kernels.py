@@ -378,6 +378,7 @@ def test_best_intercept_is_that_of_the_host(rng, name):
         assert found == pytest.approx(expected, rel=1e-6, abs=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "width"), [("uint8", 784), ("float32", 1000)])
 def test_gradient_of_many_rows(cuda, rng, kind, width):
     loss, targets = LOSSES["sigmoid"]

@@ -35,6 +35,7 @@ def assert_same_way(name, found, expected):
     np.testing.assert_allclose(found, expected, rtol=100 * tol, atol=tol)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "workers"), pairs(ROW_PROBLEMS, "square", "sparse logistic, line search", "newton")
 )

@@ -154,6 +154,7 @@ PROBLEMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "workers"),
     [(name, (k % 3) + 1) for k, name in enumerate(PROBLEMS)]
