@@ -34,15 +34,14 @@ def search(line: Line, sign: float, longest: float) -> float:
     objective is convex); a step that does not lower the objective is replaced by a bounded
     minimisation of its values, and by 0 if that does not help either.
     """
-
-    def slope(gamma: float) -> float:
-        return sign * line.slope(sign * gamma)
-
     if line.curvature is not None:
-        descent = -slope(0.0)
+        descent = -sign * line.slope(0.0)
         if descent <= 0.0:
             return 0.0
         return min(descent / line.curvature, longest) if line.curvature > 0.0 else longest
+
+    def slope(gamma: float) -> float:
+        return sign * line.slope(sign * gamma)
 
     if slope(0.0) >= 0.0:
         return 0.0

@@ -7,12 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._batches import BatchHandle
 from .._validation import check_whole
 from .callbacks import CallbackSupportMixin, RoundCallbacks, with_callbacks
 from .learned_model import LearnedModel
 from .progress import progress
 from .run import CANNOT_LEARN, Run
-from .stream import ArrayRounds, Batch, FileStream, is_file_batch, is_files, play_rounds, shuffled
+from .stream import ArrayRounds, Batch, FileStream, is_files, play_rounds, shuffled
 
 __all__ = ["StreamingEstimator"]
 
@@ -123,7 +124,7 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         first = run is None
         if not first and run.team is None:
             raise ValueError(CANNOT_LEARN)
-        if is_file_batch(X):
+        if isinstance(X, BatchHandle):
             batch = self._file_batch(X, y, sample_weight, first)
         else:
             batch = self._checked(X, y, sample_weight, first, classes)

@@ -90,7 +90,7 @@ class CompletionRun(Run):
     @property
     def matrix(self) -> Any:
         """What predicts: ``predict(rows, cols)``, ``columns_of(row)``, ``shape``, ``dtype``."""
-        return self._matrix if self.team is None else self.objective
+        return self._matrix if self.team is None else self.learners[0].objective
 
     @property
     def theta(self) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._batches import BatchHandle
 from .._state import check_state
 from .._typing import Array, Shape, State
 from .._validation import check_alone, check_rows, check_targets, check_weights, check_whole
@@ -20,7 +21,7 @@ from .linear_parts import LinearParts, is_auto, loss_of
 from .linear_run import LinearRun, new_run, run_from_state
 from .row_checks import checked_rows, checked_weights, plain_rows
 from .sparse_state import names_from_state, names_state
-from .stream import Batch, is_file_batch, is_files, naming
+from .stream import Batch, is_files, naming
 
 __all__ = ["LinearModel"]
 
@@ -159,7 +160,7 @@ class LinearModel(StreamingEstimator):
             plain = self._plain_y(y, X.shape[0])
             if plain is not None:
                 return Batch(X, plain)
-        if is_file_batch(X) or is_files(X):
+        if isinstance(X, BatchHandle) or is_files(X):
             raise ValueError(
                 f"{type(self).__name__} learns from arrays here: X, y, weight = batch.read()"
             )

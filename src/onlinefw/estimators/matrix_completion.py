@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._batches import BatchHandle
 from .._devices import to_host
 from .._typing import Array, State
 from .._validation import (
@@ -29,7 +30,7 @@ from .base import StreamingEstimator
 from .completion_parts import MANY, CompletionParts, choice, loss_named
 from .completion_run import CompletionRun, new_run, run_from_state
 from .linear_parts import is_auto
-from .stream import Batch, FileStream, is_file_batch, is_files, naming
+from .stream import Batch, FileStream, is_files, naming
 
 __all__ = ["FrankWolfeMatrixCompletion"]
 
@@ -249,7 +250,7 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
     ) -> Batch:
         if not first and sample_weight is None and self._are_plain(X, y):
             return Batch(X, y)
-        if is_file_batch(X) or is_files(X):
+        if isinstance(X, BatchHandle) or is_files(X):
             raise ValueError(f"{X}: ratings are needed, ParquetRatings")
         if y is None:
             raise ValueError("y is missing: pass the observed value of each entry")

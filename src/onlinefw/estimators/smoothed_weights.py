@@ -28,7 +28,10 @@ class SmoothedWeights:
 
     def make_room(self, learners: Sequence[Any], X: Array) -> None:
         """Add new rows and columns, with the weight of what has never been seen."""
-        m1, m2 = (int(n) + 1 for n in X.max(axis=0))
+        m1, m2 = X.max(axis=0).tolist()
+        m1, m2, ball = m1 + 1, m2 + 1, learners[0].constraint
+        if type(ball) is WeightedTraceNormBall and m1 <= ball.rows.size and m2 <= ball.columns.size:
+            return
         for learner in learners:
             objective, ball = learner.objective, learner.constraint
             assert isinstance(objective, ObservedEntries)

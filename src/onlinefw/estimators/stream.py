@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._batches import BatchHandle, naming
+from .._batches import naming
 from .._typing import Array
 from ..readers.rounds import FileRounds
 
@@ -16,7 +16,6 @@ __all__ = [
     "ArrayRounds",
     "Batch",
     "FileStream",
-    "is_file_batch",
     "is_files",
     "naming",
     "play_rounds",
@@ -121,11 +120,6 @@ class FileStream:
 
     def __iter__(self) -> Iterator[Batch]:
         return map(self._take, self._files)
-
-
-def is_file_batch(X: Any) -> bool:
-    """Whether X only says where the observations of a round are."""
-    return isinstance(X, BatchHandle)
 
 
 def is_files(X: Any) -> bool:

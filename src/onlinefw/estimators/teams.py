@@ -72,7 +72,7 @@ class Apart:
             except OverflowError as error:
                 overflow = error
                 rounds.append(None)
-        if all(one is None for one in rounds):
+        if not any(rounds):
             raise overflow
         return rounds
 

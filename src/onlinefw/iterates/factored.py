@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from .. import _threads
 from .._devices import namespace, to_host
-from .._threads import all_blas_threads
+from .._threads import all_blas_threads, one_blas_thread
 from .._typing import Array, Direction
 from ..kernels import entries as kernels
 
@@ -151,11 +152,16 @@ class Factored:
 
 
 def svd_of(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
-    """Return (U, s, V) of left diag(weights) right', orthonormal U and V."""
-    to_left, r_left = _orthonormaliser(left)
-    to_right, r_right = _orthonormaliser(right)
-    u, s, vt = np.linalg.svd((r_left * weights) @ r_right.T, full_matrices=False)
-    return to_left(u), s, to_right(vt.T)
+    """Return (U, s, V) of left diag(weights) right', orthonormal U and V.
+
+    Short factors take BLAS one thread: several would wait for each other on a busy machine.
+    """
+    short = max(len(left), len(right)) <= LONG_FACTOR
+    with one_blas_thread() if short else nullcontext():
+        to_left, r_left = _orthonormaliser(left)
+        to_right, r_right = _orthonormaliser(right)
+        u, s, vt = np.linalg.svd((r_left * weights) @ r_right.T, full_matrices=False)
+        return to_left(u), s, to_right(vt.T)
 
 
 def _orthonormaliser(factor: Array) -> tuple[Callable[[Array], Array], Array]:

@@ -16,6 +16,7 @@ from ..iterates import LowRank
 from ..linalg import Scales
 from ..line_search import Line
 from ..losses import Loss, Square
+from ..past.entries_state import Counts
 from ..past.place import low_rank_class, new_entries
 from ..past.protocols import EntriesPast
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
@@ -213,12 +214,11 @@ class ObservedEntries(HeldEntries):
     def value(self) -> float:
         """Return F_t at the current iterate, from the predictions held."""
         self._needs_data()
-        return (self._past.total_loss() + self._constant) / self.total_weight
+        return (self._past.total_loss() + self._constant(self._past.counts)) / self.total_weight
 
-    @property
-    def _constant(self) -> float:
-        """What the square loss adds to c x^2 / 2 - s x."""
-        return 0.5 * self._past.counts.squares if type(self.loss) is Square else 0.0
+    def _constant(self, counts: Counts) -> float:
+        """Return what the square loss adds to c x^2 / 2 - s x."""
+        return 0.5 * counts.squares if type(self.loss) is Square else 0.0
 
     def line(self, atom: Atom) -> Line:
         """Return F along theta + c (atom - theta); for the square loss by one read of the store."""
@@ -227,7 +227,7 @@ class ObservedEntries(HeldEntries):
         if counts.observations == 0:
             self._needs_data()
         parabola = self._past.line(atom.scale * atom.u, atom.v)
-        constant, weight = self._constant, counts.weight
+        constant, weight = self._constant(counts), counts.weight
         if parabola is None:
             return PastLine(self._past, weight, constant=constant)
         value, slope, curvature = parabola
