@@ -254,7 +254,7 @@ HEADER = "user,item,rating\n"
             "a.csv: every row has the label 'ham': there is nothing to tell apart; check --target",
         ),
         ("regression", "a.libsvm", "1 1:1\n2 3:1 2:1\n", "a.libsvm: row 2"),
-        ("matrix", "a.parquet", "PAR1 no", "a.parquet: this is no whole Parquet file; "),
+        ("matrix", "a.parquet", "PAR1 no", "a.parquet: this is not a whole Parquet file; "),
     ],
 )
 def test_wrong_data_are_refused_in_one_line(tmp_path, kind, name, content, words):
@@ -354,7 +354,7 @@ def test_places_and_test_files_are_looked_at_before_the_work(matrix, tmp_path, m
     assert "nowhere does not exist; create it first" in line
     assert "is a folder" in refusal("fit", "matrix", matrix, "-o", tmp_path)
     os.mkfifo(tmp_path / "fifo")
-    assert "is no ordinary file" in refusal("fit", "matrix", matrix, "-o", tmp_path / "fifo")
+    assert "is not an ordinary file" in refusal("fit", "matrix", matrix, "-o", tmp_path / "fifo")
     fit = ("fit", "matrix", matrix, "-o", tmp_path / "m.ofw", "--test")
     assert "there is no such file" in refusal(*fit, tmp_path / "no.csv")
     other = write(tmp_path / "rows.csv", rows())

@@ -6,7 +6,7 @@ import pytest
 
 from onlinefw import FrankWolfeClassifier, FrankWolfeRegressor
 from onlinefw.cli.app import fit
-from onlinefw.cli.fit_options import KINDS, LOSSES, SETTLED
+from onlinefw.cli.fit_options import FIXED, KINDS, LOSSES
 from onlinefw.estimators.completion_parts import LOSSES as MATRIX_LOSSES
 from onlinefw.fitting.ratings import RatingsSession
 from onlinefw.fitting.rows import RowsSession
@@ -94,7 +94,7 @@ def test_bad_rows_may_be_left_out_from_a_checkpoint_on(tmp_path):
 def test_every_option_that_decides_what_is_learned_is_settled():
     free = {"kind", "data", "out", "test", "checkpoint", "every", "resume", "on_bad_row", "context"}
     free |= {"quiet", "as_json", "device", "workers", "ray_address"}
-    assert set(inspect.signature(fit).parameters) == free | set(SETTLED)
+    assert set(inspect.signature(fit).parameters) == free | set(FIXED)
 
 
 def test_models_and_checkpoints_in_each_others_place(begun, tmp_path):

@@ -256,8 +256,8 @@ def test_there_is_a_place_for_every_row_whatever_the_files_and_chunks(
     got = []
     options = {"chunk_rows": chunk_rows, "block_bytes": block_bytes, "on_bad_row": "skip"}
     with read_rows([str(p) for p in paths], needs_target=False, **options) as reader:
-        for chunk, places in with_gaps(reader):
-            got += [None if place < 0 else chunk.X[place, 0] for place in places]
+        for chunk, indices in with_gaps(reader):
+            got += [None if index < 0 else chunk.X[index, 0] for index in indices]
     assert got == expected
 
 

@@ -109,7 +109,7 @@ RATINGS = {
         {"user": 1, "item": 2, "rating": 3},
         "the zstd data are damaged or end too early",
     ),
-    "no Parquet": ("a.parquet", b"PAR1 and so on", {}, "this is no whole Parquet file"),
+    "no Parquet": ("a.parquet", b"PAR1 and so on", {}, "this is not a whole Parquet file"),
     "ratings as LIBSVM": ("a.libsvm", "1 1:2\n", {}, "rows of features, not ratings"),
     "broken JSON": (
         "a.jsonl",
@@ -231,7 +231,7 @@ def test_null_and_text_in_parquet(tmp_path):
         list(read_ratings(path))
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match="no whole Parquet file"):
+    with pytest.raises(DataError, match="not a whole Parquet file"):
         read_ratings(path)
 
 
@@ -242,7 +242,7 @@ def test_a_damaged_page_of_parquet(tmp_path):
     whole = bytearray(path.read_bytes())
     whole[100:4000] = bytes(3900)
     path.write_bytes(whole)
-    with pytest.raises(DataError, match="no whole Parquet file"):
+    with pytest.raises(DataError, match="not a whole Parquet file"):
         list(read_ratings(path))
 
 

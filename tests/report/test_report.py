@@ -227,7 +227,7 @@ def test_recent_scores_are_those_of_the_last_quarter_alone(rng):
         (["absent.ofw"], "absent.ofw"),
         (["text.ofw"], "text.ofw is not"),
         (["good.ofw", "-o", "nowhere/r.html"], "nowhere does not exist; create it first"),
-        (["good.ofw", "-o", "."], "is a folder; name a file for the page with -o"),
+        (["good.ofw", "-o", "."], "is a folder; name a file with -o"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(words, says, rng, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""The commands."""
+"""The commands of ``ofw``, their options and help texts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import rich  # noqa: F401 (said to be missing here rather than in the middle of a run)
+import rich  # noqa: F401 (if it is missing, fail here and not in the middle of a run)
 import typer
 
 from .._version import __version__
 from .completion import mend_zsh
 from .fit_options import losses_in_words
-from .refuse import refuse
+from .refuse import one_line_errors, refuse
 from .usage import OneLineUsage
 
 mend_zsh()
@@ -63,7 +63,7 @@ def demo(
 
 
 data_app = typer.Typer(
-    help="List the real data sets with their terms and what is there of them; fetch more.",
+    help="List the real data sets, their terms and which are here; fetch more.",
     epilog="Example: ofw data fetch movielens100k mnist",
 )
 app.add_typer(data_app, name="data")
@@ -71,7 +71,7 @@ app.add_typer(data_app, name="data")
 
 @data_app.callback(invoke_without_command=True)
 def data(context: typer.Context) -> None:
-    """List the real data sets with their terms and what is there of them; fetch more."""
+    """List the real data sets, their terms and which are here; fetch more."""
     if context.invoked_subcommand is None:
         from .data import list_datasets
 
@@ -127,21 +127,23 @@ def fit(
     rating: Annotated[str | None, typer.Option(help="Column of ratings.")] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
     features: Annotated[
-        str | None, typer.Option(help="Columns to predict from, such as age,3-10; all others.")
+        str | None,
+        typer.Option(help="Columns to predict from, such as age,3-10; default: all others."),
     ] = None,
     radius: Annotated[
         str, typer.Option(help="Size of the constraint set; auto finds it on the first rows.")
     ] = "auto",
     loss: Annotated[str | None, typer.Option(help=f"Loss. {losses_in_words()}.")] = None,
-    batch_size: Annotated[str, typer.Option(help="Rows a round, or auto.")] = "auto",
+    batch_size: Annotated[str, typer.Option(help="Rows per round, or auto.")] = "auto",
     epochs: Annotated[
         int,
         typer.Option(
-            min=1, help="Passes: one over the data, more over what is kept of them in memory."
+            min=1, help="Passes: the first over the data, the others over what is kept in memory."
         ),
     ] = 1,
     classes: Annotated[
-        str | None, typer.Option(help="All labels, such as ham,spam; those of the first rows.")
+        str | None,
+        typer.Option(help="All labels, such as ham,spam; default: those of the first rows."),
     ] = None,
     test_fraction: Annotated[
         float, typer.Option(min=0.0, max=0.99, help="Share of the rows to hold out for a score.")
@@ -149,15 +151,16 @@ def fit(
     test: Annotated[str | None, typer.Option(help="A file to score the model on.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides which rows are held out.")] = 0,
     device: Annotated[
-        str, typer.Option(help="Where the data live: cpu, cuda (a GPU; of each worker), or auto.")
+        str, typer.Option(help="Where the data are kept: cpu, cuda (a GPU per worker), or auto.")
     ] = "cpu",
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Where to keep all that is needed to go on.")
+        Path | None, typer.Option(help="Where to write checkpoints, for --resume.")
     ] = None,
     every: Annotated[int, typer.Option(min=1, help="Rounds between two checkpoints.")] = 1000,
     resume: Annotated[Path | None, typer.Option(help="Go on from a checkpoint.")] = None,
     on_bad_row: Annotated[
-        OnBadRow, typer.Option(help="Whether to end the run, or to leave such rows out and count.")
+        OnBadRow,
+        typer.Option(help="End the run at a bad row, or leave it out and count it."),
     ] = OnBadRow.stop,
     data_format: Annotated[
         str | None, typer.Option("--format", help="csv, tsv, parquet, libsvm or jsonl.")
@@ -173,10 +176,10 @@ def fit(
         bool, typer.Option("--zero-based", help="LIBSVM features are numbered from 0.")
     ] = False,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Spread the data over so many workers, on Ray.")
+        int | None, typer.Option(min=1, help="Spread the data over this many Ray workers.")
     ] = None,
     ray_address: Annotated[
-        str | None, typer.Option(help="A running Ray to use, such as auto or host:6379.")
+        str | None, typer.Option(help="Address of a running Ray, such as auto or host:6379.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
@@ -184,12 +187,11 @@ def fit(
     """Learn a model from a file or a pipe.
 
     Columns are given by name, or by number counted from 1. Every row is predicted before it is
-    learned, so there is always an honest score. Ctrl-C ends the round and writes the model; with
-    --checkpoint the same command goes on with --resume.
+    learned, which gives a fair score without test data. Ctrl-C ends the round and writes the model;
+    with --checkpoint, the same command with --resume goes on.
     """
     from .fit import FitOptions, run_fit
     from .fit_options import check_kind, check_loss
-    from .refuse import one_line_errors
 
     given = [
         name
@@ -262,7 +264,7 @@ def predict(
     ] = None,
     on_bad_row: Annotated[
         OnBadRow,
-        typer.Option(help="Whether to end the run, or to leave the prediction of such rows empty."),
+        typer.Option(help="End the run at a bad row, or leave the predictions of such rows empty."),
     ] = OnBadRow.stop,
     data_format: Annotated[
         str | None, typer.Option("--format", help="csv, tsv, parquet, libsvm or jsonl.")
@@ -352,9 +354,8 @@ def _count(option: str, text: str) -> int:
 
 
 def _device(name: str, workers: int | None) -> str:
-    """Refuse a device that this machine lacks before the work begins; workers have their own."""
+    """Refuse a device that this machine lacks, before any work; workers check their own."""
     from .._devices import check_device, check_device_name
-    from .refuse import refuse
 
     try:
         check_device(name) if workers is None else check_device_name(name)

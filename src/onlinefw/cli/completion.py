@@ -1,4 +1,4 @@
-"""Completion in zsh from the first Tab on."""
+"""Make completion in zsh work from the first Tab."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def mend_zsh() -> None:
     """Let typer's script for zsh complete when it is loaded, which is at the first Tab.
 
     As typer installs it, the first Tab in every new shell only defines the function, and nothing
-    happens. A typer whose script is another one is left alone.
+    happens. If typer has another script, it is not changed.
     """
     try:
         from typer._completion_shared import _completion_scripts as scripts

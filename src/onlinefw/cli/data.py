@@ -1,4 +1,4 @@
-"""``ofw data``: the real data sets, what is there of them, and getting more."""
+"""``ofw data``: list the real data sets, and fetch them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def list_datasets() -> None:
         table.add_row(name, entry.size, here, f"{entry.what} ({entry.terms})")
     console = Console()
     console.print(table)
-    # By itself and unbroken, so that it can be copied.
+    # On a line of its own, not wrapped, so that it can be copied.
     console.print(f"folder: {data_folder()}", soft_wrap=True, highlight=False)
 
 

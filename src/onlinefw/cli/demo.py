@@ -57,7 +57,7 @@ def _write_ratings(path: Path, n: int, seed: int) -> str:
     import pyarrow as pa
     from pyarrow import csv
 
-    # One entry in fifteen of the table is there, as in MovieLens 100k.
+    # About one entry in twelve is rated, near the share of MovieLens 100k (one in sixteen).
     n_users = 5 * isqrt(n)
     n_films = n_users // 2
     made = make_movielens_like(n_users, n_films, n, biases=True, seed=seed)

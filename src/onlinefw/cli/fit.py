@@ -1,4 +1,4 @@
-"""``ofw fit``: a model from a file or a pipe, which can be stopped and go on."""
+"""``ofw fit``: learn a model from a file or a pipe; the run can be stopped and resumed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .fit_options import check_resumed
 from .json_text import as_json_text
 from .model_file import check_checkpoint
 from .on_ray import say_lost, use_ray
-from .places import check_place
+from .paths import check_path
 from .refuse import one_line_errors, refuse
 
 __all__ = ["FitOptions", "run_fit"]
@@ -37,7 +37,7 @@ __all__ = ["FitOptions", "run_fit"]
 
 @dataclass
 class FitOptions:
-    """What was asked for; all but the places of files is kept in checkpoints."""
+    """What the user asked for; checkpoints keep it, and a resumed run goes on with it."""
 
     kind: str
     data: list[str]
@@ -60,7 +60,7 @@ class FitOptions:
         return read_rows(paths or self.data, labels=self.kind == "classification", **options)
 
     def session(self) -> Session:
-        """Make what learns; files tell about how many rows there are."""
+        """Make the session that learns, told about how many rows the files have."""
         sources = find_sources(self.data, self.reading.get("format"))
         files = [(source.name, source.format, source.codec) for source in sources]
         return new_session(self.kind, expected_rows=expected_rows(files), **self.settings)
@@ -68,7 +68,7 @@ class FitOptions:
 
 @dataclass
 class Outcome:
-    """What reading and learning came to."""
+    """A session after its run, with what the reader found."""
 
     session: Session
     options: FitOptions
@@ -94,15 +94,15 @@ def run_fit(
     quiet: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Learn, and write the model; ``given`` are the options that the user has given."""
+    """Learn, and write the model; ``given`` names the options that the user has typed."""
     with one_line_errors("fit"):
-        check_place(out, "-o")
+        check_path(out, "-o")
         if checkpoint_at is not None:
-            check_place(checkpoint_at, "--checkpoint")
+            check_path(checkpoint_at, "--checkpoint")
         use_ray(workers, ray_address)
         try:
             session, options = _begin(options, resume_from, given)
-            _use_places(session, workers, device, resume_from is None or "device" in given)
+            _use_place(session, workers, device, resume_from is None or "device" in given)
             checkpoint_at = checkpoint_at or resume_from
             checkpoint = checkpoint_at and Checkpoint(checkpoint_at, every, asdict(options))
             outcome = _learn(session, options, checkpoint or None, test, quiet or as_json)
@@ -121,7 +121,7 @@ def run_fit(
 def _begin(
     options: FitOptions, resume_from: Path | None, given: Collection[str]
 ) -> tuple[Session, FitOptions]:
-    """Return what learns, new or from a checkpoint, and the options that count."""
+    """Return a session, new or from a checkpoint, and the options that it runs with."""
     if resume_from is None:
         return options.session(), options
     check_checkpoint(resume_from)
@@ -132,13 +132,13 @@ def _begin(
             "or begin anew without --resume"
         )
     check_resumed(given, asdict(options), kept, resume_from)
-    if "on_bad_row" in given:  # which rows are left out is no part of the past
+    if "on_bad_row" in given:  # a resumed run may treat the rows to come otherwise
         kept["reading"]["on_bad_row"] = options.reading["on_bad_row"]
     return session, FitOptions(**{**kept, "data": options.data or kept["data"]})
 
 
-def _use_places(session: Session, workers: int | None, device: str, wanted: bool) -> None:
-    """Let the model keep its past with workers or on a device, if that is here."""
+def _use_place(session: Session, workers: int | None, device: str, wanted: bool) -> None:
+    """Move the past to the place asked for; of a checkpoint, to its device if there is one here."""
     session.model.set_params(workers=workers)
     if wanted:
         session.model.set_params(device=device)
@@ -155,7 +155,7 @@ def _learn(
 ) -> Outcome:
     """Read and learn, until the data end or Ctrl-C."""
     if test is not None:
-        options.reader(session, [test]).close()  # what is wrong with it is said before the work
+        options.reader(session, [test]).close()  # an unusable test file is refused before the run
     interrupted: list[int] = []
 
     def stop() -> bool:
@@ -164,7 +164,7 @@ def _learn(
     with (
         options.reader(session, position=session.position, stop=stop) as reader,
         Display(silent) as display,
-        _noting(interrupted),
+        _ctrl_c_noted(interrupted),
     ):
         ended = learn(session, reader, checkpoint=checkpoint, on_round=display.show, stop=stop)
         found = (reader.bad_rows, reader.feature_names, reader.has_header)
@@ -182,13 +182,13 @@ def _finish(outcome: Outcome, out: Path, test: str | None) -> dict[str, Any]:
         raise DataError(
             "no rows were learned",
             file=", ".join(options.data),
-            remedy=f"{left_out}" if left_out.total else "check that there are rows to learn",
+            remedy=str(left_out) if left_out.total else "check that there are rows to learn",
         )
     summary = _summary(session, options, test)
     summary["ended"] = outcome.ended
     if left_out.total:
         summary["rows left out"] = left_out.counts
-    scaled = session.model.scale_ is not None if options.kind != "matrix" else False
+    scaled = options.kind != "matrix" and session.model.scale_ is not None
     notes = {
         "summary": summary,
         "features": outcome.features,
@@ -202,8 +202,8 @@ def _finish(outcome: Outcome, out: Path, test: str | None) -> dict[str, Any]:
 
 
 @contextmanager
-def _noting(seen: list[int]) -> Iterator[None]:
-    """Note Ctrl-C instead of raising it, so that a round is finished; a second one raises."""
+def _ctrl_c_noted(seen: list[int]) -> Iterator[None]:
+    """Note the first Ctrl-C, so that the round is finished; the second one interrupts."""
 
     def note(number: int, frame: Any) -> None:
         seen.append(number)
@@ -247,7 +247,7 @@ def _save(session: Session, out: Path, notes: dict[str, Any]) -> None:
         rows, columns = model.shape_
         names = {"row_ids": session.users.ids[:rows], "col_ids": session.items.ids[:columns]}
     elif notes["features"] and notes["header"]:
-        # A copy has the names of the columns; the model goes on with rows without names.
+        # Only the saved copy gets names: the session gives its own model arrays without names.
         state = {**model.state_dict(past=False), "feature_names_in": list(notes["features"])}
         model = clone(model).load_state(state)
     save(model, out, notes=notes, **names)
@@ -264,9 +264,9 @@ def _say(summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool) -> N
         f"{counted(summary['rounds'], 'round')}",
         f"predict-then-learn: {_score(summary['progressive'])}",
     ]
-    for key, words in (("held out", "held out"), ("test file", "test file")):
+    for key in ("held out", "test file"):
         if key in summary:
-            lines.append(f"{words}: {_score(summary[key])}")
+            lines.append(f"{key}: {_score(summary[key])}")
     if "rank" in summary:
         size = f"rank {summary['rank']:,}"
     else:

@@ -1,4 +1,4 @@
-"""What ``ofw fit`` shows while it learns: a live line on a terminal, plain lines elsewhere."""
+"""What ``ofw fit`` shows while it learns: a live line on a terminal, else plain lines."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..fitting.session import Session
 
 __all__ = ["Display"]
 
-#: Seconds between two looks on a terminal, and between two plain lines.
+#: Seconds between two updates on a terminal, and between two plain lines.
 LIVE, PLAIN = 0.2, 5.0
 
 
 class Display:
-    """A context; ``show`` is called after every round and looks now and then."""
+    """A context for a run; call ``show`` after every round, and it prints now and then."""
 
     def __init__(self, quiet: bool) -> None:
         self._console = Console(stderr=True)

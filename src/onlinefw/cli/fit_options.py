@@ -22,7 +22,7 @@ LOSSES = {
     "regression": ("square", "correntropy", "gaussian", "poisson", "bernoulli", "exponential"),
     "classification": ("sigmoid", "logistic", "bernoulli", "square"),
 }
-#: Options that not all kinds have.
+#: Options that only some kinds have.
 KINDS = {
     "user": ("matrix",),
     "item": ("matrix",),
@@ -33,8 +33,8 @@ KINDS = {
     "zero_based": ("regression", "classification"),
     "classes": ("classification",),
 }
-#: Options that a checkpoint has fixed: in which part of it, and under which name.
-SETTLED = {
+#: Options that a checkpoint fixes: the part of it that keeps each one, and the name there.
+FIXED = {
     **{name: ("columns", name) for name in KINDS if name != "classes"},
     **{name: ("settings", name) for name in ("radius", "loss", "batch_size", "epochs", "classes")},
     "test_fraction": ("settings", "test_share"),
@@ -85,11 +85,11 @@ def check_kind(kind: str, given: Collection[str]) -> None:
 def check_resumed(
     given: Collection[str], asked: dict[str, Any], kept: dict[str, Any], checkpoint: Path
 ) -> None:
-    """Refuse an option with another value than the checkpoint has."""
+    """Refuse an option that differs from what the checkpoint was begun with."""
     for name in given:
-        if name not in SETTLED:
+        if name not in FIXED:
             continue
-        part, key = SETTLED[name]
+        part, key = FIXED[name]
         now, before = asked[part].get(key), kept[part].get(key)
         if now != before:
             was = "its default" if before is None else repr(before)

@@ -1,4 +1,4 @@
-"""One row out for every row in: those that could not be used leave a gap."""
+"""One prediction for every row read: rows that could not be used leave a gap."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["with_gaps"]
 
 
 def with_gaps(reader: Reader[Any]) -> Iterator[tuple[Any, Array]]:
-    r"""Yield chunks with the places of their rows: for each row of the file a number, -1 for a gap.
+    r"""Yield chunks, each with an index for every row of the file: into the chunk, or -1 for a gap.
 
-    The last chunk is None if there are gaps only.
+    If the data end with bad rows, the last chunk is None and its indices are all -1.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def with_gaps(reader: Reader[Any]) -> Iterator[tuple[Any, Array]]:
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
     >>> _ = path.write_text("a,b\n1,2\nx,2\n3,4\n")
     >>> with read_rows(path, needs_target=False, on_bad_row="skip") as reader:
-    ...     [places.tolist() for _, places in with_gaps(reader)]
+    ...     [indices.tolist() for _, indices in with_gaps(reader)]
     [[0, -1, 1]]
     """
     gaps, file, passed_before = 0, None, 0
@@ -36,12 +36,12 @@ def with_gaps(reader: Reader[Any]) -> Iterator[tuple[Any, Array]]:
             file, passed_before = at["file"], 0
         passed = at["row"] + at["passed"]
         n_here = passed - passed_before
-        # What else was left out until now came at the end of the files before.
+        # All other rows left out so far were at the end of the files before this one.
         ended = reader.bad_rows.total - gaps - (n_here - len(chunk))
-        places = np.full(ended + n_here, -1)
-        places[ended + chunk.rows - passed_before - 1] = np.arange(len(chunk))
-        gaps += len(places) - len(chunk)
+        indices = np.full(ended + n_here, -1)
+        indices[ended + chunk.rows - passed_before - 1] = np.arange(len(chunk))
+        gaps += len(indices) - len(chunk)
         passed_before = passed
-        yield chunk, places
+        yield chunk, indices
     if reader.bad_rows.total > gaps:
         yield None, np.full(reader.bad_rows.total - gaps, -1)

@@ -15,7 +15,7 @@ from .._words import gap_in_words
 from ..files import read_header
 from .json_text import as_json_text
 from .model_file import load_model
-from .places import check_place
+from .paths import check_path
 from .refuse import one_line_errors
 
 __all__ = ["run_inspect"]
@@ -25,7 +25,7 @@ def run_inspect(model_path: Path, top: int, plot: Path | None, as_json: bool) ->
     """Print what the model is, what it has seen, and how good it is."""
     with one_line_errors("inspect"):
         if plot is not None:
-            check_place(plot, "--plot")
+            check_path(plot, "--plot")
         model, header = load_model(model_path), read_header(model_path)
         facts = describe(model, top)
         facts["made by"] = f"onlinefw {header['onlinefw']}"
@@ -44,7 +44,7 @@ def run_inspect(model_path: Path, top: int, plot: Path | None, as_json: bool) ->
 
 
 def describe(model: Any, top: int = 10) -> dict[str, Any]:
-    """Return what there is to say about a fitted or loaded model, as JSON-able values."""
+    """Return facts about a fitted or loaded model, as values that JSON has."""
     notes = getattr(model, "notes_", {})
     summary = notes.get("summary", {})
     facts: dict[str, Any] = {"model": type(model).__name__}
@@ -74,10 +74,10 @@ def describe(model: Any, top: int = 10) -> dict[str, Any]:
         facts["largest coefficients"] = largest[0]
         return facts
     facts["classes"] = labels = [label.item() for label in model.classes_]
-    # Of two classes there is one row, which speaks for the second.
-    speaks_for = labels if len(labels) > 2 else labels[1:]
+    # Two classes have one row of coefficients: positive ones favour the second class.
+    favoured = labels if len(labels) > 2 else labels[1:]
     facts["largest coefficients"] = {
-        str(label): row for label, row in zip(speaks_for, largest, strict=True)
+        str(label): row for label, row in zip(favoured, largest, strict=True)
     }
     return facts
 

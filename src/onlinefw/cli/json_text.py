@@ -1,4 +1,4 @@
-"""Results as JSON that every program reads."""
+"""Results as standard JSON, which has no NaN and no infinity."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["as_json_text"]
 
 
 def as_json_text(value: Any) -> str:
-    """Return JSON on one line; numbers that JSON does not have become null.
+    """Return JSON on one line; NaN and infinity become null.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Reading models and checkpoints; a file of the other kind is refused with the right command."""
+"""Reading models and checkpoints; for a file of the other kind, name the right command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["check_checkpoint", "load_model"]
 
 
 def load_model(path: Path) -> Any:
-    """Return the estimator of a model file; of a checkpoint, say what can be done with it."""
+    """Return the estimator of a model file; refuse a checkpoint."""
     if read_header(path)["kind"] == "checkpoint":
         raise ModelFileError(
             f"{path} is a checkpoint, from which ofw fit --resume goes on; the model is the file "

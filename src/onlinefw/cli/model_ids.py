@@ -1,4 +1,4 @@
-"""What the rows and columns of a matrix model are called."""
+"""The ids of the rows and columns of a matrix model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ids_of"]
 
 
 def ids_of(model: FrankWolfeMatrixCompletion) -> tuple[Array, Array]:
-    """Return the ids of users and items; a model saved without them has numbers from 0.
+    """Return the ids of users and items; numbers from 0 if the model was saved without ids.
 
     Examples
     --------

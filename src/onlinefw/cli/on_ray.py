@@ -14,7 +14,7 @@ __all__ = ["say_lost", "use_ray"]
 
 
 def use_ray(workers: int | None, address: str | None) -> None:
-    """Check what was asked for, before any data are read."""
+    """Check the options of Ray before any data are read, and pass the address on."""
     if workers is None:
         if address is not None:
             raise ValueError("--ray-address is for --workers: say how many of them to use")

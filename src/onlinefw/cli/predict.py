@@ -1,4 +1,4 @@
-"""``ofw predict``: what a model says about rows or pairs, in their order."""
+"""``ofw predict``: predict rows or pairs with a model, in their order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..readers import DataError, IdMap, read_ratings, read_rows
 from .gaps import with_gaps
 from .model_file import load_model
 from .model_ids import ids_of
-from .places import check_place
+from .paths import check_path
 from .refuse import one_line_errors
 
 __all__ = ["run_predict"]
@@ -37,7 +37,7 @@ def run_predict(
     with one_line_errors("predict"):
         if out is not None:
             _check_format(out)
-            check_place(out, "-o")
+            check_path(out, "-o")
         model = load_model(model_path)
         notes = getattr(model, "notes_", {})
         given = {name: value for name, value in columns.items() if value is not None}
@@ -45,7 +45,7 @@ def run_predict(
         if isinstance(model, FrankWolfeMatrixCompletion):
             tables = _pairs(model, data, columns, reading)
         else:
-            if reading["header"] is None and _called_by_numbers(notes):
+            if reading["header"] is None and _has_names_like_numbers(notes):
                 reading = {**reading, "header": True}
             tables = _rows(model, data, columns, reading, notes.get("features"))
         with _sink(out) as write:
@@ -61,8 +61,8 @@ def _check_format(out: Path) -> None:
         )
 
 
-def _called_by_numbers(notes: dict[str, Any]) -> bool:
-    """Whether the names of features could be taken for numbers of columns."""
+def _has_names_like_numbers(notes: dict[str, Any]) -> bool:
+    """Whether a feature has a name that could be taken for the number of a column."""
     features = notes.get("features") or []
     return bool(notes.get("header")) and any(name.isdecimal() for name in features)
 
@@ -84,7 +84,7 @@ def _pairs(
             unknown["users"] += int((X[:, 0] < 0).sum())
             unknown["items"] += int((X[:, 1] < 0).sum())
             unknown["rows"] += int((X < 0).any(axis=1).sum())
-            X[X < 0] = max(len(users), len(items))  # a number that no row or column has
+            X[X < 0] = max(len(users), len(items))  # an index that no row or column has
             if not called:
                 called.extend(_names_of_pairs(reader))
             table = dict(zip(called, (chunk.users, chunk.items), strict=True))
@@ -101,7 +101,7 @@ def _pairs(
 
 
 def _names_of_pairs(reader: Any) -> tuple[str, str]:
-    """Return the file's own names of users and items, unless one would be twice in the output."""
+    """Return the file's names of the two columns, unless one of them is that of the predictions."""
     names = reader.id_names if reader.has_header else None
     return names if names and "prediction" not in names else ("user", "item")
 
@@ -109,14 +109,15 @@ def _names_of_pairs(reader: Any) -> tuple[str, str]:
 def _rows(
     model: Any, data: list[str], columns: Any, reading: Any, features: list[str] | None
 ) -> Iterator[dict[str, Any]]:
-    # The rows that come are an array whose columns the reader has put in order.
+    # The reader puts the columns in order and gives arrays, which have no names to compare.
     model.__dict__.pop("feature_names_in_", None)
     names = columns.get("features") or features
     wanted = {
         "target": columns.get("target"),
         "features": names,
         "zero_based": columns.get("zero_based", False),
-        # A model of named columns knows LIBSVM rows by their width alone: that must be theirs.
+        # LIBSVM rows have no names: a model of named columns can only compare their width, so
+        # it must not be set here to what the model has.
         "n_features": columns.get("n_features") if names else model.n_features_in_,
     }
     with read_rows(data, needs_target=False, **wanted, **reading) as reader:
@@ -146,7 +147,7 @@ def _tables(reader: Any, predicted: Callable[[Any], dict[str, Any]]) -> Iterator
     import pyarrow as pa
 
     empty: dict[str, Any] = {}
-    for chunk, places in with_gaps(reader):
+    for chunk, indices in with_gaps(reader):
         if chunk is not None:
             columns = {name: pa.array(values) for name, values in predicted(chunk).items()}
             empty = {name: column[:0] for name, column in columns.items()}
@@ -154,7 +155,7 @@ def _tables(reader: Any, predicted: Callable[[Any], dict[str, Any]]) -> Iterator
             columns = empty
         else:
             raise DataError("no row can be predicted", remedy=str(reader.bad_rows))
-        take = pa.array(places, mask=places < 0)
+        take = pa.array(indices, mask=indices < 0)
         yield {name: _filled(column.take(take)) for name, column in columns.items()}
     if reader.bad_rows.total:
         typer.echo(f"ofw predict: {reader.bad_rows}; their predictions are NaN or empty", err=True)
@@ -167,13 +168,13 @@ def _filled(column: Any) -> Any:
         return column
     if pa.types.is_floating(column.type):
         return column.fill_null(float("nan"))
-    # An empty string is written in quotes, so that no line is blank: readers leave those out.
+    # An empty string is written as "", so that no line is blank: readers skip blank lines.
     return column.fill_null("") if pa.types.is_string(column.type) else column
 
 
 @contextmanager
 def _sink(out: Path | None) -> Iterator[Any]:
-    """Give a function that writes tables: CSV to standard output, CSV or Parquet to a file."""
+    """Yield a function that writes tables: CSV to standard output, CSV or Parquet to a file."""
     with _opened(out) as file:
         to_parquet = out is not None and out.suffix == ".parquet"
         sink = _ParquetSink(file) if to_parquet else _CsvSink(file)
@@ -203,7 +204,7 @@ def _table(columns: dict[str, Any]) -> Any:
 
 
 class _CsvSink:
-    """Ids that were integers may become text: in CSV that makes no difference."""
+    """Writes CSV; the type of an id column may change from integers to text on the way."""
 
     def __init__(self, file: Any) -> None:
         self._file, self._writer, self._schema = file, cast(Any, None), None
@@ -213,7 +214,7 @@ class _CsvSink:
         from pyarrow import csv
 
         table = _table(columns)
-        if table.num_columns == 1 and table.column(0).null_count:  # which would be blank lines
+        if table.num_columns == 1 and table.column(0).null_count:  # nulls would be blank lines
             table = table.cast(pa.schema([(table.column_names[0], pa.string())]))
             table = _table({name: _filled(table.column(name)) for name in table.column_names})
         if table.schema != self._schema:

@@ -46,5 +46,5 @@ def run_recommend(model_path: Path, user: str, n: int, seen: bool, as_json: bool
 
 
 def _id(text: str) -> Any:
-    """Take what the user typed for a number if it looks like one, as the reader does."""
+    """Return the id that the reader makes of this text: an integer if it is written as one."""
     return int(text) if text.isdigit() and str(int(text)) == text else text

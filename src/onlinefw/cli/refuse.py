@@ -1,4 +1,4 @@
-"""One line to stderr, and the exit code."""
+"""Errors as one line on stderr, and the exit code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def refuse(command: str, why: object) -> NoReturn:
 
 @contextmanager
 def one_line_errors(command: str) -> Iterator[None]:
-    """Turn what is wrong with files, data and values into one line."""
+    """Turn errors about files, data and values into one line and an exit code."""
     try:
         yield
     except BrokenPipeError:  # the program that reads our output has ended

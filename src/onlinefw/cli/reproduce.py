@@ -60,7 +60,7 @@ def _chosen(figure: str, dataset: str | None) -> list[tuple[str, str]]:
 
 
 def _check_folder(out: Path) -> None:
-    """Refuse a folder that could not be written, before the work and not after it."""
+    """Refuse a folder that cannot be written, before the runs and not after them."""
     nearest = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         typer.echo(f"ofw reproduce: cannot write to {out}; choose a folder with --out", err=True)
@@ -98,7 +98,7 @@ def _reproduce(
 
 
 def _displays(console: Console):  # type: ignore[no-untyped-def]
-    """Return what shows the progress of a run: a bar on a terminal, a line elsewhere."""
+    """Return what shows the progress of a run: a bar on a terminal, and a line at its end."""
 
     @contextmanager
     def display(experiment: Experiment, run: Run) -> Iterator[Advance]:
@@ -126,13 +126,13 @@ def _say(console: Console, results: Results) -> None:
 
 
 def _figures(out: Path, quick: bool) -> dict[str, Results]:
-    """Return the figures that there are in the folder, merged over their data sets."""
+    """Return the figures whose results are in the folder, merged over their data sets."""
     found = {name: merged(out, name, figure.datasets, quick) for name, figure in FIGURES.items()}
     return {name: results for name, results in found.items() if results is not None}
 
 
 def _write_page(out: Path, quick: bool, skipped: list[Skipped]) -> None:
-    """Write every figure that is not written as it is now, and the page with all of them."""
+    """Draw the figures whose results have changed, and write the page with all of them."""
     figures = _figures(out, quick)
     for name, results in figures.items():
         if not _is_written(results, out / name):

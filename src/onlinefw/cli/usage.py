@@ -1,4 +1,4 @@
-"""A command that was typed wrongly is refused in one line, as wrong data are."""
+"""Wrong usage is refused in one line, as wrong data are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 __all__ = ["OneLineUsage"]
 
-#: Typer brings a click of its own, or uses the one installed: either way this is what it raises.
+#: Of the click that typer uses, which is its own copy in some versions.
 _UsageError: Any = typer.BadParameter.__base__
 
 
@@ -24,7 +24,7 @@ class OneLineUsage(TyperGroup):
         try:
             code = super().main(*args, **extra, standalone_mode=False)  # type: ignore[misc]
         except _UsageError as error:
-            if type(error).__name__ != "NoArgsIsHelpError":  # which has printed the help
+            if type(error).__name__ != "NoArgsIsHelpError":  # help was printed already
                 typer.echo(_line(error), err=True)
             sys.exit(2)
         except typer.Abort:
@@ -37,7 +37,7 @@ def _line(error: Any) -> str:
     """Say what is wrong with which value, and where help is."""
     command = "ofw" if error.ctx is None else error.ctx.command_path
     message = " ".join(error.format_message().split()).rstrip(".").replace("Value error, ", "")
-    # Where typer has pydantic check values, its message says what should be, not what is.
+    # Where pydantic checks the values for typer, the message does not name the value given.
     problems: list[Any] = getattr(error.__cause__, "errors", list)()
     if problems and repr(problems[0]["input"]) not in message:
         message += f", got {problems[0]['input']!r}"

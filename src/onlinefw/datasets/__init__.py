@@ -1,9 +1,9 @@
 """Data sets: the paper's synthetic problems (``make_*``), and the real ones (``fetch_*``).
 
 A real data set is downloaded from its publisher once, verified, parsed, and kept in the folder
-that ``data_folder()`` returns: the environment variable ``ONLINEFW_DATA`` names it. What is there
-already, parsed or as the publisher's file, is used with no network. ``ofw data`` lists them all
-with their terms.
+that ``data_folder()`` returns: the environment variable ``ONLINEFW_DATA`` names it. A data set that
+is there already, parsed or as the publisher's file, is used with no network. ``ofw data`` lists
+them all with their terms.
 """
 
 from .catalogue import fetch

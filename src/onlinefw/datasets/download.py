@@ -47,12 +47,12 @@ def download(raw: RawFile, folder: Path, page: str) -> Path:
             pooch.retrieve(
                 raw.url, known, fname=raw.name, path=folder, downloader=ResumingDownloader(raw.name)
             )
-    except ValueError as error:  # pooch's word for a wrong checksum
+    except ValueError as error:  # raised by pooch for a wrong checksum
         raise DownloadError(
             f"{raw.url} came with a checksum other than the published md5 {raw.md5}; "
             f"try again, {by_hand}"
         ) from error
-    except OSError as error:  # of the network too: those of requests are OSErrors
+    except OSError as error:  # also errors of the network: requests raises OSErrors
         raise DownloadError(
             f"could not download {raw.url} ({_short(error)}); try again, {by_hand}"
         ) from error
@@ -80,13 +80,13 @@ class ResumingDownloader:
         import urllib3
 
         have = part.stat().st_size if part.exists() else 0
-        # Identity: a server must not unpack a .gz file on the way, nor count other bytes.
+        # "identity": the server must send a .gz file as it is, so that byte counts agree.
         headers = {"Accept-Encoding": "identity"}
         if have:
             headers["Range"] = f"bytes={have}-"
         with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
             if have and response.status_code == requests.codes.requested_range_not_satisfiable:
-                # Nothing after what we have: the part is whole, or of another file. Start anew.
+                # The server has no more bytes: the part is whole, or of another file. Begin again.
                 part.unlink()
                 self._receive(url, part)
                 return
@@ -111,7 +111,7 @@ class ResumingDownloader:
 
 @contextmanager
 def _progress(name: str, total: int | None) -> Iterator[Any]:
-    """A progress bar on a terminal; nothing elsewhere, or without rich."""
+    """Show a progress bar on a terminal, if rich is installed."""
     if not sys.stderr.isatty():
         yield lambda n: None
         return
@@ -140,7 +140,7 @@ def _quiet(logger: logging.Logger) -> Iterator[None]:
 
 
 def _short(error: BaseException) -> str:
-    """The cause in a few words: requests wraps it in several layers that repeat the address."""
+    """Return the cause in a few words: requests wraps it in layers that repeat the address."""
     import requests
 
     if isinstance(error, requests.HTTPError) and error.response is not None:

@@ -1,4 +1,4 @@
-"""What can go wrong with a data file; the command line prints either in one line."""
+"""Errors about data files; the command line prints each in one line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["DataFileError", "DownloadError"]
 
 
 class DataFileError(OSError):
-    """A file in the data folder is damaged, or is not the file that its name promises.
+    """A file in the data folder is damaged, or is not the file that its name says.
 
     Examples
     --------

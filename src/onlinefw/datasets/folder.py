@@ -67,7 +67,7 @@ def is_writable(folder: Path) -> bool:
     """Whether files may be put into a folder that exists, or that can be made."""
     while not folder.exists():
         folder = folder.parent
-    # The bits too: for an administrator every folder can be written, even one marked read-only.
+    # Also the mode: os.access lets an administrator write even a folder marked read-only.
     return os.access(folder, os.W_OK) and bool(folder.stat().st_mode & 0o222)
 
 
@@ -78,6 +78,6 @@ def write_arrays(path: Path, arrays: dict[str, Array]) -> bool:
     try:
         with whole_file(path) as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-    except OSError:  # a full disk, say: the arrays are good, they are only not kept
+    except OSError:  # such as a full disk: the arrays can be used, they are only not kept
         return False
     return True

@@ -104,7 +104,7 @@ class Ratings:
 
 
 def _renumber(ids: Array) -> tuple[Array, Array]:
-    # A table over the ids, as they are small numbers: no sort of 20 million.
+    # Ids are small numbers, so a table of them is faster than sorting 20 million.
     present = np.bincount(ids) > 0
     place = np.cumsum(present, dtype=np.int32) - np.int32(1)
     return place[ids], np.flatnonzero(present).astype(np.int32)
@@ -157,7 +157,7 @@ def _parse(entry: Entry, paths: dict[str, Path]) -> dict[str, Array]:
 
 def _read_100k(archive: zipfile.ZipFile) -> dict[str, Array]:
     arrays = _table(archive, "ml-100k/u.data", "\t", np.uint8)
-    # A user rates a film once, so that the pair says which rating it is.
+    # A user rates a film once, so user and film identify a rating.
     keys = _pairs(arrays)
     order = np.argsort(keys)
     fold = np.zeros(keys.size, dtype=np.uint8)
@@ -214,6 +214,6 @@ def _table(
                 null_values=[],  # a gap is an error, not a missing value
             ),
         )
-        if stream.read(1):  # to the end, where the checksum of the archive is compared
+        if stream.read(1):  # the checksum of the archive is compared at its end
             raise ValueError(f"{member} has more than its table")
     return {name: table[name].to_numpy() for name in names}

@@ -1,7 +1,7 @@
 """The real data sets: where each comes from, under which terms, and what must be in it.
 
-Facts only. A checksum stands here where its publisher (or, for MNIST, every library that ships a
-loader) states one; elsewhere it is None, and the counts, which the parsers check, are the guard.
+A checksum is given where the publisher (or, for MNIST, every library that has a loader) states one;
+otherwise it is None, and the parsers check the counts instead.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ GROUPLENS = "https://files.grouplens.org/datasets/movielens/"
 # The original host, yann.lecun.com, often refuses; this mirror serves the same bytes.
 MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
-# The page is published, and the names of the files on it; no address of a file is known to last.
+# The page and the names of its files are published, but no lasting address of a file.
 RICE = "http://dsp.rice.edu/cscamera"
 
 MOVIELENS_TERMS = "research only; no redistribution; cite Harper and Konstan (2015)"
@@ -38,7 +38,7 @@ class RawFile:
     aliases : tuple of str
         Other names under which a file put there by hand is accepted.
     optional : bool
-        Used where it is there, never downloaded.
+        Used if it is in the folder, never downloaded.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Entry:
     cache : str
         The parsed arrays are kept as ``<cache>.npz``.
     keys : tuple of str
-        The arrays that must be in there.
+        The arrays that must be in that file.
     files : tuple of RawFile
         What is downloaded.
     counts : mapping

@@ -27,7 +27,7 @@ def fetch_single_pixel(name: str = "R64") -> SinglePixel:
     Parameters
     ----------
     name : {"R64", "mug64"}
-        Two objects before the same camera; one is no substitute for the other.
+        Two objects in front of the same camera; one is no substitute for the other.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def fetch_single_pixel(name: str = "R64") -> SinglePixel:
     arrays = load_arrays(name, _parse)
     masks, y = arrays["Phi"], arrays["y"].reshape(-1)
     side = math.isqrt(masks.shape[1])
-    # The camera scans columns, from the bottom: numbered so, and read by rows from the top.
+    # The camera numbers pixels by columns from the bottom; renumber them by rows from the top.
     order = np.flipud(np.arange(side * side).reshape(side, side, order="F")).reshape(-1)
     return SinglePixel(masks[: y.size, order], y, None)
 

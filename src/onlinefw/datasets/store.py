@@ -1,4 +1,4 @@
-"""How a name becomes arrays: from what was parsed before, a file in the folder, or a download."""
+"""Arrays of a data set: parsed before, from a file in the folder, or downloaded."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def expect(path: Path, what: str, found: int, wanted: int) -> None:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Name the file, whatever the reader of its format says when it is damaged."""
+    """Turn any error of a reader into one that names the file."""
     try:
         yield
     except (DataFileError, ImportError, MemoryError):

@@ -1,1 +1,1 @@
-"""Experiments of the paper, each a function that runs it and returns its curves."""
+"""The paper's experiments: runs with their records, and the curves and claims they give."""

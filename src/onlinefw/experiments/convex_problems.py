@@ -128,7 +128,7 @@ def make_random_design(
             A = 2.0 * rng.integers(2, size=(m, n)) - 1.0
             yield A, A @ theta + sigma * rng.standard_normal(m)
 
-    # One row has A'A - I = 0 on the diagonal and +-1 elsewhere.
+    # One row has A'A - I = 0 on the diagonal and +-1 off it.
     return LeastSquaresStream(theta, m * np.eye(n), sigma, m, float(m), 1.0, rounds)
 
 
@@ -214,7 +214,7 @@ def _minimum(Q: Array, target: Array, constraint: ConvexSet) -> float:
     objective = RunningLeastSquares(target.size)
     objective.observe(root, root @ target)
     found = batch_away_frank_wolfe(objective, constraint, tol=1e-12, max_iter=50_000)
-    # Less the gap it is a lower bound, so that no h_t is negative.
+    # The objective minus the gap is a lower bound, so that no h_t is negative.
     return target.size * (found.objective - max(0.0, found.gap))
 
 

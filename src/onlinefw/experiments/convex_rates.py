@@ -82,7 +82,7 @@ class ConvexRates(Experiment):
         problem, every = row.make(seed, self.T), np.arange(1, self.T + 1)
         looks = {"h": problem.excess}
         trace = play(problem.learner, problem.stream, self.T, looks, advance, at=every)
-        # A learner may be at the minimiser itself (a vertex), and 0 has no logarithm.
+        # h_t is 0 if the learner is at the minimiser (a vertex), and 0 has no logarithm.
         h = np.maximum(trace.looks["h"], ROUNDING * trace.looks["h"][0])
         at = log_rounds(self.T) - 1
         steady = trace.round_seconds[problem.steady_from :]
@@ -95,7 +95,7 @@ class ConvexRates(Experiment):
             "constants": problem.constants,
         }
         if problem.bound is not None:
-            # Round t meets the counter n_{t-1}; round 1 has no bound.
+            # The bound at round t depends on the counter n_{t-1}; round 1 has no bound.
             bound = problem.bound(every[1:], trace.n_steps[:-1])
             record["bound"] = bound[at - 1].tolist()
             record["share_of_bound"] = float(np.max(h[1:] / bound))

@@ -75,7 +75,7 @@ class FlippedLabels:
 
         The derivative of the loss is -k y p (1 - p) with p (1 - p) even in y, and given x the mean
         of y is (1 - 2 flip) sign(<theta_bar, x>). With u = theta / ||theta|| and theta_bar along
-        c u + q v (v a unit vector orthogonal to u), x = z u + w v + what does not matter, so
+        c u + q v (v a unit vector orthogonal to u), x = z u + w v + an independent rest, so
 
             grad f = -k (1 - 2 flip) E[p (1 - p) sign(c z + q w) (z u + w v)],
 

@@ -1,4 +1,4 @@
-"""What every experiment is: runs that can be kept, and what follows from their records."""
+"""The base class of experiments: runs whose records are kept, and what follows from them."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 A module of :mod:`onlinefw.experiments` that is listed here has
 
 - ``DATASETS``: the names that ``make`` knows, in the order of the figure's columns;
-- ``usual_datasets()``: those to run when none is named, by what data are at hand;
+- ``usual_datasets()``: those to run when none is named, depending on the data available;
 - ``make(dataset, *, quick, seeds)``: the :class:`~onlinefw.experiments.experiment.Experiment`;
   ``seeds`` None is its own number of them;
 

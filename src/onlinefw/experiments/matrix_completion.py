@@ -67,9 +67,9 @@ RADIUS_FACTOR = 1.1
 LATE = 0.1
 #: "Significantly" less time: at most this share of it.
 SIGNIFICANT = 0.5
-#: "Comparable" running time: at most so many times as long.
+#: "Comparable" running time: at most this many times as long.
 COMPARABLE = 3.0
-#: "The same MSE level": at most so many times as large.
+#: "The same MSE level": at most this many times as large.
 SAME_LEVEL = 1.05
 
 
@@ -109,7 +109,7 @@ class Plan:
         return self.rounds * self.batch
 
 
-# Batch FW plays about as long as O-FW: a step on all the data costs more than two rounds.
+# Batch FW runs about as long as O-FW: a step on all the data costs more than two rounds.
 _20M = Plan(rounds=1600, batch=10_000, radius=150_000.0, batch_steps=800, alt_iterations=7)
 FULL = {
     "synthetic": Plan(
@@ -201,7 +201,7 @@ class MatrixCompletion(Experiment):
     def problem(self, seed: int) -> MatrixProblem:
         """Return the problem of a seed; the last one is kept."""
         if self._held is None or self._held[0] != seed:
-            self._held = None  # first let go: two large ones may not fit
+            self._held = None  # free the old one first: two large ones may not fit into memory
             self._held = (seed, self._load(seed))
         return self._held[1]
 

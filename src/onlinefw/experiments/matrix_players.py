@@ -1,8 +1,8 @@
 """How each algorithm of Figure 1 plays a matrix completion problem.
 
 A player takes the problem, the batch size, the number of rounds (steps, iterations) and a function
-to call after each, and returns its record. It plays a tiny problem before its clock starts, so that
-everything is compiled by then.
+to call after each, and returns its record. It plays a tiny problem first, so that compiling is not
+timed.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Player = Callable[[MatrixProblem, int, int, Advance], Record]
 
 @cache
 def _rehearse(player: Player) -> None:
-    """Play a tiny problem, once: everything is compiled then.
+    """Play a tiny problem, once, so that everything is compiled.
 
-    It has long factors, and enough entries to be merged: every kernel has something to do.
+    It has long factors, and enough entries to be merged, so that every kernel is called.
     """
     tiny = synthetic_problem((20, 9000), rank=2, n=4000, factor=1.1, seed=0)
     player(tiny, 400, 10, lambda t: None)
@@ -100,7 +100,7 @@ def play_batch(problem: MatrixProblem, batch: int, rounds: int, advance: Advance
 
 
 class BatchFrankWolfe:
-    """O-FW's own code with all entries in round 1, none later, and searched steps.
+    """Batch FW by the code of O-FW: all entries in round 1, none later, and searched steps.
 
     The iterates are those of :func:`~onlinefw.baselines.batch_frank_wolfe`, but no objective is
     computed and no theta copied for a history: nothing but the algorithm is timed.

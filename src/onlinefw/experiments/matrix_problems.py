@@ -43,7 +43,7 @@ class MatrixProblem:
     delta: float | None = None
 
     def rounds(self, batch: int) -> Iterator[tuple[Array, Array]]:
-        """Yield the entries in order, so many at a time."""
+        """Yield the entries in order, ``size`` at a time."""
         for start in range(0, self.y.size, batch):
             yield self.X[start : start + batch], self.y[start : start + batch]
 
@@ -73,7 +73,7 @@ def synthetic_problem(shape: Shape, rank: int, n: int, factor: float, seed: int)
         shape=data.shape,
         radius=radius,
         measure=lambda theta: float(np.sum(np.square(theta.dense() - truth)) / (2 * truth.size)),
-        # The shortest way out raises every singular value, those that are 0 too, by the same.
+        # The nearest boundary point raises all singular values, also those that are 0, equally.
         delta=(radius - trace_norm) / float(np.sqrt(min(shape))),
     )
 

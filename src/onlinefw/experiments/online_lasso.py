@@ -62,10 +62,10 @@ __all__ = [
 
 DATASETS = ("synthetic",)
 
-#: Makes a learner of an objective and a ball.
+#: Makes a learner from an objective and a ball.
 MakeLearner = Callable[[RunningLeastSquares, L1Ball], Learner]
 
-#: The paper's.
+#: The learners of the paper's figure.
 LEARNERS: dict[str, MakeLearner] = {
     "O-FW": OnlineFrankWolfe,
     "O-AW": OnlineAwayFrankWolfe,
@@ -130,11 +130,6 @@ class Curve:
     def gap(self) -> Array:
         """g_t^FW of theta_t on F_t; nan for sPG."""
         return self.rows * self.trace.gap_at()
-
-    @property
-    def seconds_per_round(self) -> float:
-        """The mean time inside ``observe``, storing the data included."""
-        return float(self.trace.round_seconds.mean())
 
     def rate(self, first: int) -> theory.Rate:
         """Fit the log-log slope of h_t from round ``first`` on."""

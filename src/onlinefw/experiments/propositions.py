@@ -13,7 +13,7 @@ operator norm is O(sqrt(log t / t)); the paper does not give the constant c_lamb
 rate is a prediction: whether the expression with constant 1 is above the measured error is reported
 beside it. In general (sub-Gaussian gradients): O(sqrt(log t log(nt) / t)), no constants given.
 
-Units: the paper's. LASSO losses sum over the rows of a round; elsewhere they are means over the
+Units: the paper's. LASSO losses sum over the rows of a round; the others are means over the
 observations of a round. The bound for matrix completion counts entries. epsilon = 0.05. kappa,
 which bounds the rows and columns of any theta in the ball, is its radius.
 """
@@ -271,7 +271,7 @@ class Propositions(Experiment):
 
     def _play(self, one: Proposition, seed: int, advance: Advance) -> Record:
         watched, at = one.make(seed, self.T), log_rounds(self.T)
-        # No rehearsal: nothing is timed, and the sums are to see the stream once.
+        # No warm-up: nothing is timed, and the sums must get each batch once.
         trace = play(
             watched.learner,
             watched.stream,

@@ -1,4 +1,4 @@
-"""Play a learner on a stream and write down what it does; only its own work is on the clock."""
+"""Play a learner on a stream and record what it does; only its own work is timed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Trace:
         return self.fw_gap[self.t - 1]
 
     def round_milliseconds(self, parts: int = 10) -> list[float]:
-        """Return the median milliseconds of a round in each of so many equal parts of the run."""
+        """Return the median milliseconds of a round in each of some equal parts of the run."""
         return [1e3 * float(np.median(part)) for part in np.array_split(self.round_seconds, parts)]
 
 
@@ -86,13 +86,13 @@ def play(
     ----------
     make : callable
         Makes the learner. It is called twice: a first one plays ``warm_up`` rounds, so that
-        compiling is not on the clock.
+        compiling is not timed.
     stream : callable
         Starts the stream of (X, y); the same every time.
     T : int
         How many rounds.
     looks : mapping of str to callable
-        What to measure of theta_t; off the clock.
+        What to measure of theta_t; this is not timed.
     advance : callable, optional
         Called with the number of rounds done.
     at : ndarray, optional
@@ -137,7 +137,7 @@ def play(
 
 
 class BatchWatch:
-    """A callback for batch solvers: looks at theta after chosen iterations, off the clock.
+    """A callback for batch solvers: looks at theta after chosen iterations, untimed.
 
     The clock starts when the watch is made, so make it before the objective observes its data.
     """

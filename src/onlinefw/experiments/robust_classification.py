@@ -356,7 +356,7 @@ class RobustClassification(Experiment):
         """Return the rows of a seed; those of one seed at a time are held."""
         if self._held is None or self._held[0] != seed:
             rows = self.rounds * self.setting.batch
-            self._held = None  # before the next rows are made: they may fill the memory
+            self._held = None  # free the old rows first: both may not fit into memory
             self._held = (seed, load(self.dataset, replace(self.size, n_train=rows), seed))
         return self._held[1]
 

@@ -71,7 +71,7 @@ def read_or_none(path: Path) -> Results | None:
     try:
         return Results.read(path)
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # of another version, or damaged: it is made again from its records
+        return None  # of another version, or damaged: made again from the records
 
 
 def _play(experiment: Experiment, run: Run, display: Display) -> Record:
@@ -95,7 +95,7 @@ def _read(path: Path, experiment: Experiment) -> Record | None:
         same = _key(stored["settings"]) == _key(_as_stored(experiment.settings))
         return stored if same and stored["version"] == __version__ and "values" in stored else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None  # not there, or not one of ours: play it again
+        return None  # missing or unreadable: play the run again
 
 
 def _key(settings: dict[str, Any]) -> dict[str, Any]:

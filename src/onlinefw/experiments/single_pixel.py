@@ -9,9 +9,9 @@ repetitions of the step in each; 500 iterations.
 Prediction: F_T(theta_t), the mean loss of all T readings, falls like 1/t, and the pictures after
 500 iterations show the object. As min F_T over the ball is not 0 with noisy readings, the rate is
 that of F_T(theta_t) - min F_T. (After 500 iterations 2,500 of the readings have been seen: the rest
-of F_T is news to the learners.)
+of F_T is new to the learners.)
 
-Data: "R64" is the paper's; "mug64" is another object before the same camera; "simulated" is a
+Data: "R64" is the paper's; "mug64" is another object in front of the same camera; "simulated" is a
 letter R under random masks, whose truth is known.
 
 Chosen here, as the paper does not say:

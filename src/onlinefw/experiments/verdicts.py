@@ -1,4 +1,4 @@
-"""How claims are judged: small functions of measured numbers, which know no result.
+"""How claims are judged: small functions of measured numbers, with no expected results in them.
 
 Each takes the claim's ``id``, ``statement`` and ``source`` as keywords and returns a
 :class:`~onlinefw.experiments.results.Claim` with its criterion written out.
@@ -170,7 +170,7 @@ def no_larger(
     unit: str = "",
     **claim: Any,
 ) -> Claim:
-    """Judge whether the first number is at most so many times the second."""
+    """Judge whether the first number is at most ``factor`` times the second."""
     return Claim(
         predicted=f"{what}: {names[0]} at most {factor:g} times {names[1]}",
         measured=f"{names[0]} {ours:.4g}{unit}, {names[1]} {theirs:.4g}{unit}",

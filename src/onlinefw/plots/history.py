@@ -20,7 +20,7 @@ WIDE = 10.0
 
 
 def plot_history(estimator: Any, *, x: str = "t", ax: Any = None) -> Array:
-    """Draw what an estimator knew of itself: its duality gap, and the loss it paid.
+    """Draw the duality gap of an estimator, and the loss that it paid.
 
     The gap is on log axes, without rounds whose gap is zero to rounding. The loss is that of each
     batch before it was learned (faint) and its mean over the last quarter of the rounds so far;
@@ -96,7 +96,7 @@ def _draw_gap(axes: Any, at: Array, history: dict[str, Array]) -> None:
         axes.legend(frameon=False)
     if shown.any() or certified.any():
         axes.set_yscale("log")
-    elif at.size and np.min(at) > 0.0:  # an empty picture on a log axis needs limits of its own
+    elif at.size and np.min(at) > 0.0:  # a log axis without data needs limits
         axes.set_xlim(0.5 * np.min(at), 2.0 * np.max(at))
 
 

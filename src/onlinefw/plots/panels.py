@@ -40,7 +40,7 @@ class Panel:
 
 
 def draw_panels(grid: Sequence[Sequence[Panel | None]], *, width: float = 4.6) -> Any:
-    """Draw rows of panels; None leaves a place empty.
+    """Draw rows of panels; None leaves a panel empty.
 
     Returns
     -------

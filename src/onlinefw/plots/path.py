@@ -29,8 +29,8 @@ def plot_path(
     x : "t" or "seconds"
         Rounds, or seconds of learning.
     top : int
-        So many coefficients get colours and names: the largest now, and if fewer are in use, those
-        that were the largest once. All others are grey.
+        How many coefficients get colours and names: the largest now, and if fewer are in use, those
+        that were the largest before. All others are grey.
     feature_names : sequence of str, optional
         Names of the features; by default those of the data frame that was fitted, or x0, x1, ...
         With more than two classes a coefficient is called "class: feature".
@@ -99,7 +99,7 @@ def _snapshots(estimator: Any, x: str) -> tuple[Array, Any]:
 
 
 def _names(estimator: Any, feature_names: Any) -> Any:
-    """Return a function from the place of a coefficient to its name."""
+    """Return a function from the index of a coefficient to its name."""
     n_features = estimator.n_features_in_
     if feature_names is None:
         feature_names = getattr(estimator, "feature_names_in_", None)

@@ -41,7 +41,7 @@ def draw(results: Results) -> Any:
 
 
 def _tidy(axes: Any) -> None:
-    """Make room: small legends, numbers at powers of ten; a bound has its algorithm's color."""
+    """Use small legends and ticks at powers of ten; a bound has its algorithm's color."""
     from matplotlib.ticker import NullFormatter
 
     for line in axes.lines:

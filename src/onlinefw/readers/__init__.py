@@ -1,4 +1,4 @@
-"""People's own data, in chunks: CSV, TSV, Parquet, LIBSVM and JSON lines, files and pipes.
+"""Read data in chunks: CSV, TSV, Parquet, LIBSVM and JSON lines, from files and pipes.
 
 For example::
 
@@ -11,11 +11,11 @@ For example::
         model.partial_fit(X, chunk.values)
 
 Files are read block by block, so they may be larger than memory. Columns are given by name, or by
-number counted from 1 as cut and awk do. What is wrong with the data is said in one line that names
-file, row, column and value; or bad rows are left out and counted.
+number counted from 1 as cut and awk do. An error about the data is one line that names file, row,
+column and value; or bad rows are left out and counted.
 
-Partitioned Parquet (``ParquetRatings``, ``ParquetRows``) is cut into handles of batches,
-which this process opens, or workers do.
+Partitioned Parquet (``ParquetRatings``, ``ParquetRows``) is cut into batches that are not read yet:
+their handles are opened by this process or by workers.
 """
 
 from .bad_rows import BadRows

@@ -1,4 +1,4 @@
-"""What a format hands to the reader: the rows of one block that can be used, and the others."""
+"""What a parser gives to the reader: the usable rows of one block, and the bad ones."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["Batch", "Column", "Wanted", "checked_one_by_one"]
 class Column:
     """A column: its index in the record (from 0) or its key, and what to call it.
 
-    The column of a target may come with a loss, which does not take every number; a column may
-    come with what to do if it holds text where numbers should be.
+    ``loss``, of a target, limits the values that are allowed; ``if_text`` is the remedy to name if
+    the column has text where numbers should be.
     """
 
     index: int
@@ -62,9 +62,9 @@ class Batch:
     n_records : int
         Good and bad.
     start : dict
-        Where the block begins: ``offset``, and ``row`` and ``line``, those before it.
+        Where the block begins: ``offset`` in bytes, and how many rows and lines are before it.
     pause : bool
-        The stream pauses after it: hand out what there is.
+        The stream pauses after it: give out the rows read so far.
     """
 
     fields: dict[str, Any]
@@ -82,7 +82,10 @@ Record = tuple[int, "int | None", "list[Any] | BadRow"]
 def checked_one_by_one(
     records: Iterable[Record], wanted: Wanted
 ) -> tuple[dict[str, Any], Array, list[BadRow]]:
-    """Fields of the good records, their numbers, and the bad ones: slow, and exact about each."""
+    """Check each record: slower than a block at once, but finds what is wrong in which.
+
+    Returns the fields of the good records, their row numbers, and the bad ones.
+    """
     good: list[list[Any]] = []
     rows: list[int] = []
     bad: list[BadRow] = []

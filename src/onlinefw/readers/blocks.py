@@ -11,7 +11,7 @@ from .streams import ByteStream
 
 __all__ = ["Block", "after_last_line", "after_last_record", "split", "whole_records"]
 
-#: As much as a record may take: a quote that is never closed must not fill the memory.
+#: Bytes of a record at most: a quote that is never closed must not fill the memory.
 _LONGEST_RECORD = 1 << 26
 
 #: Bytes after which the last whole record ends; 0 if there is none.
@@ -30,7 +30,7 @@ class Block:
 def whole_records(
     stream: ByteStream, cut: Cut, *, offset: int, block_bytes: int, enough_lines: int
 ) -> Iterator[Block]:
-    """Blocks of about ``block_bytes``; of a pipe, what has come when there are enough lines."""
+    """Yield blocks of about ``block_bytes``; of a pipe, also as soon as there are enough lines."""
     held = b""
     lines = 0
     handed_out = False
@@ -54,7 +54,7 @@ def whole_records(
             held, offset = held[end:], offset + end
             lines = held.count(b"\n")
         if pauses and held:
-            # Half a record: there is nothing to do but wait for the other half.
+            # Half a record is left: wait for the other half.
             held += stream.read(block_bytes) or b""
             lines = held.count(b"\n")
         if len(held) > max(_LONGEST_RECORD, 2 * block_bytes):
@@ -66,7 +66,7 @@ def whole_records(
 
 
 def split(block: Block, cut: Cut) -> list[Block]:
-    """The block in about eight pieces of whole records."""
+    """Return the block in about eight pieces of whole records."""
     pieces = []
     data, at = block.data, 0
     step = len(data) // 8 + 1
@@ -97,8 +97,8 @@ def after_last_record(delimiter: bytes) -> Cut:
     (4, 10)
     """
     other = rb"[^" + re.escape(delimiter) + rb"\n]"
-    # A quote opens only at the beginning of a cell; elsewhere it is a character like any other.
-    # Possessive repeats: what has been passed is never looked at again.
+    # A quote opens only at the beginning of a cell; inside one it is an ordinary character.
+    # Possessive repeats never backtrack, so the time is linear.
     cell = rb'(?:"(?:[^"]++|"")*+"' + other + rb'*+|(?!")' + other + rb"*+)"
     records = re.compile(rb"(?:" + cell + rb"(?:" + re.escape(delimiter) + cell + rb")*+\n)*+")
 

@@ -1,8 +1,8 @@
 """Cells to values: numbers must be finite, ids are integers or text.
 
 Text is an integer id only if the integer, written out, gives the text back: so "7" is 7, and "007"
-stays text. Each kind has two ways: whole Arrow columns, and one cell at a time for the blocks
-in which something is wrong.
+stays text. Each kind is read in two ways: whole Arrow columns at once, and one cell at a time for
+the blocks in which something is wrong.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _REMEDIES = {
 
 
 def remedy_for(reason: str) -> str:
-    """What to do about a cell that is no good for this reason."""
+    """Return what to do about a cell that is refused for this reason."""
     return _REMEDIES.get(reason, "correct it")
 
 
@@ -179,7 +179,7 @@ def ids_from_arrow(column: Any) -> Array | None:
 
 
 def _integers(texts: Any) -> Array | None:
-    """The integers that the texts are, or None if any is not exactly as an integer is written."""
+    """The texts as integers, or None if any of them is not written as an integer is."""
     import pyarrow as pa
 
     try:

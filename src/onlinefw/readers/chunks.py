@@ -1,4 +1,4 @@
-"""What a reader hands out: some rows, where they come from, and where to go on after them."""
+"""What a reader yields: some rows, where they come from, and where to go on after them."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Table:
 
     @property
     def looks_like_data(self) -> bool:
-        """Every name is a number: the header is a row of data, it seems."""
+        """Whether every name is a number, so that the header seems to be a row of data."""
         return bool(self.names) and all(is_number(name) for name in self.names or [])
 
     def column(self, index: int) -> Column:
@@ -42,14 +42,14 @@ class Table:
 
 
 def is_number(text: str) -> bool:
-    """Whether a cell would do as a number."""
+    """Whether a cell is a number."""
     from .cells import number_cell
 
     return not number_cell(text)[1]
 
 
 def find_column(spec: ColumnSpec, table: Table, option: str) -> Column:
-    """The column that is meant.
+    """Return the column that is meant.
 
     Examples
     --------

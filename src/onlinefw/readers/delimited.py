@@ -1,4 +1,4 @@
-"""CSV and its relations: one block of text to one batch."""
+"""CSV and other delimited text: one block to one batch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def split_line(line: str, delimiter: str) -> list[str]:
 class DelimitedParser:
     """Blocks of delimited text to batches.
 
-    Arrow reads a block at once; where anything is amiss, Python's csv finds the rows.
+    Arrow reads a block at once; if anything is wrong in it, Python's csv finds the bad rows.
 
     Parameters
     ----------
@@ -68,14 +68,14 @@ class DelimitedParser:
         )
 
     def one_by_one(self, data: bytes, start: dict[str, int], pause: bool) -> Batch:
-        """The batch of one block, every record looked at."""
+        """The batch of one block, each record checked by itself."""
         if self._replaced:
             data = data.replace(self._replaced, b"\t")
         fields, rows, bad = checked_one_by_one(self._records(data, start), self.wanted)
         return Batch(fields, rows, bad, len(rows) + len(bad), start, pause)
 
     def at_once(self, data: bytes, start: dict[str, int], pause: bool) -> Batch | None:
-        """The batch of one block, or None if anything is amiss in it."""
+        """The batch of one block, or None if anything is wrong in it."""
         if self._replaced:
             data = data.replace(self._replaced, b"\t")
         read = pacsv.ReadOptions(
@@ -94,7 +94,7 @@ class DelimitedParser:
         return Batch(self.wanted.fields(ids, values), rows, [], n, start, pause)  # type: ignore[arg-type]
 
     def _records(self, data: bytes, start: dict[str, int]) -> Iterator[Record]:
-        """Every record with its row and line; blank lines are none."""
+        """Yield every record with its row and line; blank lines are no records."""
         text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
         dialect: Any = {"delimiter": self.delimiter}
         if not self.quotes:

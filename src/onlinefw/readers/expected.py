@@ -1,4 +1,4 @@
-"""About how many rows there are to come."""
+"""An estimate of how many rows files have."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _parquet_rows(name: str) -> int:
 
 
 def _lines(name: str, codec: str | None) -> int:
-    """Return about how many lines there are: as many a byte as in the beginning of the file."""
+    """Estimate the number of lines from the lines per byte at the beginning of the file."""
     with open(name, "rb") as file:
         beginning = file.read(SAMPLE)
     text = _decompressed(beginning, codec) if codec else beginning

@@ -24,7 +24,7 @@ _SMALL = 1 << 15
 
 @dataclass(frozen=True)
 class Dialect:
-    """How text is to be read, where the file does not say it."""
+    """How to read text: what the user has said, None where the file is to show it."""
 
     delimiter: str | None = None
     header: bool | None = None
@@ -104,7 +104,7 @@ def _open_text(stream: ByteStream, source: Source, plan: Plan, dialect: Dialect)
 
 
 def empty(name: str) -> DataError:
-    """The error for a file without rows."""
+    """Return the error for a file without rows."""
     return DataError("there are no rows in it", file=name, remedy="check how it was made")
 
 
@@ -115,7 +115,7 @@ def _keys(line: str, name: str) -> list[str]:
         record = None
     if not isinstance(record, dict):
         raise DataError(
-            f"{shown(line)} is no JSON object",
+            f"{shown(line)} is not a JSON object",
             file=name,
             row=1,
             remedy="JSON lines have one {...} per line, without brackets or commas around them",
@@ -177,7 +177,7 @@ class _TextFile:
                 where = {"offset": part.offset, "row": row, "line": line}
                 batch = self.parser.at_once(part.data, where, part.pause) if part.data else None
                 if batch is None:
-                    # Something is amiss in it: only the piece in which it is need be read slowly.
+                    # Something is wrong in it: read record by record only the piece that has it.
                     pieces = [part] if len(part.data) < _SMALL else split(part, self.cut)
                     if len(pieces) > 1:
                         to_do += reversed(pieces)

@@ -85,7 +85,7 @@ class IdMap:
 
     @classmethod
     def from_state(cls, state: State) -> IdMap:
-        """The map whose state this is."""
+        """Make the map again from its state."""
         self = cls()
         if state["kind"] == "int":
             self.add(np.asarray(state["ids"], dtype=np.int64))
@@ -102,7 +102,7 @@ class IdMap:
             raise ValueError("the state of an IdMap holds an id twice")
         return self
 
-    # Arrays instead of a table of hashes or many small strings: what checkpoints hold.
+    # Pickles hold plain arrays, as checkpoints do, and no hash table.
     __getstate__ = state_dict
 
     def __setstate__(self, state: State) -> None:

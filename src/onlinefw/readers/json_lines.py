@@ -28,11 +28,11 @@ class JsonLinesParser:
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
-        # The kind of each id that Arrow could read last: it must be told, and may change.
+        # Arrow must be told the type of ids; the one that worked last is tried first.
         self._id_kind = pa.int64()
 
     def at_once(self, data: bytes, start: dict[str, int], pause: bool) -> Batch | None:
-        """The batch of one block, or None if anything is amiss in it."""
+        """The batch of one block, or None if anything is wrong in it."""
         for kind in dict.fromkeys((self._id_kind, pa.int64(), pa.string())):
             batch = self._with_ids(kind, data, start, pause)
             if batch is not None:
@@ -41,7 +41,7 @@ class JsonLinesParser:
         return None
 
     def one_by_one(self, data: bytes, start: dict[str, int], pause: bool) -> Batch:
-        """The batch of one block, every record looked at."""
+        """The batch of one block, each record checked by itself."""
         fields, rows, bad = checked_one_by_one(self._records(data, start), self.wanted)
         return Batch(fields, rows, bad, len(rows) + len(bad), start, pause)
 
@@ -82,7 +82,7 @@ class JsonLinesParser:
             if isinstance(record, dict):
                 yield row, line, [record.get(c.name) for c in self.wanted.columns]
             else:
-                problem = f"{shown(text.decode('utf-8', 'replace'))} is no JSON object"
+                problem = f"{shown(text.decode('utf-8', 'replace'))} is not a JSON object"
                 yield row, line, self._bad("no JSON object", problem, row, line)
 
     def _bad(self, reason: str, problem: str, row: int, line: int) -> BadRow:

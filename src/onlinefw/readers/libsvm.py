@@ -54,7 +54,7 @@ class LibsvmParser:
         self.loss = loss
 
     def at_once(self, data: bytes, start: dict[str, int], pause: bool) -> Batch | None:
-        """The batch of one block, or None if anything is amiss in it."""
+        """The batch of one block, or None if anything is wrong in it."""
         try:
             X, y = load_svmlight_file(
                 io.BytesIO(data),
@@ -78,7 +78,7 @@ class LibsvmParser:
         return {"X": X, "y": y}
 
     def one_by_one(self, data: bytes, start: dict[str, int], pause: bool) -> Batch:
-        """The batch of one block, every line looked at."""
+        """The batch of one block, each line checked by itself."""
         rows: list[int] = []
         targets: list[float] = []
         indices: list[int] = []

@@ -28,7 +28,7 @@ def open_parquet(name: str, buffer_size: int = 0) -> Any:
 
 def _damaged(name: str) -> DataError:
     return DataError(
-        "this is no whole Parquet file", file=name, remedy="write or fetch the file again"
+        "this is not a whole Parquet file", file=name, remedy="write or fetch the file again"
     )
 
 

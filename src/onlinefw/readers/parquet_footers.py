@@ -21,12 +21,12 @@ __all__ = [
     "version_of",
 ]
 
-#: So many names of columns are shown where something is wrong with them.
+#: How many names of columns an error message shows at most.
 MOST_SHOWN = 10
 
 
 def files_in(source: Any) -> list[str]:
-    """Return the files that a path, or a list of files and folders, means."""
+    """Return the files of a path, or of a list of files and folders."""
     paths = list(source) if isinstance(source, (list, tuple)) else [source]
     files: list[str] = []
     for path in map(Path, paths):
@@ -40,7 +40,7 @@ def files_in(source: Any) -> list[str]:
 
 
 def version_of(file: str) -> tuple[int, int]:
-    """What changes when a file does."""
+    """Return time and size of a file, by which a changed file is known."""
     status = os.stat(file)
     return status.st_mtime_ns, status.st_size
 
@@ -65,7 +65,7 @@ def n_rows(file: str) -> int:
 
 
 def shown(names: Iterable[str]) -> str:
-    """Return some names of columns, the first of many."""
+    """Return names of columns as text, only the first if there are many."""
     known = list(names)
     return ", ".join(known[:MOST_SHOWN]) + (", ..." if len(known) > MOST_SHOWN else "")
 
@@ -109,7 +109,7 @@ def largest(file: str, name: str) -> int:
 def ranges(file: str, name: str) -> list[tuple[int, int, Any]]:
     """Return first row, length, and (smallest, largest) or None if unknown, of all row groups."""
     metadata, found, first = _open(file).metadata, [], 0
-    # Among the leaves: a column of structures or lists before it has several.
+    # Statistics are kept for leaf columns: one of structures or lists has several.
     paths = [metadata.schema.column(k).path for k in range(metadata.num_columns)]
     index = paths.index(name)
     for group in range(metadata.num_row_groups):

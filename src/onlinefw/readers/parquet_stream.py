@@ -11,12 +11,12 @@ from .parquet_footers import version_of
 
 __all__ = ["read_columns"]
 
-#: About so many values are decoded at a time, of so many rows at least.
+#: How many values are decoded at a time, about, and how many rows at least.
 VALUES, LEAST_ROWS = 2**19, 2**10
-#: A column is read in pieces of so many bytes.
+#: Bytes of a column that are read at a time.
 BUFFER = 2**16
-#: Files stay open where they were read last until they have so many columns together: each column
-#: holds a page.
+#: Files stay open, at the row after the last one read, until together they have this many columns
+#: (each keeps a page in memory); but this many files at least.
 MOST_COLUMNS, LEAST_FILES = 1024, 2
 
 _streams: OrderedDict[tuple[Any, ...], _Stream] = OrderedDict()
@@ -25,7 +25,7 @@ _reading = threading.Lock()
 
 
 class _Stream:
-    """The rows of a file from one on, decoded as they are asked for."""
+    """The rows of a file from a given one on, decoded when they are asked for."""
 
     def __init__(self, file: str, columns: tuple[str, ...], first: int) -> None:
         from .parquet import groups_after, open_parquet
@@ -40,7 +40,7 @@ class _Stream:
         self.take(first - self.at)
 
     def take(self, n: int) -> list[Any]:
-        """Return the next n rows, in parts, or what there is of them."""
+        """Return the next n rows, in parts; fewer at the end of the file."""
         parts = []
         while n > 0:
             if self._left is None:

@@ -18,7 +18,7 @@ __all__ = ["ParquetBatch", "ParquetRatings"]
 
 @dataclass(frozen=True)
 class ParquetBatch(BatchHandle):
-    """Some rows of one file: where the ratings of a round are, not the ratings.
+    """A handle: which rows of which file are the ratings of a round, not the ratings themselves.
 
     ``columns`` are the names of the columns of users, items and ratings.
     """
@@ -37,7 +37,7 @@ class ParquetBatch(BatchHandle):
         return self.open()[:2]
 
     def value_range(self) -> tuple[float, float]:
-        """Return bounds of the ratings: those of their row groups, if the file says them."""
+        """Return bounds of the ratings: those of their row groups, if the file has them."""
         known = [
             said
             for first, n, said in ranges(self.file, self.columns[2])

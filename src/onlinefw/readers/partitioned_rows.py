@@ -28,7 +28,7 @@ class RowColumns(NamedTuple):
 
 @dataclass(frozen=True)
 class ParquetRowsBatch(BatchHandle):
-    """Some rows of one file: where the rows of a round are, not the rows.
+    """A handle: which rows of which file are those of a round, not the rows themselves.
 
     ``columns`` are the names of the columns: ``features``, ``target`` and ``weight``.
     """

@@ -1,4 +1,4 @@
-"""What to read: ratings, or rows of features; from the columns of a file to chunks."""
+"""What to read, ratings or rows of features: which columns to take, and how to make chunks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Plan(Protocol):
         """The columns that were given, by name or number."""
 
     def numeric_specs(self) -> list[ColumnSpec] | None:
-        """Those that hold numbers; None if all but the target do."""
+        """The given columns that hold numbers; None if all but the target do."""
 
     def wanted(self, table: Table) -> Wanted:
         """The columns to take from a file."""
@@ -107,7 +107,7 @@ class RowPlan:
 
     @property
     def id_fields(self) -> tuple[str, ...]:
-        """Labels are like ids."""
+        """Labels are read as ids are."""
         return ("y",) if self.labels and self.needs_target else ()
 
     @property

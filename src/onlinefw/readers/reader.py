@@ -1,4 +1,4 @@
-"""Chunks from files: of a given size, whatever the blocks they are read in, from any position."""
+"""Chunks of a given size from files, from the beginning or from any position."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Reader(Generic[C]):
             self._plan.n_features = position["n_features"]
 
     def _source_of(self, position: dict[str, Any]) -> int:
-        """Which source to go on with; a pipe goes on with what comes."""
+        """Return which source to go on with; a pipe goes on with what comes."""
         names = [source.name for source in self._sources]
         index, name = position["file"], position["name"]
         if index < len(names) and names[index] == name:
@@ -151,14 +151,14 @@ class Reader(Generic[C]):
         }
 
     def _check_columns(self) -> None:
-        """Refuse what cannot work before anything is read; a pipe is opened only once."""
+        """Refuse missing columns before any row is read; not of a pipe, which opens only once."""
         for source in self._sources:
             if not source.is_pipe:
                 with closing(open_source(source, self._plan, self._dialect)) as file:
                     self.has_header = file.has_header
 
     def _find_width(self) -> None:
-        """How many features LIBSVM files have is known only when they have been read."""
+        """Read LIBSVM files once to find how many features they have."""
         plan = self._plan
         if not isinstance(plan, RowPlan) or plan.feature_names or plan.n_features:
             return
@@ -192,7 +192,7 @@ class Reader(Generic[C]):
                 self.has_header = file.has_header
                 if self._plan_needs_width():
                     raise DataError(
-                        "how many features LIBSVM rows have cannot be seen in a pipe",
+                        "how many features LIBSVM rows have is not known from a pipe",
                         file=self._sources[index].name,
                         remedy="say it (--n-features)",
                     )
@@ -238,7 +238,7 @@ class Reader(Generic[C]):
             )
 
     def _unify(self, batch: Batch) -> None:
-        """Ids that were text once stay text, so that it does not matter where chunks begin."""
+        """Keep ids as text once one was text, so that it does not matter where chunks begin."""
         for name in self._plan.id_fields:
             ids = batch.fields[name]
             if len(ids) and ids.dtype == object and name not in self._texts:

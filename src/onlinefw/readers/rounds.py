@@ -15,7 +15,7 @@ Batch = TypeVar("Batch", bound=BatchHandle)
 
 
 class FileRounds(Generic[Batch]):
-    """Cuts every file into batches; an iterable of them.
+    """An iterable of batches, into which every file is cut.
 
     The rounds take the first batch of each file, then the second of each, and so on: whichever
     worker reads them, the rounds are the same.

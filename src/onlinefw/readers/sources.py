@@ -41,7 +41,7 @@ class Source:
 
     @property
     def is_pipe(self) -> bool:
-        """Standard input, or a path that is no regular file: it is read once, as it comes."""
+        """Whether it is standard input or not a regular file, which can be read only once."""
         return self.name == "-" or not stat.S_ISREG(os.stat(self.name).st_mode)
 
 

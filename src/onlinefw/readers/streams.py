@@ -53,7 +53,7 @@ class ByteStream:
 
             self._file = pa.CompressedInputStream(pa.OSFile(self.name), source.codec)
         elif self.name == "-":
-            # The descriptor itself: Python's buffer would wait until it is full.
+            # Not through Python's buffer, which would wait until it is full.
             self._file = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
         else:
             self._file = open(self.name, "rb", buffering=0)  # noqa: SIM115

@@ -17,7 +17,7 @@ __all__ = ["Facts"]
 
 @dataclass(frozen=True)
 class Facts:
-    """A fitted or loaded model, and what there is to say about it.
+    """A fitted or loaded model, and the facts that the page shows about it.
 
     Attributes
     ----------

@@ -86,7 +86,7 @@ def _learning(facts: Facts) -> list[str]:
 
 
 def _coefficients(facts: Facts) -> list[str]:
-    """Show the largest coefficients as bars, and how they came and went."""
+    """Show the largest coefficients as bars, and how they changed over the rounds."""
     lines = ['<section id="coefficients"><h2>What it looks at</h2>']
     coefficients, names = facts.coefficients, facts.feature_names
     labels = facts.best.classes_ if len(coefficients) > 1 else [None]
@@ -122,13 +122,13 @@ def _factors(facts: Facts) -> list[str]:
         return []
     squares = facts.factors[1] ** 2
     first = min(10, squares.size)
-    carried = squares[:first].sum() / squares.sum()
+    share = squares[:first].sum() / squares.sum()
     lines = [
         '<section id="factors"><h2>What it has found</h2><div class="pair"><div>',
         "<h3>Patterns by weight</h3>",
         pictures.draw("values", pictures.draw_singular_values, facts, "singular values"),
-        f"<p>The first {'carries' if first == 1 else f'{first} carry'} {carried:.0%} of what "
-        "there is beside the offsets (of the sum of squares).</p></div><div>",
+        f"<p>The first {'has' if first == 1 else f'{first} have'} {share:.0%} of the sum of "
+        "squares of all patterns.</p></div><div>",
         "<h3>What it predicts</h3>",
         pictures.draw("predictions", pictures.draw_predictions, facts, "predictions, their spread"),
         "<p>For users and items drawn at random, rated or not.</p></div>",

@@ -18,11 +18,11 @@ from .facts import Facts
 __all__ = ["draw", "draw_gap", "draw_items", "draw_loss", "draw_path", "draw_predictions",
            "draw_score", "draw_singular_values"]  # fmt: skip
 
-#: Colours of the page; ink is whatever text has.
+#: Colours of the page; ink is the colour of its text.
 INK = "#010203"
 PAGE_COLORS = {INK: "currentColor", "#000000": "currentColor", GAP: "var(--blue)",
                LOSS: "var(--red)"}  # fmt: skip
-#: Enough to see a cloud, few enough for a small page.
+#: Points of a scatter plot: enough to show the shape, few enough for a small page.
 MOST_POINTS, MOST_VALUES, SAMPLE, NAMED = 800, 60, 20_000, 10
 
 

@@ -10,7 +10,7 @@ from .facts import Facts
 
 __all__ = ["certificate", "commands", "heading", "score_cards", "what_it_is"]
 
-#: How ``ofw fit`` came by a score, and what that means.
+#: How ``ofw fit`` measured a score: its name, and what it means.
 SCORES = {
     "progressive": ("predict, then learn", "every row was predicted before it was learned"),
     "held out": ("held out", "rows that were kept apart and never learned"),
@@ -88,8 +88,8 @@ def certificate(facts: Facts) -> str:
     data = f"the {_seen(facts)} learned"
     if not facts.convex:
         return (
-            f"The gap is {gap:.3g}. The {facts.loss} loss is not convex, so this says how nearly "
-            f"the model has settled on {data}, not that no better one exists."
+            f"The gap is {gap:.3g}. The {facts.loss} loss is not convex, so this says how near "
+            f"the model is to a stationary point on {data}, not that no better one exists."
         )
     share = f": {gap / loss:.2%} of the loss it paid lately, {loss:.3g}" if loss > 0 else ""
     searched = facts.kind == "matrix" and facts.best.radius == "auto"
@@ -121,7 +121,7 @@ def _value(score: dict[str, Any]) -> str:
 
 
 def _beside(score: dict[str, Any]) -> str:
-    """Say what the number is to be compared with."""
+    """Return a simple guess's score, to compare with."""
     if "error" in score:
         plain = score["error of the commonest label"]
         return f"always saying the commonest label: {plain:.2%} wrong. "
