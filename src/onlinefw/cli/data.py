@@ -10,6 +10,7 @@ from rich.table import Table
 from ..datasets import data_folder, fetch
 from ..datasets.registry import ENTRIES
 from ..datasets.store import available
+from .refuse import refuse
 
 __all__ = ["fetch_datasets", "list_datasets"]
 
@@ -33,17 +34,12 @@ def fetch_datasets(names: list[str]) -> None:
     """Load each data set, from the folder or from its publisher; stop at the first that fails."""
     unknown = [name for name in names if name not in ENTRIES]
     if unknown:
-        _fail(f"no data set {unknown[0]!r}; choose from {', '.join(ENTRIES)}", 2)
+        refuse("data", f"no data set {unknown[0]!r}; choose from {', '.join(ENTRIES)}")
     for name in names:
         try:
             fetch(name)
         except (OSError, ModuleNotFoundError) as error:
-            _fail(str(error), 1)
+            refuse("data", error, 1)
         except KeyboardInterrupt:
-            _fail("stopped; the next fetch continues the download where this one was", 1)
+            refuse("data", "stopped; the next fetch continues the download where this one was", 1)
         typer.echo(f"{name}: ready in {data_folder()}")
-
-
-def _fail(message: str, code: int) -> None:
-    typer.echo(f"ofw data: {message}", err=True)
-    raise typer.Exit(code) from None

@@ -11,10 +11,10 @@ import typer
 __all__ = ["one_line_errors", "refuse"]
 
 
-def refuse(command: str, why: object) -> NoReturn:
-    """Say what is wrong in one line and end with exit code 2."""
+def refuse(command: str, why: object, code: int = 2) -> NoReturn:
+    """Say what is wrong in one line and end: code 2 is bad input, 1 a run that did not finish."""
     typer.echo(f"ofw {command}: {' '.join(str(why).split())}", err=True)
-    raise typer.Exit(2)
+    raise typer.Exit(code)
 
 
 @contextmanager

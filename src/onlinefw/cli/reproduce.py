@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -20,6 +19,7 @@ from ..experiments.page import page, verdict_count
 from ..experiments.results import Results
 from ..experiments.runner import Skipped, merged, read_or_none, run_experiment
 from ..plots.figures import draw_figure
+from .refuse import refuse
 
 __all__ = ["run_reproduce"]
 
@@ -36,14 +36,10 @@ def run_reproduce(
     try:
         _reproduce(chosen, quick, seeds, out, named=dataset is not None, console=console)
     except KeyboardInterrupt:
-        typer.echo(
-            "ofw reproduce: stopped; finished runs are kept, the same command goes on from here",
-            err=True,
-        )
-        raise typer.Exit(1) from None
+        why = "stopped; finished runs are kept, the same command goes on from here"
+        refuse("reproduce", why, 1)
     except (OSError, ModuleNotFoundError) as error:  # a full disk, a missing extra
-        typer.echo(f"ofw reproduce: {error}; finished runs are kept", err=True)
-        raise typer.Exit(1) from None
+        refuse("reproduce", f"{error}; finished runs are kept", 1)
 
 
 def _chosen(figure: str, dataset: str | None) -> list[tuple[str, str]]:
@@ -54,8 +50,7 @@ def _chosen(figure: str, dataset: str | None) -> list[tuple[str, str]]:
     chosen = [(name, dataset) for name in names if dataset in FIGURES[name].datasets]
     if not chosen:
         known = ", ".join(dict.fromkeys(d for name in names for d in FIGURES[name].datasets))
-        typer.echo(f"ofw reproduce: {figure} has no data set {dataset!r}; it has {known}", err=True)
-        raise typer.Exit(2)
+        refuse("reproduce", f"{figure} has no data set {dataset!r}; it has {known}")
     return chosen
 
 
@@ -63,8 +58,7 @@ def _check_folder(out: Path) -> None:
     """Refuse a folder that cannot be written, before the runs and not after them."""
     nearest = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-        typer.echo(f"ofw reproduce: cannot write to {out}; choose a folder with --out", err=True)
-        raise typer.Exit(2)
+        refuse("reproduce", f"cannot write to {out}; choose a folder with --out")
 
 
 def _reproduce(
@@ -85,8 +79,7 @@ def _reproduce(
                 results = run_experiment(experiment, out, _displays(console))
             except (DownloadError, DataFileError) as error:
                 if named:
-                    typer.echo(f"ofw reproduce: {error}", err=True)
-                    raise typer.Exit(1) from None
+                    refuse("reproduce", error, 1)
                 skipped.append(Skipped(name, dataset, str(error)))
                 console.print(f"[yellow]skipped[/] {name} {dataset}: {error}", soft_wrap=True)
                 continue

@@ -33,7 +33,7 @@ Player = Callable[[MatrixProblem, int, int, Advance], Record]
 
 
 @cache
-def _rehearse(player: Player) -> None:
+def _warm_up(player: Player) -> None:
     """Play a tiny problem, once, so that everything is compiled.
 
     It has long factors, and enough entries to be merged, so that every kernel is called.
@@ -42,12 +42,12 @@ def _rehearse(player: Player) -> None:
     player(tiny, 400, 10, lambda t: None)
 
 
-def _rehearsed(player: Player) -> Player:
-    def play_twice(problem: MatrixProblem, batch: int, rounds: int, advance: Advance) -> Record:
-        _rehearse(player)
+def _warmed_up(player: Player) -> Player:
+    def play_warm(problem: MatrixProblem, batch: int, rounds: int, advance: Advance) -> Record:
+        _warm_up(player)
         return player(problem, batch, rounds, advance)
 
-    return play_twice
+    return play_warm
 
 
 def play_fw(problem: MatrixProblem, batch: int, rounds: int, advance: Advance) -> Record:
@@ -142,8 +142,8 @@ def _against_time(trace: Trace) -> Record:
 
 
 PLAYERS: dict[str, Player] = {
-    "O-FW": _rehearsed(play_fw),
-    "O-PG": _rehearsed(play_opg),
-    "batch FW": _rehearsed(play_batch),
-    "active ALT": _rehearsed(play_alt),
+    "O-FW": _warmed_up(play_fw),
+    "O-PG": _warmed_up(play_opg),
+    "batch FW": _warmed_up(play_batch),
+    "active ALT": _warmed_up(play_alt),
 }

@@ -131,11 +131,6 @@ class Curve:
         """g_t^FW of theta_t on F_t; nan for sPG."""
         return self.rows * self.trace.gap_at()
 
-    def rate(self, first: int) -> theory.Rate:
-        """Fit the log-log slope of h_t from round ``first`` on."""
-        late = self.t >= first
-        return theory.fit_rate(self.t[late], self.h[late])
-
 
 def run_online_lasso(
     problem: LassoStream,

@@ -101,9 +101,9 @@ def play(
         Rounds of the first learner.
     """
     if warm_up:
-        rehearsal = make()
+        first = make()
         for X, y in islice(stream(), warm_up):
-            rehearsal.observe(X, y)
+            first.observe(X, y)
     learner = make()
     at = log_rounds(T) if at is None else at
     wanted = set(at.tolist())

@@ -1,9 +1,11 @@
 """Play the runs of experiments, keep their records, and write what a figure has to show.
 
 OUT/fig1/results.json, figure.png, figure.pdf
-OUT/fig1/runs/synthetic/o-fw.json ...    one record a run: a finished run is not repeated
-OUT/fig1/runs/synthetic/part.json        the results on one data set
+OUT/fig1/runs/full/synthetic/*.json      one record a run: a finished run is not repeated
+OUT/fig1/runs/full/synthetic/part.json   the results on one data set
 OUT/index.html                           all of it on one page
+
+With reduced sizes ``quick`` is in place of ``full``.
 """
 
 from __future__ import annotations

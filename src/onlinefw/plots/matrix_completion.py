@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .panels import Panel, draw_panels
+from .panels import Panel, draw_panels, draw_slope
 
 if TYPE_CHECKING:
     from ..experiments.results import Results, Series
@@ -45,7 +45,5 @@ def _add_slope(axes: Any, every: Any) -> None:
     ours = next(one for one in every if one.label == "O-FW")
     if ours.x_name != "round":
         return
-    t, h = np.asarray(ours.x), np.asarray(ours.y)
-    late = t >= t[-1] / 10
-    axes.plot(t[late], 0.5 * h[-1] * t[-1] / t[late], ":", color="black", lw=1.2, label="1 / t")
+    draw_slope(axes, np.asarray(ours.x), np.asarray(ours.y), 0.5, lw=1.2, label="1 / t")
     axes.legend(frameon=False, fontsize="small")

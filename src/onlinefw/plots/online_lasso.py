@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .panels import Panel, draw_panels
+from .panels import Panel, draw_panels, draw_slope
 
 if TYPE_CHECKING:
     from ..experiments.results import Results
@@ -43,14 +43,12 @@ def draw(results: Results) -> Any:
 
 
 def _with_one_legend(figure: Any) -> Any:
-    """Draw what 1/t looks like, and move the legend, the same for all panels, below them."""
+    """Draw the slope of 1/t, and move the legend, the same for all panels, below them."""
     rounds = figure.axes[: len(TITLES)]
     for axes in figure.axes:
         axes.get_legend().remove()
     for axes in rounds:
-        t, h = axes.lines[0].get_data()
-        late = t >= t[-1] / 10
-        axes.plot(t[late], 3.0 * h[-1] * t[-1] / t[late], ":", color="black", label="slope of 1/t")
+        draw_slope(axes, *axes.lines[0].get_data(), 3.0)
     handles, labels = rounds[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     return figure

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from ..experiments.results import Series
 
-__all__ = ["COLORS", "Panel", "draw_panel", "draw_panels"]
+__all__ = ["COLORS", "Panel", "draw_panel", "draw_panels", "draw_slope"]
 
 #: One color for one thing in every figure; the duality gap is purple, as in the paper.
 COLORS = {
@@ -51,8 +51,8 @@ def draw_panels(grid: Sequence[Sequence[Panel | None]], *, width: float = 4.6) -
 
     columns = max(len(row) for row in grid)
     figure = Figure(figsize=(width * columns, 3.5 * len(grid)), layout="constrained")
-    places = figure.subplots(len(grid), columns, squeeze=False)
-    for row, panels in zip(places, grid, strict=True):
+    rows = figure.subplots(len(grid), columns, squeeze=False)
+    for row, panels in zip(rows, grid, strict=True):
         for axes, panel in zip(row, [*panels, *[None] * (columns - len(panels))], strict=True):
             if panel is None:
                 axes.set_axis_off()
@@ -84,3 +84,10 @@ def draw_panel(axes: Any, panel: Panel) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     if panel.series:
         axes.legend(frameon=False, fontsize="small")
+
+
+def draw_slope(axes: Any, t: Any, h: Any, height: float, **style: Any) -> None:
+    """Draw the slope of 1/t beside the late rounds of h, ``height`` times as high."""
+    late = t >= t[-1] / 10
+    style = {"color": "black", "label": "slope of 1/t", **style}
+    axes.plot(t[late], height * h[-1] * t[-1] / t[late], ":", **style)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .panels import Panel, draw_panel
+from .panels import Panel, draw_panel, draw_slope
 
 if TYPE_CHECKING:
     from ..experiments.results import Results
@@ -42,17 +42,10 @@ def draw(results: Results) -> Any:
             found = [s for s in results.series if s.dataset == dataset and s.panel == panel]
             draw_panel(axes, Panel(title, found, y_label=y_label))
             if panel == "distance":
-                _draw_rate(axes)
+                draw_slope(axes, *axes.lines[0].get_data(), 4.0)
+                axes.legend(frameon=False, fontsize="small")
         _draw_pictures(pictures, _images(results, dataset))
     return figure
-
-
-def _draw_rate(axes: Any) -> None:
-    """Draw what 1/t looks like, above the curves."""
-    t, h = axes.lines[0].get_data()
-    late = t >= t[-1] / 10
-    axes.plot(t[late], 4.0 * h[-1] * t[-1] / t[late], ":", color="black", label="slope of 1/t")
-    axes.legend(frameon=False, fontsize="small")
 
 
 def _images(results: Results, dataset: str) -> list[dict[str, Any]]:
