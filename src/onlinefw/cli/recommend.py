@@ -29,7 +29,7 @@ def run_recommend(model_path: Path, user: str, n: int, seen: bool, as_json: bool
         users = IdMap()
         row_ids, col_ids = ids_of(model)
         users.add(row_ids)
-        row = int(users.lookup([_id(user)])[0])
+        row = int(users.lookup([user])[0])
         if row < 0:
             raise ValueError(
                 f"{model_path} has not seen the user {user!r}; it knows {len(users):,}, "
@@ -43,8 +43,3 @@ def run_recommend(model_path: Path, user: str, n: int, seen: bool, as_json: bool
         return
     for item, score in zip(items, scores, strict=True):
         typer.echo(f"{item}\t{score:.3f}")
-
-
-def _id(text: str) -> Any:
-    """Return the id that the reader makes of this text: an integer if it is written as one."""
-    return int(text) if text.isdigit() and str(int(text)) == text else text

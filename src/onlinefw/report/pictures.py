@@ -168,18 +168,18 @@ def draw_predictions(axes: Any, facts: Facts) -> None:
 def draw_items(axes: Any, facts: Facts) -> None:
     """Draw the items by their weights in the first two patterns; the farthest have names."""
     _, size, right = facts.factors
-    places = np.sqrt(size[:2]) * right[:, :2]
-    order = np.argsort(-np.linalg.norm(places, axis=1))
+    points = np.sqrt(size[:2]) * right[:, :2]
+    order = np.argsort(-np.linalg.norm(points, axis=1))
     kept = order if order.size <= MOST_POINTS else np.concatenate(
         (order[:NAMED], np.random.default_rng(0).permutation(order[NAMED:])[: MOST_POINTS - NAMED])
     )  # fmt: skip
-    axes.plot(*places[kept].T, "o", color=GAP, markersize=3, alpha=0.6, markeredgewidth=0)
+    axes.plot(*points[kept].T, "o", color=GAP, markersize=3, alpha=0.6, markeredgewidth=0)
     ids = getattr(facts.model, "col_ids_", None)
     for k in order[:NAMED]:
         label = str(k if ids is None else ids[k])
         axes.annotate(
             label if len(label) <= 24 else f"{label[:23]}...",
-            places[k],
+            points[k],
             xytext=(4, 2),
             textcoords="offset points",
             fontsize="small",

@@ -68,8 +68,8 @@ def _constraint(facts: Facts) -> str:
     if facts.kind == "matrix":
         offsets = "" if facts.best.offsets is None else ", plus an offset for each user and item"
         return (
-            f"The table is a sum of {counted(facts.rank, 'pattern')} (its rank), each of a weight "
-            f"for every user and a weight for every item{offsets}. The radius, {facts.radius:.4g}, "
+            f"The table is a sum of {counted(facts.rank, 'pattern')} (its rank), each with a "
+            f"weight for every user and for every item{offsets}. The radius, {facts.radius:.4g}, "
             f"bounds the patterns together; the loss is {facts.loss}."
         )
     constraint = facts.best.constraint
@@ -100,8 +100,8 @@ def certificate(facts: Facts) -> str:
     return (
         f"On {data} the model's mean loss is at most {gap:.3g} above the smallest that any model "
         f"of the same radius has{given}{share}. That is proved by the duality gap, without "
-        "knowing the best model. It speaks of the data seen, the scores of data to come. The line "
-        f"is the gap of each round before its step.{jumps}"
+        "knowing the best model. It is about the data seen; the scores are about new data. The "
+        f"line is the gap of each round before its step.{jumps}"
     )
 
 
