@@ -384,7 +384,7 @@ def reproduce(
     ),
     dataset: Annotated[
         str | None,
-        typer.Option(help="One data set of the figure; by default those at hand (see ofw data)."),
+        typer.Option(help="One data set of the figure; by default those available (see ofw data)."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Reduced sizes: everything in under 5 minutes.")

@@ -14,7 +14,7 @@ generated20m              138,493 x 26,744   10,000  1600    150,000            
 ========================  =================  ======  ======  =======================  ============
 
 The first three are the paper's. The synthetic matrix has rank 20 and 2 million entries drawn
-uniformly, with noise of variance 3. The other two are played where MovieLens 20M is not at hand:
+uniformly, with noise of variance 3. The other two are played if MovieLens 20M is not available:
 movielens1m with as many rounds as movielens100k, and a radius that grows like the square root of
 the number of ratings (as the paper's two radii do); generated20m has the shape of MovieLens 20M
 (:func:`~onlinefw.datasets.make_movielens_like`).
@@ -149,7 +149,7 @@ QUICK = {
 
 
 def usual_datasets() -> list[str]:
-    """Return the paper's data sets, with others for MovieLens 20M unless it is at hand."""
+    """Return the paper's data sets, with others for MovieLens 20M unless it is available."""
     large = ["movielens20m"] if available("movielens20m") else ["movielens1m", "generated20m"]
     return ["synthetic", "movielens100k", *large]
 

@@ -134,7 +134,7 @@ def _figure(name: str, results: Results, picture: Path) -> list[str]:
 
 
 def _absent(name: str, results: Results) -> list[str]:
-    """Say which of the paper's data sets were not at hand."""
+    """Say which of the paper's data sets were not available."""
     played = results.dataset.split(", ")
     absent = [dataset for dataset in FIGURES[name].of_the_paper if dataset not in played]
     if not absent:

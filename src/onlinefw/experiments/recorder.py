@@ -23,7 +23,7 @@ Look = Callable[[Any], float]
 
 @dataclass(frozen=True)
 class Trace:
-    """What was seen of theta_t at some rounds t, and what every round said.
+    """What was measured of theta_t at some rounds t, and what every round returned.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ def play(
     at = log_rounds(T) if at is None else at
     wanted = set(at.tolist())
     seen: dict[str, list[float]] = {name: [] for name in looks}
-    ready, said, spent = [], [], np.empty(T)
+    ready, rounds, spent = [], [], np.empty(T)
     clock = 0.0
     for t, (X, y) in enumerate(islice(stream(), T), start=1):
         if t in wanted:
@@ -116,21 +116,21 @@ def play(
             for name, look in looks.items():
                 seen[name].append(float(look(learner.theta)))
         started = perf_counter()
-        said.append(learner.observe(X, y))
+        rounds.append(learner.observe(X, y))
         spent[t - 1] = perf_counter() - started
         clock += spent[t - 1]
         if advance is not None:
             advance(t)
-    if len(said) < T:
-        raise ValueError(f"the stream ended after {len(said)} of {T} rounds")
+    if len(rounds) < T:
+        raise ValueError(f"the stream ended after {len(rounds)} of {T} rounds")
     return Trace(
         t=at,
         seconds=np.array(ready),
         looks={name: np.array(values) for name, values in seen.items()},
-        gap=np.array([round_.gap for round_ in said]),
-        fw_gap=np.array([round_.fw_gap for round_ in said]),
-        loss=np.array([round_.loss for round_ in said]),
-        n_steps=np.array([round_.n_steps for round_ in said]),
+        gap=np.array([round_.gap for round_ in rounds]),
+        fw_gap=np.array([round_.fw_gap for round_ in rounds]),
+        loss=np.array([round_.loss for round_ in rounds]),
+        n_steps=np.array([round_.n_steps for round_ in rounds]),
         round_seconds=spent,
         learner=learner,
     )

@@ -420,7 +420,7 @@ def _name(loss: str, flips: str, seed: int) -> str:
 
 
 def usual_datasets() -> list[str]:
-    """Return the paper's data sets, with rcv1v2-subset where rcv1.binary is not at hand."""
+    """Return the paper's data sets, with rcv1v2-subset if rcv1.binary is not available."""
     return ["synthetic", "mnist", "rcv1" if available("rcv1") else "rcv1v2-subset"]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .panels import Panel, draw_panels, draw_slope
 
 if TYPE_CHECKING:
@@ -45,5 +43,5 @@ def _add_slope(axes: Any, every: Any) -> None:
     ours = next(one for one in every if one.label == "O-FW")
     if ours.x_name != "round":
         return
-    draw_slope(axes, np.asarray(ours.x), np.asarray(ours.y), 0.5, lw=1.2, label="1 / t")
+    draw_slope(axes, (ours.x, ours.y), 0.5, lw=1.2, label="1 / t")
     axes.legend(frameon=False, fontsize="small")

@@ -48,7 +48,7 @@ def _with_one_legend(figure: Any) -> Any:
     for axes in figure.axes:
         axes.get_legend().remove()
     for axes in rounds:
-        draw_slope(axes, *axes.lines[0].get_data(), 3.0)
+        draw_slope(axes, axes.lines[0].get_data(), 3.0)
     handles, labels = rounds[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     return figure

@@ -86,8 +86,9 @@ def draw_panel(axes: Any, panel: Panel) -> None:
         axes.legend(frameon=False, fontsize="small")
 
 
-def draw_slope(axes: Any, t: Any, h: Any, height: float, **style: Any) -> None:
-    """Draw the slope of 1/t beside the late rounds of h, ``height`` times as high."""
+def draw_slope(axes: Any, curve: Any, height: float, **style: Any) -> None:
+    """Draw the slope of 1/t beside the late part of a curve (t, h), ``height`` times as high."""
+    t, h = map(np.asarray, curve)
     late = t >= t[-1] / 10
     style = {"color": "black", "label": "slope of 1/t", **style}
     axes.plot(t[late], height * h[-1] * t[-1] / t[late], ":", **style)

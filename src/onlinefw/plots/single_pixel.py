@@ -42,7 +42,7 @@ def draw(results: Results) -> Any:
             found = [s for s in results.series if s.dataset == dataset and s.panel == panel]
             draw_panel(axes, Panel(title, found, y_label=y_label))
             if panel == "distance":
-                draw_slope(axes, *axes.lines[0].get_data(), 4.0)
+                draw_slope(axes, axes.lines[0].get_data(), 4.0)
                 axes.legend(frameon=False, fontsize="small")
         _draw_pictures(pictures, _images(results, dataset))
     return figure

@@ -98,7 +98,7 @@ def _numeric_types(file: str, version: tuple[int, int]) -> dict[str, np.dtype]:
 
 def largest(file: str, name: str) -> int:
     """Return the largest value of a column, -1 if it has none."""
-    known = [said for _, _, said in ranges(file, name)]
+    known = [bounds for _, _, bounds in ranges(file, name)]
     if None in known:
         raise ValueError(
             f"{file} does not say how large {name} is; pass the shape, or growing=True"
@@ -114,8 +114,8 @@ def ranges(file: str, name: str) -> list[tuple[int, int, Any]]:
     index = paths.index(name)
     for group in range(metadata.num_row_groups):
         n = metadata.row_group(group).num_rows
-        said = metadata.row_group(group).column(index).statistics
-        known = said is not None and said.has_min_max
-        found.append((first, n, (said.min, said.max) if known else None))
+        bounds = metadata.row_group(group).column(index).statistics
+        known = bounds is not None and bounds.has_min_max
+        found.append((first, n, (bounds.min, bounds.max) if known else None))
         first += n
     return found

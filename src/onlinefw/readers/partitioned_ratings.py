@@ -39,8 +39,8 @@ class ParquetBatch(BatchHandle):
     def value_range(self) -> tuple[float, float]:
         """Return bounds of the ratings: those of their row groups, if the file has them."""
         known = [
-            said
-            for first, n, said in ranges(self.file, self.columns[2])
+            bounds
+            for first, n, bounds in ranges(self.file, self.columns[2])
             if first < self.stop and self.start < first + n
         ]
         if None in known:
