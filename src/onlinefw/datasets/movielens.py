@@ -163,10 +163,10 @@ def _read_100k(archive: zipfile.ZipFile) -> dict[str, Array]:
     fold = np.zeros(keys.size, dtype=np.uint8)
     for n in range(1, 6):
         test = _pairs(_table(archive, f"ml-100k/u{n}.test", "\t", np.uint8))
-        places = order[np.searchsorted(keys, test, sorter=order).clip(max=keys.size - 1)]
-        if not np.array_equal(keys[places], test):
+        at = order[np.searchsorted(keys, test, sorter=order).clip(max=keys.size - 1)]
+        if not np.array_equal(keys[at], test):
             raise ValueError(f"u{n}.test has ratings that u.data has not")
-        fold[places] = n
+        fold[at] = n
     return {**arrays, "fold": fold}
 
 

@@ -21,10 +21,10 @@ PURPLE = COLORS["duality gap"]
 def draw(results: Results) -> Any:
     """Return the figure: a column a data set, above without flips, below with 25% flipped."""
     columns = list(dict.fromkeys(series.dataset for series in results.series))
-    places = [(row, name) for row in ROWS for name in columns]
+    panels = [(row, name) for row in ROWS for name in columns]
     chosen = {
         (row, name): [s for s in results.series if s.panel == row and s.dataset == name]
-        for row, name in places
+        for row, name in panels
     }
     grid = [
         [Panel(f"{TITLES.get(name, name)}, {row}", _errors(chosen[row, name])) for name in columns]
@@ -32,7 +32,7 @@ def draw(results: Results) -> Any:
     ]
     figure = draw_panels(grid, width=4.2)
     lines: dict[str, Any] = {}
-    for axes, (row, name) in zip(list(figure.axes), places, strict=True):
+    for axes, (row, name) in zip(list(figure.axes), panels, strict=True):
         _plain_percents(axes)
         if name != columns[0]:
             axes.set_ylabel("")
