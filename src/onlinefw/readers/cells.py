@@ -31,6 +31,8 @@ __all__ = [
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+#: Whole numbers of this size and above are no longer exact as floats.
+EXACT = 2.0**53
 _INTEGER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 
 #: value, reason, problem: reason is "" where the value is good.
@@ -122,9 +124,10 @@ def labels(ids: Array) -> Array:
         return ids
     whole: dict[str, int] = {}
     for label in set(ids.tolist()):
-        if not _NUMBER.fullmatch(label) or not float(label).is_integer():
+        number = float(label) if _NUMBER.fullmatch(label) else 0.5
+        if not number.is_integer() or abs(number) >= EXACT:
             return ids
-        whole[label] = int(float(label))
+        whole[label] = int(number)
     return np.array([whole[label] for label in ids.tolist()], dtype=np.int64)
 
 
