@@ -110,7 +110,7 @@ def _one_pass(rows, loss, z, y, w, slopes):
     from onlinefw.past.cuda import row_kernels as kernels
 
     X, n, a = rows._data.buffer, len(rows), rows._scratch.a
-    parts, out = rows._scratch.room(1)
+    parts, out = rows._scratch.memory(1)
     if rows.fuses(loss):
         kernels.fused_gradient(loss.kind, X, n, n, 0.1, a, z, y, w, 0.0, parts, out)
         return

@@ -14,16 +14,16 @@ __all__ = ["Columns"]
 
 
 class Columns:
-    """Arrays of one length, which never changes: longer ones are other columns.
+    """Arrays of one length, which never changes: to add items is to make other, longer columns.
 
-    Longer columns share the memory of the shorter ones while there is room behind their ends. What
-    is written there is seen by nobody before the longer columns have taken the shorter ones' place,
-    which is one assignment. So only the last of them may be lengthened.
+    Longer columns share the memory of the shorter ones, whose buffers have spare items at the end.
+    Whoever holds the shorter ones does not see what is written there, and replaces them by the
+    longer ones in one assignment. So only the longest may be lengthened again.
 
     Parameters
     ----------
     buffers : sequence of arrays
-        The memory, in numpy's or CuPy's arrays.
+        The memory: numpy or CuPy arrays.
     size : int
         How much of it is in use.
 
@@ -60,7 +60,7 @@ class Columns:
         return self._size
 
     def lengthened(self, n: int) -> tuple[Columns, list[Any]]:
-        """Return columns with n more items, and those: whoever asks for them fills them."""
+        """Return columns with n more items, and views of these, which the caller fills."""
         old, size, buffers = self._size, self._size + n, self._buffers
         if size > len(buffers[0]):
             buffers = [_grown(buffer, old, 2 * size) for buffer in buffers]
@@ -92,7 +92,7 @@ class Columns:
 
 
 def _grown(buffer: Any, used: int, size: int) -> Any:
-    # Spare room is no memory before it is used.
+    # The system gives no memory to the spare items before they are written.
     grown = namespace(buffer).empty((size, *buffer.shape[1:]), buffer.dtype)
     grown[:used] = buffer[:used]
     return grown

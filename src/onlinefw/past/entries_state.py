@@ -11,7 +11,7 @@ from .._typing import Array, State
 
 __all__ = ["Counts", "all_entries", "check_entries_state", "entries_state"]
 
-#: What is known of an entry besides where it is.
+#: The values of an entry: prediction, weight and target.
 VALUES = ("z", "c", "s")
 
 
@@ -37,7 +37,7 @@ def entries_state(
     counts: Counts,
     reads: int,
 ) -> State:
-    """Return a state, with copies of numpy's arrays.
+    """Return a state, with copies of the arrays.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ def entries_state(
     tail : tuple of arrays
         row, col, z, c and s of the newest entries, in the order in which they came.
     rank : ndarray of int
-        The number of every column.
+        The number that each column has in ``sorted_entries`` and ``tail``.
     ranked_at : int
         How many entries were sorted when columns were last numbered by popularity.
     offsets : (ndarray, ndarray)
-        What is predicted besides theta, for rows and columns.
+        What is added to the entries of theta, for rows and columns.
     counts : Counts
         Of all observations.
     reads : int

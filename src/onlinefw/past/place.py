@@ -32,7 +32,7 @@ class Place:
     device : "cpu" or "cuda"
         This process's memory or a GPU; with workers, the same of each worker.
     workers : int or None
-        How many workers of a Ray cluster hold the data; None: this process does.
+        How many workers of a Ray cluster hold the data; None if this process does.
     log_dir : path, optional
         Where to log what workers have received, for those that are restarted.
     """
@@ -60,12 +60,12 @@ def check_place(device: Any, workers: Any, log_dir: Any = None) -> Place:
 
 
 def here(device: str) -> Place:
-    """Return the place for data of a file that were on ``device``: a GPU if there is one here."""
+    """Return a place here for saved data that were on ``device``: a GPU only if there is one."""
     return Place("cpu" if check_device_name(device) == "cpu" else check_device("auto"))
 
 
 def moved(past: Any, new: Any) -> Any:
-    """Let a new, empty past become what another is, wherever both are; close the other."""
+    """Load the state of a past into a new, empty one, at any two places; close the old one."""
     try:
         new.load_state(past.state_dict())
     except BaseException:
@@ -124,7 +124,7 @@ def new_entries(place: Place, theta: LowRank, dtype: np.dtype, loss: Loss) -> An
 
 
 def low_rank_class(place: Place) -> type[LowRank]:
-    """Return what a theta of low rank is: on a GPU with the entries, or in this process's memory.
+    """Return the class of a low-rank theta: on a GPU with the entries, or in this process's memory.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """What can be asked of a past: rows with predictions, X'X, and entries of a matrix.
 
-A past carries out, an objective decides. All answers are *sums* over what is held, never means, so
-the sums of parts that are held apart can be added up. What an objective passes in has been checked.
+An objective decides what to do, and its past does it. All answers are *sums* over the data, never
+means, so the answers of a past's parts can be added up. The objective has checked all arguments.
 
-Vectors as long as theta come back as arrays of this process (numpy's), unless a verb says "at the
-place": then they are CuPy arrays where the past is on a GPU of this process.
+Vectors as long as theta come back as numpy arrays, unless a verb says "at the place": then they are
+CuPy arrays if the past is on a GPU of this process.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Past(Protocol):
         ...
 
     def load_state(self, state: State) -> None:
-        """Become what a ``state_dict`` of the same kind described, wherever that was."""
+        """Load the ``state_dict`` of a past of the same kind, at any place."""
         ...
 
     def close(self) -> None:
-        """Give back what is held outside this process, if anything is."""
+        """Release what is held outside this process, if anything is."""
         ...
 
 
@@ -57,13 +57,13 @@ class RowsPast(Past, Protocol):
     def add_model(self, loss: Loss, iterate: DenseIterate | None, waits: bool) -> int:
         """Let one more model learn from the rows, before the first have come; return its number.
 
-        ``waits`` says that gradients alone ask for its predictions, so that a move may wait for
-        the next one.
+        ``waits`` says that only gradients need its predictions, so that a move may wait until the
+        next gradient reads the rows.
         """
         ...
 
     def keep_models(self, models: list[int]) -> None:
-        """Go on with some of the models, which are numbered anew in this order."""
+        """Keep some of the models, which get new numbers in this order."""
         ...
 
     def models(self) -> list[tuple[Loss, DenseIterate | None, bool]]:
@@ -83,12 +83,12 @@ class RowsPast(Past, Protocol):
     ) -> tuple[float, Array]:
         """Let a worker open and keep a batch; return its mean loss at intercept b, and weights.
 
-        ``check`` refuses a loss before anything changes.
+        ``check`` may refuse the loss, before anything changes.
         """
         ...
 
     def weigh(self, rows: Array, weight: float) -> None:
-        """Give some rows (by their places) another weight; 0 forgets them."""
+        """Give some rows (by their positions) another weight; 0 forgets them."""
         ...
 
     def keep(self, mask: Array) -> None:
@@ -140,11 +140,11 @@ class RowsPast(Past, Protocol):
         ...
 
     def few_rows(self, m: int) -> tuple[Any, ...] | None:
-        """Return kind and parameter of the loss, z, y and w, for a compiled search; None: ask."""
+        """Return kind and parameter of the loss, z, y and w, if rows are few and on the host."""
         ...
 
     def limits(self, m: int) -> tuple[float, float]:
-        """Return the smallest and the largest intercept that leave some row undecided."""
+        """Return the smallest and largest b at which some z + b is y (0, for labels -1 and 1)."""
         ...
 
     def residuals(self, m: int) -> tuple[Array, Array]:
@@ -164,7 +164,7 @@ class RowsPast(Past, Protocol):
         ...
 
     def predictions(self, m: int) -> Array:
-        """Return the z of one model at all rows that count, in their order."""
+        """Return the z of one model at all rows with a weight above 0, in their order."""
         ...
 
 
@@ -176,7 +176,7 @@ class GramPast(Past, Protocol):
         ...
 
     def bring(self, X: Any) -> Any:
-        """Return a batch in double precision where its products are formed."""
+        """Return a batch in double precision, at the place."""
         ...
 
     def times(self, vector: Array) -> Array:
@@ -195,9 +195,9 @@ class GramPast(Past, Protocol):
 class EntriesPast(Past, Protocol):
     """Observed entries (i, j) with weight c and target s, and the prediction z of each.
 
-    z is the entry of ``theta`` alone; ``offsets`` are predicted besides. The older entries are
-    sorted by row, the newest are in a tail in the order in which they came. A move along an atom
-    waits for the next read, which passes all entries anyway.
+    z is the entry of ``theta`` alone; the whole prediction is z plus the offsets of its row and
+    column. The older entries are sorted by row, the newest are in a tail in the order in which
+    they came. A move along an atom waits for the next read, which goes through all entries anyway.
 
     Attributes
     ----------
@@ -208,9 +208,9 @@ class EntriesPast(Past, Protocol):
         entries. The objective moves it before it tells the past. If it was interrupted between
         the two, ``theta.version`` says so, and the next read computes all predictions again.
     dtype, loss, quadratic
-        Of predictions and of an entry; whether the loss is a parabola.
+        The type of the predictions, the loss of an entry, and whether that loss is quadratic.
     row_offset, col_offset : ndarray
-        What is predicted besides theta, in this process's memory.
+        What is added to z, in this process's memory.
     counts : Counts
         How many observations came, their weight, and their weighted squares; they change with
         ``append`` in one assignment.
@@ -248,11 +248,11 @@ class EntriesPast(Past, Protocol):
         ...
 
     def grow(self, m1: int, m2: int) -> None:
-        """Make room for m1 rows and m2 columns; theta has grown already."""
+        """Let the matrix have m1 rows and m2 columns, as theta has already."""
         ...
 
     def merge(self, n: int) -> None:
-        """Sort the n oldest entries of the tail in, after a move that waits."""
+        """Carry out a move that waits, then sort the n oldest entries of the tail in."""
         ...
 
     def set_offsets(self, rows: Array, columns: Array) -> None:
@@ -278,7 +278,7 @@ class EntriesPast(Past, Protocol):
     def overlaps(
         self, V: Array, W: Array, z_dot_g: Any
     ) -> tuple[Array, Array | None, Array | None, float]:
-        """Return V'W, W'W, (G V)'(G V) (None where they are not cheap) and <z, g>, as numpy's."""
+        """Return V'W, W'W, (G V)'(G V) (None where they are not cheap) and <z, g>, on the host."""
         ...
 
     def combine(self, to_left: Array, W: Array, to_right: Array) -> tuple[Array, Array]:
@@ -298,19 +298,19 @@ class EntriesPast(Past, Protocol):
         ...
 
     def dense_slopes(self) -> Array:
-        """Return the slopes as a dense matrix, as numpy's."""
+        """Return the slopes as a dense numpy array."""
         ...
 
     def squared_norms(self) -> tuple[float, float]:
-        """Return those of the slopes, sorted and newest; infinite where repeats are kept apart."""
+        """Return |G|^2 of sorted and of newest entries; infinite where repeats are kept apart."""
         ...
 
     def total_loss(self) -> float:
-        """Return the sum of all losses; of the square loss, without the squares of the values."""
+        """Return the sum of all losses; for the square loss, without the squares of the targets."""
         ...
 
     def line(self, u: Array, v: Array) -> tuple[float, float, float] | None:
-        """Begin a line z + t (u_i v_j - z); of a parabola, return its value, slope, curvature."""
+        """Begin a line z + t (u_i v_j - z); if it is a parabola, return value, slope, curvature."""
         ...
 
     def line_value(self, t: float) -> float:
@@ -350,5 +350,5 @@ class EntriesPast(Past, Protocol):
         ...
 
     def seen(self) -> tuple[Array, Array]:
-        """Return those of every row, compressed: indptr, columns."""
+        """Return those columns of every row, compressed: indptr, columns."""
         ...

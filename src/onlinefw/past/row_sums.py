@@ -1,4 +1,4 @@
-"""Sums over stored rows, whichever memory they are in."""
+"""Sums over stored rows, on the host or on a GPU."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class RowSums(ABC):
 
     @abstractmethod
     def _weighed(self, m: int) -> tuple[Any, Any, Any]:
-        """Return z, y and w of all rows, after a move that has waited."""
+        """Return z, y and w of all rows, after carrying out a move that waits."""
 
     def _for_loss(self, m: int) -> tuple[Any, Any, Any]:
-        """Return them where the loss is evaluated."""
+        """Return z, y and w where the loss is evaluated."""
         return self._weighed(m)
 
     @abstractmethod
@@ -60,11 +60,11 @@ class RowSums(ABC):
         return self._losses[m].totals(*self._for_loss(m), b)
 
     def few_rows(self, m: int) -> tuple[Any, ...] | None:
-        """Return kind and parameter of the loss, z, y and w, for a compiled search; None: no."""
+        """Return None: there is no compiled search for this place."""
         return None
 
     def limits(self, m: int) -> tuple[float, float]:
-        """Return the smallest and the largest intercept that leave some row undecided."""
+        """Return the smallest and largest b at which some z + b is y (0, for labels -1 and 1)."""
         return self._losses[m].limits(*self._for_loss(m))
 
     def residuals(self, m: int) -> tuple[Array, Array]:
@@ -90,6 +90,6 @@ class RowSums(ABC):
         return rows.rmatvec(columns.arrays[0] * rows.matvec(vector))
 
     def predictions(self, m: int) -> Array:
-        """Return the z of one model at all rows that count, in their order."""
+        """Return the z of one model at all rows with a weight above 0, in their order."""
         z, _, w = self._weighed(m)
         return to_host(z[w > 0.0])

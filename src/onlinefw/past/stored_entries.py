@@ -1,4 +1,4 @@
-"""Entries in one memory: what all memories share of moving, reading and counting them."""
+"""Entries in one memory: what ``host/`` and ``cuda/`` have in common."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ __all__ = ["SUMMABLE", "StoredEntries"]
 
 #: Losses for which repeated observations of one entry can be summed up: count and sum suffice.
 SUMMABLE = (Square, Gaussian, Bernoulli, Poisson, Exponential)
-#: No version of theta: predictions are being changed, or are out of date.
+#: Stands for no version of theta: predictions are changing, or out of date.
 NONE = -1
 
 
 class StoredEntries(ABC):
-    """:class:`~onlinefw.past.protocols.EntriesPast` in one memory.
+    """:class:`~onlinefw.past.protocols.EntriesPast` in the memory of one process or GPU.
 
-    Predictions change in their own memory. While they do, and if theta has moved without the past
-    being told, they belong to no version of theta: the next read then computes them anew. So an
-    interrupt anywhere costs a pass over the entries, at most.
+    Predictions are overwritten when they change. While they change, and when theta has moved but
+    ``move`` was not called, they belong to no version of theta, and the next read computes them
+    again. So an interrupt anywhere costs one read of the entries at most.
 
     Parameters
     ----------
     theta : LowRank
-        At the place.
+        Whose predictions are held, at the place.
     dtype : dtype
         Of predictions, weights and targets.
     loss : Loss
@@ -58,13 +58,13 @@ class StoredEntries(ABC):
         self._regressions: Any = None
 
     def slopes(self, at: Array, c: Array, s: Array) -> Array:
-        """Return slopes by the loss itself (its kernel would be faster, where there is one)."""
+        """Return slopes from the loss itself; its kernel, if it has one, is faster."""
         if self.sums_repeats:
             return c * self.loss.derivative(at, 0.0) - s
         return c * self.loss.derivative(at, s)
 
-    def close(self) -> None:  # noqa: B027 (most places hold nothing)
-        """Give back what is held outside this process: nothing."""
+    def close(self) -> None:  # noqa: B027 (an empty method on purpose)
+        """Nothing is held outside this process."""
 
     @property
     def counts(self) -> Counts:
@@ -92,13 +92,13 @@ class StoredEntries(ABC):
     # Moving ---------------------------------------------------------------------------------------
 
     def move(self, keep: float, u: Array | None, v: Array | None) -> None:
-        """Let z <- keep z + u_i v_j (None: nothing is added) when the next read passes by."""
+        """Let z <- keep z + u_i v_j (None: nothing is added) with the next read."""
         if self._pending is not None:
             self._carry_out()
         self._line = self._regressions = None
         self._due = True
         version = self.theta.version
-        if self._version + 1 != version:  # it was not told of an earlier move
+        if self._version + 1 != version:  # an earlier move of theta was interrupted
             self._version = NONE
             return
         self._pending = PendingMove(keep, self._image(u, v), self._store.size)
@@ -106,22 +106,25 @@ class StoredEntries(ABC):
 
     @abstractmethod
     def _image(self, u: Array | None, v: Array | None) -> tuple[Any, Any]:
-        """Return the vectors of an atom as they wait for the next read."""
+        """Return the vectors of an atom in the form that the kernels take."""
 
     @abstractmethod
     def _carry_out(self) -> None:
-        """Let all predictions follow the move that waits; the slopes are due."""
+        """Carry out the move that waits; the slopes are out of date then."""
 
     @abstractmethod
     def _renew(self) -> None:
         """Bring predictions and slopes up to date, without a product."""
 
+    def _renew_if_due(self) -> None:
+        if self._due or self._pending is not None or self._version != self.theta.version:
+            self._renew()
+
     # Sums -----------------------------------------------------------------------------------------
 
     def total_loss(self) -> float:
-        """Return the sum of all losses; of the square loss, without the squares of the values."""
-        if self._due or self._pending is not None or self._version != self.theta.version:
-            self._renew()
+        """Return the sum of all losses; for the square loss, without the squares of the targets."""
+        self._renew_if_due()
         return self._line_class(self).value(0.0)
 
     @property
@@ -130,9 +133,8 @@ class StoredEntries(ABC):
         """Return the class of lines at this place."""
 
     def line(self, u: Array, v: Array) -> tuple[float, float, float] | None:
-        """Begin a line z + t (u_i v_j - z); of a parabola, return its value, slope, curvature."""
-        if self._due or self._pending is not None or self._version != self.theta.version:
-            self._renew()
+        """Begin a line z + t (u_i v_j - z); if it is a parabola, return value, slope, curvature."""
+        self._renew_if_due()
         self._line = line = self._line_class(self, *self._image(u, v))
         return line.parabola
 
@@ -165,5 +167,5 @@ class StoredEntries(ABC):
         return self._regressions.solve_columns(left, ridge)
 
     def column_equations(self, left: Array) -> Array:
-        """Return the columns' normal equations, which parts of the entries can add up."""
+        """Return the columns' normal equations; those of all shards add up."""
         return self._regressions.column_equations(left)

@@ -1,7 +1,7 @@
-"""Rows in one memory, and the predictions of several models: the verbs that all memories share.
+"""Rows in one memory, with the predictions of several models: what ``host/`` and ``cuda/`` share.
 
 The places differ in three parts only: how rows are stored and multiplied, how arrays grow, and how
-a loss is summed over rows. ``host/`` and ``cuda/`` name theirs.
+a loss is summed over rows. The class of each place names its own.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from ..losses import Loss
 from .pending import PendingMove
 from .row_sums import RowSums
 
-__all__ = ["StoredRows"]
+__all__ = ["StoredRows", "feature_shape"]
 
 
 class Held(NamedTuple):
-    """All that grows with every batch; a new one takes the place of the old in one assignment."""
+    """All that grows with every batch; a new one replaces the old in one assignment."""
 
     rows: Any
     columns: Any  # weights, then predictions and targets of each model
 
 
 class StoredRows(RowSums):
-    """:class:`~onlinefw.past.protocols.RowsPast` in one memory."""
+    """:class:`~onlinefw.past.protocols.RowsPast` in the memory of one process or GPU."""
 
     opens_handles = False
     dense: ClassVar[Any]
@@ -58,8 +58,8 @@ class StoredRows(RowSums):
     def add_model(self, loss: Loss, iterate: DenseIterate | None, waits: bool) -> int:
         """Let one more model learn from the rows, before the first have come; return its number.
 
-        ``waits`` says that gradients alone ask for its predictions, so that a move may wait for
-        the next one.
+        ``waits`` says that only gradients need its predictions, so that a move may wait until the
+        next gradient reads the rows.
         """
         self.iterates.append(iterate)
         self._losses.append(self.row_loss(loss))
@@ -70,7 +70,7 @@ class StoredRows(RowSums):
         return len(self._losses) - 1
 
     def keep_models(self, models: list[int]) -> None:
-        """Go on with some of the models, which are numbered anew in this order."""
+        """Keep some of the models, which get new numbers in this order."""
         rows, columns = self._held
         chosen = [0]
         for m in models:
@@ -110,7 +110,7 @@ class StoredRows(RowSums):
         self._held = Held(rows.extended(X), columns.extended(*values))
 
     def weigh(self, rows: Array, weight: float) -> None:
-        """Give some rows (by their places) another weight; 0 forgets them."""
+        """Give some rows (by their positions) another weight; 0 forgets them."""
         self._changed()
         self._held.columns.arrays[0][rows] = weight
 
@@ -125,7 +125,7 @@ class StoredRows(RowSums):
     # Moving ---------------------------------------------------------------------------------------
 
     def _weighed(self, m: int) -> tuple[Any, Any, Any]:
-        """Return z, y and w of all rows, after a move that has waited."""
+        """Return z, y and w of all rows, after carrying out a move that waits."""
         arrays, iterate = self._held.columns.arrays, self.iterates[m]
         z = arrays[2 * m + 1]
         if iterate is not None and self._theta[m] is not iterate.theta:
@@ -136,7 +136,7 @@ class StoredRows(RowSums):
         return z, arrays[2 * m + 2], arrays[0]
 
     def _carry_out(self, m: int) -> None:
-        """Carry a move out that has waited."""
+        """Carry out a move that waits."""
         rows, columns = self._held
         pending = self._pending[m]
         if pending is not None:
@@ -194,7 +194,7 @@ class StoredRows(RowSums):
     # Lines ----------------------------------------------------------------------------------------
 
     def line(self, m: int, atom: Atom, b: float) -> tuple[float, float, float] | None:
-        """Begin a line z + t (X a - z); of a quadratic loss, return value, slope, bend at 0."""
+        """Begin a line z + t (X a - z); return value, slope, curvature at 0 of a quadratic loss."""
         loss, (z, _, _) = self._losses[m], self._weighed(m)
         direction = atom.image(self._held.rows) - z
         self._begin(m, direction)
@@ -238,10 +238,12 @@ class StoredRows(RowSums):
         return {"rows": None if rows is None else rows.state_dict(), "w": w, "models": models}
 
     def load_state(self, state: State) -> None:
-        """Become what a ``state_dict`` described, wherever that was."""
+        """Load a ``state_dict``, from any place."""
         w, rows = np.array(state["w"], float), state["rows"]
         if w.ndim != 1 or not (w >= 0.0).all():
-            raise ValueError("the weights of the rows must be a flat array of numbers from 0")
+            raise ValueError(
+                "the weights of the rows must be a flat array of numbers of at least 0"
+            )
         if len(state["models"]) != len(self._losses):
             raise ValueError(
                 f"the state holds the predictions of {len(state['models'])} models, "
@@ -251,14 +253,14 @@ class StoredRows(RowSums):
         for model in state["models"]:
             values += np.array(model["z"], float), np.array(model["y"], float)
         if any(column.shape != w.shape for column in values):
-            raise ValueError("there are not as many predictions and targets as weights of rows")
+            raise ValueError("predictions, targets and weights of the rows differ in number")
         if rows is not None:
             kinds = {"dense": self.dense, "sparse": self.sparse}
             if rows["kind"] not in kinds:
                 raise ValueError(f"unknown kind of rows {rows['kind']!r} in the state")
-            rows = kinds[rows["kind"]].from_state(rows, self._feature_shape(rows))
+            rows = kinds[rows["kind"]].from_state(rows, feature_shape(rows))
         if (0 if rows is None else len(rows)) != w.size:
-            raise ValueError("there are not as many rows as weights of rows")
+            raise ValueError("rows and their weights differ in number")
         pending = [_pending(model["pending"], rows, w.size) for model in state["models"]]
         columns = self.columns.empty((float,) * len(values)).extended(*values)
         self._pending = pending
@@ -267,11 +269,12 @@ class StoredRows(RowSums):
         for m in range(len(self._losses)):
             self.agree(m)
 
-    @staticmethod
-    def _feature_shape(rows: State) -> tuple[int]:
-        if rows["kind"] == "dense":
-            return (int(np.shape(rows["data"])[-1]),)
-        return (int(np.size(rows["bulk_indptr"])) - 1,)
+
+def feature_shape(rows: State) -> tuple[int]:
+    """Return the shape of one row, from the state of rows."""
+    if rows["kind"] == "dense":
+        return (int(np.shape(rows["data"])[-1]),)
+    return (int(np.size(rows["bulk_indptr"])) - 1,)
 
 
 def _pending(state: State | None, rows: Any, n: int) -> PendingMove | None:

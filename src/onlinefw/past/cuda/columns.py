@@ -16,7 +16,7 @@ __all__ = ["CudaColumns"]
 
 
 class CudaColumns(Columns):
-    """Columns on the device, which take items of this process's memory as well."""
+    """Columns on the device, to which items from this process's memory can be added as well."""
 
     __slots__ = ()
 

@@ -6,7 +6,7 @@
 
 #if BYTES
 typedef unsigned int Word;
-// 2^52 + byte has the byte in its last bits: no conversion, of which there are few a clock.
+// 2^52 + byte has the byte in its last bits, which saves a conversion: a GPU does few per clock.
 __device__ double number(const Word& word, int k) {
     return __hiloint2double(0x43300000, (word >> (8 * k)) & 255u) - 4503599627370496.0;
 }
@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) fused_rows(
     const NUMBER* X, long long n_rows, int stride, long long moved, double keep, double step,
     const double* a, double* z, const double* y, const double* w, double b, int kind,
     double parameter, double* parts) {
-    // One slot a number of a row, ordered so that a warp reads 32 neighbours at once.
+    // One slot for each number of a row, ordered so that a warp reads 32 neighbours at once.
     __shared__ double shared[CHUNKS * WIDTH * 32];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, words = stride / WIDTH;
     for (int slot = threadIdx.x; slot < CHUNKS * WIDTH * 32; slot += blockDim.x) {
@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) fused_rows(
 }
 #endif
 
-// z_i <- keep z_i + step <x_i, a>. A warp a row.
+// z_i <- keep z_i + step <x_i, a>. One warp per row.
 extern "C" __global__ void move_rows(
     const NUMBER* X, long long n_rows, int stride, double keep, double step, const double* a,
     double* z) {
@@ -130,7 +130,7 @@ extern "C" __global__ void move_rows(
     }
 }
 
-// parts[part, l, :] = the part's share of sum_i s[l, i] x_i for l < LANES. A thread a word.
+// parts[part, l, :] = the part's share of sum_i s[l, i] x_i for l < LANES. One thread per word.
 #ifdef LANES
 extern "C" __global__ void slope_sums(
     const NUMBER* X, long long n_rows, int stride, const double* s, double* parts) {
@@ -159,7 +159,7 @@ extern "C" __global__ void slope_sums(
 }
 #endif
 
-// out_i = sum_k values_k x_i[indices_k]. A thread a row.
+// out_i = sum_k values_k x_i[indices_k]. One thread per row.
 extern "C" __global__ void some_columns(
     const NUMBER* X, long long n_rows, int stride, int n_chosen, const int* indices,
     const double* values, double* out) {

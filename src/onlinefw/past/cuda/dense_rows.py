@@ -19,17 +19,17 @@ __all__ = ["CudaDenseRows", "Scratch"]
 
 
 class Scratch:
-    """Memory that the kernels use, for rows of one stride and all that take their place.
+    """Memory that the kernels use, shared by rows of one stride and those that replace them.
 
     Parameters
     ----------
     stride : int
-        Numbers of a row, with what pads it.
+        How many numbers a row has, with its padding.
 
     Attributes
     ----------
     a : array
-        A vector that rows are multiplied by; what pads it is 0.
+        A vector that rows are multiplied by; its padding is 0.
     """
 
     def __init__(self, stride: int) -> None:
@@ -37,7 +37,7 @@ class Scratch:
         self.a = cupy().zeros(stride)
         self._parts, self._sums = cupy().zeros(0), cupy().zeros(0)
 
-    def room(self, vectors: int) -> tuple[Any, Any]:
+    def memory(self, vectors: int) -> tuple[Any, Any]:
         """Return memory for partial sums and for their sum."""
         size = vectors * self._stride
         if self._sums.size < size:
@@ -50,8 +50,8 @@ class Scratch:
 class CudaDenseRows:
     """Rows of doubles, singles or bytes in one C-ordered array on the device, as they came.
 
-    Products with rows are arrays on the device; what is as long as theta comes back to this
-    process: it is small, and linear minimisation is faster here than a device would be.
+    What is as long as the number of rows stays on the device. What is as long as theta comes back
+    to this process: it is small, and the lmo is faster here than on a device.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class CudaDenseRows:
     data : CudaGrowing, optional
         The rows, padded to whole words with zeros.
     scratch : Scratch, optional
-        Of the rows that these take the place of, if it fits.
+        The memory of the rows that these replace, if it fits.
     """
 
     def __init__(
@@ -68,12 +68,12 @@ class CudaDenseRows:
     ) -> None:
         self.shape = shape
         self.n_features = int(np.prod(shape))
-        self._data = self._room_for(np.dtype(float)) if data is None else data
+        self._data = self._no_rows(np.dtype(float)) if data is None else data
         self.stride = self._data.buffer.shape[1]
         self._scratch = Scratch(self.stride) if scratch is None else scratch
 
-    def _room_for(self, dtype: np.dtype) -> CudaGrowing:
-        """Return memory for rows of these numbers, which are padded to whole words."""
+    def _no_rows(self, dtype: np.dtype) -> CudaGrowing:
+        """Return an empty array for rows of this type, padded to whole words."""
         width = kernels.WIDTHS[dtype]
         return CudaGrowing((-(-self.n_features // width) * width,), dtype)
 
@@ -90,17 +90,17 @@ class CudaDenseRows:
         return to_host(self._data.data)[:, : self.n_features]
 
     def merged(self) -> CudaDenseRows:
-        """Return the rows themselves: none is stored apart."""
+        """Return the rows themselves: they have no tail."""
         return self
 
     def extended(self, batch: Any) -> CudaDenseRows:
-        """Return these rows with more at the end, from the device or this process's memory."""
+        """Return rows with a batch at the end, from the device or this process's memory."""
         batch = batch.toarray() if sparse.issparse(batch) else batch
         data, scratch = self._data, self._scratch
         dtype = batch.dtype if len(self) == 0 else np.result_type(batch.dtype, self.dtype)
         if dtype != self.dtype:  # bytes came first, other numbers now
             before = data.data[:, : self.n_features].astype(dtype)
-            data = self._added(self._room_for(dtype), before)
+            data = self._added(self._no_rows(dtype), before)
             scratch = Scratch(data.buffer.shape[1])
         return CudaDenseRows(self.shape, self._added(data, batch), scratch)
 
@@ -114,7 +114,9 @@ class CudaDenseRows:
             padded[:, : self.n_features] = batch
             return data.extended(padded)
         longer, new = data.lengthened(len(batch))
-        new[:, : self.n_features] = batch  # behind, all that was ever written is 0
+        new[:, : self.n_features] = (
+            batch  # the padding of new memory is 0, and nothing else is ever written there
+        )
         return longer
 
     def kept(self, mask: Array) -> CudaDenseRows:
@@ -124,7 +126,7 @@ class CudaDenseRows:
     # Products -------------------------------------------------------------------------------------
 
     def fuses(self, loss: CudaRowLoss) -> bool:
-        """Whether a warp can hold a row, so that one read serves a move and the gradient."""
+        """Whether a warp can hold a row, so that one read is enough for a move and the gradient."""
         width = kernels.WIDTHS[self.dtype]
         return loss.is_compiled and self.stride <= 32 * width * kernels.MOST_CHUNKS[width]
 
@@ -136,7 +138,7 @@ class CudaDenseRows:
         if pending is not None:
             (vector, step), count = pending.image, pending.n
             a = self._sent(vector)
-        parts, out = self._scratch.room(1)
+        parts, out = self._scratch.memory(1)
         kernels.fused_gradient(
             loss.kind, self._data.buffer, len(self), count, step, a, z, y, w, b, parts, out
         )
@@ -153,7 +155,7 @@ class CudaDenseRows:
         return out
 
     def _sent(self, vector: Array) -> Any:
-        """Return a vector where the kernels find it."""
+        """Return a vector on the device, in the scratch memory."""
         self._scratch.a[: self.n_features].set(np.ascontiguousarray(vector, float))
         return self._scratch.a
 
@@ -164,7 +166,7 @@ class CudaDenseRows:
         out = np.empty((self.n_features, len(vectors)))
         for first in range(0, len(vectors), kernels.MOST_LANES):
             some = vectors[first : first + kernels.MOST_LANES]
-            parts, sums = self._scratch.room(len(some))
+            parts, sums = self._scratch.memory(len(some))
             kernels.slope_sums(self._data.buffer, len(self), some, parts, sums)
             found = to_host(sums[: len(some) * self.stride]).reshape(len(some), self.stride)
             out[:, first : first + len(some)] = found[:, : self.n_features].T

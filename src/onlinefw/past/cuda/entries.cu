@@ -40,7 +40,7 @@ __device__ __forceinline__ real slope(long long kind, double p, real z, real c, 
     return kind == QUADRATIC ? c * z - s : (real)general_slope(kind, p, z, c, s);
 }
 
-// One entry's total loss at z; of a parabola without what does not depend on z.
+// One entry's total loss at z; for the square loss, without the part that does not depend on z.
 __device__ __forceinline__ double total_loss(
     long long kind, double p, double z, double c, double s) {
     if (kind == QUADRATIC) return (0.5 * c * z - s) * z;
@@ -115,16 +115,16 @@ extern "C" __global__ void segment_block(
     write_block(total, sums + segment * LANES, lane);
 }
 
-// The same with slopes from elsewhere, which are put in order on the way.
+// The same with slopes from[position[k]], which are written to g.
 extern "C" __global__ void gathered_block(
     long long n, const long long* first, const long long* last, const index_t* col,
-    const index_t* place, const real* from, real* g, const real* x, real* sums) {
+    const index_t* position, const real* from, real* g, const real* x, real* sums) {
     long long segment = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5;
     if (segment >= n) return;
     int lane = threadIdx.x & 31;
     real total[LANES] = {0};
     for (long long k = first[segment] + lane; k < last[segment]; k += 32) {
-        real gk = from[place[k]];
+        real gk = from[position[k]];
         g[k] = gk;
         add_block(total, gk, x + (long long)col[k] * LANES);
     }
@@ -239,7 +239,7 @@ extern "C" __global__ void tail_slopes(
     if ((threadIdx.x & 31) == 0) atomicAdd(z_dot_g, zg);
 }
 
-// y[to] += g x[from], one vector or a block; a thread a number.
+// y[to] += g x[from], one vector or a block; one thread per number.
 extern "C" __global__ void tail_multiply(
     long long n, long long lanes, const index_t* to, const index_t* from, const real* g,
     const real* x,
@@ -339,7 +339,7 @@ extern "C" __global__ void lower_bounds(
     out[k] = low;
 }
 
-// Put the sorted entries where they are after a merge: each ``shift`` places further.
+// Put the sorted entries where they are after a merge: each ``shift`` positions further.
 extern "C" __global__ void spread_out(
     long long n, const int* shift, const index_t* row, const index_t* col, const real* z,
     const real* c, const real* s, index_t* new_row, index_t* new_col, real* new_z, real* new_c,
@@ -351,9 +351,9 @@ extern "C" __global__ void spread_out(
     new_z[at] = z[k]; new_c[at] = c[k]; new_s[at] = s[k];
 }
 
-// Small algebra, so that few calls are needed -----------------------------------------------------
+// Several small products in one call, since calls take the time ----------------------------------
 
-// Parts of V' W, W' W (columns of n) and Y' Y (columns of m), one for each block of threads.
+// Parts of V' W, W' W and Y' Y, one for each block of threads; V and W have n rows, Y has m.
 extern "C" __global__ void grams(
     long long m, long long n, const double* v, const double* w, const real* y, long long blocks,
     double* parts) {
@@ -386,7 +386,7 @@ extern "C" __global__ void grams(
     }
 }
 
-// out[b] = the sum of parts[b] for b < n, and out[n] = the sum of x; a block of threads each.
+// out[b] = the sum of parts[b] for b < n, and out[n] = the sum of x; one block of threads for each.
 extern "C" __global__ void add_parts(
     long long n, long long blocks, const double* parts, long long size, const double* x,
     double* out) {

@@ -1,4 +1,4 @@
-"""Observed entries on a CUDA device: their predictions, slopes and products."""
+"""Observed entries on a GPU: their predictions, slopes and products."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from .regressions import CudaRegressions
 
 __all__ = ["CudaEntries"]
 
-#: So many blocks of threads add up Gram matrices.
+#: The number of blocks of threads that add up Gram matrices.
 GRAM_BLOCKS = 128
-#: Where row, col, z, c, s and g are in a part of the entries.
+#: The positions of row, col, z, c, s and g in a part of the entries.
 ROW, COL, Z, C, S, G = range(6)
 
 
 class CudaEntries(StoredEntries):
     """:class:`~onlinefw.past.protocols.EntriesPast` on a device.
 
-    Vectors come and go as CuPy arrays; offsets, new entries and sums for biases as numpy arrays.
+    Vectors are passed as CuPy arrays; offsets, new entries and sums for biases as numpy arrays.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class CudaEntries(StoredEntries):
         """Add entries to the tail; return theta there, unless z says what it is."""
         self._line = self._regressions = None
         n, theta, store = rows.size, self.theta, self._store
-        # Everything is sent in one piece: what a call costs is not the bytes.
+        # Everything is sent in one array: calls take the time, not bytes.
         k = theta.n_atoms if z is None else 0
         piece = np.empty(4 * n + k, self.dtype)
         for start, index in ((0, rows), (n, cols)):
@@ -82,7 +82,7 @@ class CudaEntries(StoredEntries):
         return z
 
     def grow(self, m1: int, m2: int) -> None:
-        """Make room for m1 rows and m2 columns; theta has grown already."""
+        """Let the matrix have m1 rows and m2 columns, as theta has already."""
         self._line = self._regressions = None
         if self._pending is not None:
             self._carry_out()
@@ -95,7 +95,7 @@ class CudaEntries(StoredEntries):
             self._version = self.theta.version
 
     def merge(self, n: int) -> None:
-        """Sort the n oldest entries of the tail in."""
+        """Carry out a move that waits, then sort the n oldest entries of the tail in."""
         self._line = self._regressions = None
         if self._pending is not None:
             self._carry_out()
@@ -174,10 +174,10 @@ class CudaEntries(StoredEntries):
         return w[:, :k].astype(float), z_dot_g
 
     def _renew_slopes(self, block: Array | None) -> tuple[Array | None, Array]:
-        """Let predictions follow a move that waits, renew the slopes, multiply a block on the way.
+        """Carry out a move that waits, renew the slopes and multiply a block, in one read.
 
-        Returns the product of the sorted entries, and <z, g> by segment. The slopes are in the
-        order of rows only.
+        Return the product of the sorted entries with the block, and <z, g> by segment. Only the
+        slopes in the order of rows are renewed, not those in the order of columns.
         """
         if self._version != self.theta.version:
             self.refresh()
@@ -211,7 +211,7 @@ class CudaEntries(StoredEntries):
         return held.rows.added_up(sums), z_dot_g
 
     def _give_slopes(self) -> Array:
-        """Let the user's own loss say what the slopes are, in this process; return all z g."""
+        """Compute slopes with a loss of the user's own, in this process; return all z g."""
         products = []
         for part in self._store.parts:
             at, c, s = (to_host(x) for x in (self.predictions(part), part[C], part[S]))
@@ -234,7 +234,7 @@ class CudaEntries(StoredEntries):
     def overlaps(
         self, V: Array, W: Array, z_dot_g: Array
     ) -> tuple[Array, Array | None, Array | None, float]:
-        """Return V'W, W'W, (G V)'(G V) and <z, g> as numpy's: in one piece, since calls cost."""
+        """Return V'W, W'W, (G V)'(G V) and <z, g> on the host, in one call to save time."""
         k = V.shape[1]
         if k < LANES or self.dtype == np.float64:
             # Squares of doubles would lose what the smallest singular values are made of.
@@ -291,7 +291,7 @@ class CudaEntries(StoredEntries):
         return sparse.coo_matrix((g.astype(float), where), shape=self.shape).tocsr()
 
     def squared_norms(self) -> tuple[float, float]:
-        """Return those of the slopes, sorted and newest; infinite where repeats are kept apart."""
+        """Return |G|^2 of sorted and of newest entries; infinite where repeats are kept apart."""
         if not self.sums_repeats:
             return np.inf, np.inf
         sorted_entries, tail = self._store.parts
@@ -299,7 +299,7 @@ class CudaEntries(StoredEntries):
         return float(cp.sum(cp.square(sorted_entries[G].astype(float)))), float(newest @ newest)
 
     def dense_slopes(self) -> Array:
-        """Return the slopes as a dense matrix, as numpy's."""
+        """Return the slopes as a dense numpy array."""
         slopes, store = np.zeros(self.shape), self._store
         np.add.at(slopes, (store.values(ROW), store.values(COL)), store.values(G))
         return slopes
@@ -309,7 +309,7 @@ class CudaEntries(StoredEntries):
     def heaviest(self) -> tuple[float, float]:
         """Return the largest total weight of one entry, sorted and newest."""
         sorted_entries, tail = self._store.parts
-        once = self.sums_repeats and self.n_sorted > 0  # an entry stands there once
+        once = self.sums_repeats and self.n_sorted > 0  # then each entry is there once
         weights = sorted_entries[C] if once else _by_entry(sorted_entries, C, self.shape[1])
         return float(weights.max()), float(_by_entry(tail, C, self.shape[1]).max())
 
@@ -353,7 +353,7 @@ class CudaEntries(StoredEntries):
         return np.unique(to_host(cp.concatenate((held.col[start:end], cols[rows == row]))))
 
     def seen(self) -> tuple[Array, Array]:
-        """Return those of every row, compressed: indptr, columns."""
+        """Return those columns of every row, compressed: indptr, columns."""
         store, (m1, m2) = self._store, self.shape
         rows = cp.concatenate([part[ROW] for part in store.parts]).astype(cp.int64)
         cols = cp.concatenate([part[COL] for part in store.parts]).astype(cp.int64)
@@ -384,7 +384,7 @@ class CudaEntries(StoredEntries):
         )
 
     def load_state(self, state: State) -> None:
-        """Become what a ``state_dict`` described, of whichever place; theta has its shape."""
+        """Load a ``state_dict``, from any place; theta has its shape already."""
         check_entries_state(state, self.theta.shape, self.dtype)
         store = CudaEntryStore.from_state(state, self.dtype)
         self.set_offsets(*state["offsets"])
@@ -398,7 +398,7 @@ def _or_null(array: Array | None) -> Any:
 
 
 def _by_entry(part: tuple[Array, ...], which: int, n_cols: int) -> Array:
-    """Return the sums of c or g of every entry of a part, which may come repeatedly."""
+    """Return the sums of c or g at every entry of a part, which may be there repeatedly."""
     if part[ROW].size == 0:
         return cp.zeros(1)
     keys = part[ROW].astype(cp.int64) * n_cols + part[COL]

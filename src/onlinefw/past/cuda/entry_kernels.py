@@ -12,14 +12,14 @@ __all__ = ["LANES", "SEGMENT", "THREADS", "kernels"]
 
 #: Entries that one warp takes at most.
 SEGMENT = 512
-#: Vectors in a block (``LANES`` of entries.cu).
+#: How many vectors a block has (``LANES`` in entries.cu).
 LANES = 8
 #: Threads of a block.
 THREADS = 256
 
 
 class Kernels:
-    """The functions of entries.cu by name; each is called with its number of threads first."""
+    """The functions of entries.cu by name; the first argument is the number of threads."""
 
     def __init__(self, number_type: str) -> None:
         code = files(__package__).joinpath("entries.cu").read_text()

@@ -1,4 +1,4 @@
-"""Observed entries on a CUDA device: sorted by rows and by columns, and a tail of the newest."""
+"""Observed entries on a GPU: sorted by rows and by columns, and a tail of the newest."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["CudaEntryStore", "CudaSortedStore"]
 
 
 class CudaSortedStore:
-    """Entries in compressed rows, and their places column by column. Others are made, none changes.
+    """Entries in compressed rows, and their order by columns. Methods return other stores.
 
-    (Predictions and slopes do, when theta moves.)
+    Only predictions and slopes change in a store, when theta moves.
 
     Attributes
     ----------
@@ -26,9 +26,9 @@ class CudaSortedStore:
         As of :class:`~onlinefw.past.host.sorted_store.SortedStore`, with the row of each entry.
         Columns keep their own numbers here: the caches of a GPU hold all of a vector.
     by_column : cupy.ndarray of int
-        The entries' places, column by column.
+        The positions of the entries in compressed rows, column by column.
     rows, columns : Segments
-        Of the rows, and of the columns.
+        The segments of the rows, and of the columns.
     """
 
     def __init__(
@@ -77,35 +77,35 @@ class CudaSortedStore:
     def merged(self, oldest: tuple[Array, ...], combine: bool) -> CudaSortedStore:
         """Return a store with more entries (row, col, z, c, s), which are sorted."""
         row, col, z, c, s = oldest
-        # Where each belongs; behind its equals, where repeats are kept apart.
-        place = cp.empty(row.size, cp.int64)
+        # Where each belongs: after the entries equal to it, if repeats are kept apart.
+        position = cp.empty(row.size, cp.int64)
         self._run.lower_bounds(
-            row.size, row.size, row, col, self.indptr, self.col, int(not combine), place
+            row.size, row.size, row, col, self.indptr, self.col, int(not combine), position
         )
         old_c, old_s = self.c, self.s
         if combine and self.col.size:
-            inside = cp.minimum(place, self.col.size - 1)
-            again = (place < self.indptr[row + 1]) & (self.col[inside] == col)
+            inside = cp.minimum(position, self.col.size - 1)
+            again = (position < self.indptr[row + 1]) & (self.col[inside] == col)
             old_c, old_s = old_c.copy(), old_s.copy()
-            old_c[place[again]] += c[again]
-            old_s[place[again]] += s[again]
-            row, col, z, c, s, place = (x[~again] for x in (row, col, z, c, s, place))
+            old_c[position[again]] += c[again]
+            old_s[position[again]] += s[again]
+            row, col, z, c, s, position = (x[~again] for x in (row, col, z, c, s, position))
         old = self.row, self.col, self.z, old_c, old_s
-        return self._inserted(place, old, (row, col, z, c, s))
+        return self._inserted(position, old, (row, col, z, c, s))
 
     def _inserted(
-        self, place: Array, old: tuple[Array, ...], new: tuple[Array, ...]
+        self, position: Array, old: tuple[Array, ...], new: tuple[Array, ...]
     ) -> CudaSortedStore:
-        """Return a store with sorted entries inserted before the given places."""
-        n_old, n_new = self.col.size, place.size
+        """Return a store with sorted entries inserted before the given positions."""
+        n_old, n_new = self.col.size, position.size
         zeros = cp.zeros(n_old + 1, cp.int64)
-        marks = cp.bincount(place, minlength=n_old + 1) if n_new else zeros
+        marks = cp.bincount(position, minlength=n_old + 1) if n_new else zeros
         shift = cp.cumsum(marks, dtype=cp.int32)[:n_old]
         merged = [cp.empty(n_old + n_new, array.dtype) for array in old]
         self._run.spread_out(n_old, n_old, shift, *old, *merged)
-        places = place + cp.arange(n_new)
+        final = position + cp.arange(n_new)
         for array, value in zip(merged, new, strict=True):
-            array[places] = value
+            array[final] = value
         indptr = self.indptr.copy()
         if n_new:
             indptr[1:] += cp.cumsum(cp.bincount(new[0], minlength=self.shape[0]))
@@ -113,7 +113,7 @@ class CudaSortedStore:
 
 
 class CudaEntryStore:
-    """All entries observed, with what is known of each. Others are made, none changes.
+    """All entries observed. A store does not change: its methods return other stores.
 
     Attributes
     ----------
@@ -164,13 +164,13 @@ class CudaEntryStore:
         totals = [cp.bincount(entry, x).astype(z.dtype) for x in (c, s)]
         return row[new], col[new], z[new], *totals
 
-    def values(self, place: int) -> Array:
-        """Return one of row, col, z, c, s and g (by its place) of every entry, as numpy's."""
-        return to_host(cp.concatenate([part[place] for part in self.parts]))
+    def values(self, position: int) -> Array:
+        """Return one of row, col, z, c, s and g (by its position) of every entry, on the host."""
+        return to_host(cp.concatenate([part[position] for part in self.parts]))
 
     @classmethod
     def from_state(cls, state: State, dtype: np.dtype) -> CudaEntryStore:
-        """Make the store that a checked state describes, of whichever place."""
+        """Make the store that a checked state of any place describes."""
         held, newest, column = state["sorted"], state["tail"], np.argsort(state["rank"])
         shape = held["indptr"].size - 1, column.size
         indptr = cp.asarray(held["indptr"].astype(np.int64))

@@ -17,9 +17,8 @@ __all__ = ["CudaGram"]
 class CudaGram:
     """:class:`~onlinefw.past.protocols.GramPast` on the device.
 
-    A batch goes there once, and its products are formed there, as is H v; what comes back are
-    vectors of as many numbers as theta has. Those are kept in this process's memory, where linear
-    minimisation reads them.
+    A batch is sent there once, and products are computed there. What comes back are vectors as long
+    as theta, in this process's memory, where the lmo reads them.
 
     Parameters
     ----------
@@ -65,5 +64,5 @@ class CudaGram:
         return {"H": to_host(self._H)}
 
     def load_state(self, state: State) -> None:
-        """Become a copy of a given matrix."""
+        """Copy H from a state."""
         self._H = cupy().asarray(checked_gram(state, len(self._H)))

@@ -15,17 +15,17 @@ __all__ = ["CudaGrowing", "write"]
 def write(part: Any, items: Any) -> None:
     """Fill a contiguous part of an array on the device, from there or this process's memory."""
     if namespace(items) is np:
-        # A small copy from ordinary memory goes along with the command itself, so it neither
-        # waits for the device nor gains from pinned memory.
+        # A small copy from ordinary memory is part of the command itself: it does not wait for
+        # the device, and pinned memory would not make it faster.
         part.set(np.ascontiguousarray(items, part.dtype))
     else:
         part[...] = items
 
 
 class CudaGrowing:
-    """A buffer on the device with room at its end; ``data`` is the part in use.
+    """A buffer on the device with spare items at its end; ``data`` is the part in use.
 
-    Longer arrays share the buffer while there is room, so only the newest may be extended again.
+    Longer arrays share the buffer while it has spare items, so only the longest may be extended.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class CudaGrowing:
 
     @classmethod
     def holding(cls, buffer: Any, size: int | None = None) -> CudaGrowing:
-        """Return an array of the first items of a buffer (all, unless said), in its memory."""
+        """Return an array of the first ``size`` items of a buffer (or all), in its memory."""
         array = cls.__new__(cls)
         array.buffer, array._size = buffer, len(buffer) if size is None else size
         return array
@@ -63,13 +63,13 @@ class CudaGrowing:
         """Return an array with n more items, and those: 0, or what was written there before."""
         old, size, buffer = self._size, self._size + n, self.buffer
         if size > len(buffer):
-            # Zeros, so that what pads short items is 0.
+            # Zeros, because the padding of rows must be 0.
             buffer = cupy().zeros((max(size, 2 * old), *buffer.shape[1:]), buffer.dtype)
             buffer[:old] = self.data
         return CudaGrowing.holding(buffer, size), buffer[old:size]
 
     def extended(self, items: Any) -> CudaGrowing:
-        """Return an array with more items at the end; this one stays what it is."""
+        """Return an array with more items at the end; this one does not change."""
         longer, new = self.lengthened(len(items))
         if len(items):
             write(new, items)

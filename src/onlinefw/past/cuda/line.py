@@ -1,4 +1,4 @@
-"""The total loss of observed entries on a CUDA device, along a line."""
+"""The total loss of observed entries on a GPU, along a line."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["CudaLine"]
 
-#: So many blocks of threads add up at most; what they find is added up in order.
+#: At most so many blocks of threads add up the losses; their sums are then added up in order.
 MOST_BLOCKS = 1024
 
 
 class CudaLine:
-    """The total loss along z + t (u_i v_j - z), and its slope; of the square loss, without y^2.
+    """The total loss along z + t (u_i v_j - z), and its slope; for the square loss, without y^2.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class CudaLine:
     Attributes
     ----------
     parabola : (float, float, float) or None
-        Value, slope and curvature at t = 0, where the loss is one.
+        Value, slope and curvature at t = 0 of a quadratic loss.
     """
 
     def __init__(self, past: CudaEntries, u: Array | None = None, v: Array | None = None) -> None:
@@ -87,7 +87,7 @@ class CudaLine:
         return to_host(totals)
 
     def _own_sums(self, t: float) -> Array:
-        """Do that with a loss of the user's own, in this process."""
+        """Return loss and slope at t for a loss of the user's own, computed in this process."""
         loss, totals = self._past.loss, np.zeros(3)
         for at, direction, c, s in self._parts:
             d = np.zeros(at.size) if direction is None else to_host(direction).astype(float)

@@ -1,4 +1,4 @@
-"""A matrix held as low-rank factors on a CUDA device."""
+"""A matrix held as low-rank factors on a GPU."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["CudaLowRank"]
 class CudaLowRank(LowRank):
     """A :class:`~onlinefw.iterates.LowRank` whose factors are CuPy arrays.
 
-    ``dense`` and ``entries`` still answer with numpy arrays.
+    ``dense`` and ``entries`` return numpy arrays all the same.
     """
 
     _xp: Any = cp
 
     def at(self, rows: Array, cols: Array) -> Array:
-        """Return theta at indices that have been checked, as numpy's."""
+        """Return theta at indices that have been checked, as a numpy array."""
         indices = (cp.asarray(index.astype("u4")) for index in (rows, cols))
         return to_host(self.at_device(*indices))
 

@@ -1,4 +1,4 @@
-"""Ridge regressions of all rows and columns of a sparse matrix on a CUDA device."""
+"""Ridge regressions of all rows and columns of a sparse matrix on a GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .entry_store import CudaSortedStore
 
 __all__ = ["CudaRegressions"]
 
-#: Normal equations of so many bytes are made and solved at once.
+#: At most so many bytes of normal equations are computed and solved at once.
 AT_ONCE = 2**30
 
 
@@ -28,7 +28,7 @@ class CudaRegressions:
     store : CudaSortedStore
         The entries.
     row_offset, col_offset : cupy.ndarray
-        What is predicted besides.
+        What is added to the entries of theta.
     """
 
     def __init__(self, store: CudaSortedStore, row_offset: Array, col_offset: Array) -> None:
@@ -55,7 +55,7 @@ class CudaRegressions:
 
 
 class _Sided:
-    """The regressions of one side."""
+    """The regressions of all rows, or of all columns."""
 
     def __init__(
         self, indptr: Array, index: Array, weight: Array, target: Array, shape: tuple[int, int]
@@ -70,9 +70,9 @@ class _Sided:
         n, k = self._weight.shape[0], other.shape[1]
         upper = np.triu_indices(k)
         outer = other[:, upper[0]] * other[:, upper[1]]
-        place = np.zeros((k, k), int)  # of the pair (a, b) among the upper ones
-        place[upper] = place.T[upper] = np.arange(upper[0].size)
-        place = cp.asarray(place.reshape(-1))
+        position = np.zeros((k, k), int)  # of the pair (a, b) among the upper ones
+        position[upper] = position.T[upper] = np.arange(upper[0].size)
+        position = cp.asarray(position.reshape(-1))
         diagonal = cp.eye(k, dtype=other.dtype)
         right_side = self._target @ other
         penalty = cp.asarray(ridge, dtype=other.dtype)
@@ -81,7 +81,7 @@ class _Sided:
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
             weight = self._weight if step >= n else self._weight[rows]
-            normal = (weight @ outer).take(place, axis=1).reshape(-1, k, k)
+            normal = (weight @ outer).take(position, axis=1).reshape(-1, k, k)
             normal += penalty[rows, None, None] * diagonal
             out[rows] = cp.linalg.solve(normal, right_side[rows, :, None])[:, :, 0]
         return out

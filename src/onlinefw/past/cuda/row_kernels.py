@@ -1,7 +1,7 @@
 """Launches of the kernels over rows: grids and arguments, no decisions.
 
-The kernels are in the ``.cu`` files beside this one. They are compiled for the numbers that come,
-once: CuPy keeps them on disk.
+The kernels are in the ``.cu`` files of this folder. They are compiled once for each type of numbers
+that is used: CuPy keeps them on disk.
 """
 
 from __future__ import annotations
@@ -230,15 +230,15 @@ def sparse_column(
     n: int,
     out: Any,
 ) -> None:
-    """out_i = x_i[j] where that is not 0: the rows before ``first`` are there by column."""
+    """out_i = x_i[j] where that is not 0; rows before ``first`` are read from ``by_column``."""
     args = (np.int64(j), *by_column, *rows, np.int64(first), np.int64(n), out)
     _sparse("sparse_column", rows[2].dtype)(_warps(n), (THREADS,), args)
 
 
 def gather_columns(
-    indptr: Any, indices: Any, data: Any, first: int, n: int, place: Any, out: Any
+    indptr: Any, indices: Any, data: Any, first: int, n: int, position: Any, out: Any
 ) -> None:
-    """out[i - first, place_j] = x_i[j] for rows from ``first`` to n and columns with a place."""
+    """out[i - first, position_j] = x_i[j] for rows from ``first`` to n, where position_j >= 0."""
     size = (np.int64(first), np.int64(n))
-    args = (indptr, indices, data, *size, place, np.int32(out.shape[1]), out)
+    args = (indptr, indices, data, *size, position, np.int32(out.shape[1]), out)
     _sparse("gather_columns", data.dtype)(_warps(n - first), (THREADS,), args)

@@ -15,8 +15,8 @@ __all__ = ["CudaRowLine"]
 class CudaRowLine:
     """The sum of w phi(z + t direction + b, y), as :class:`~onlinefw.past.host.row_line.RowLine`.
 
-    One pass on the device answers for value and slope, and none is repeated. The arrays of a loss
-    of the user's own are in this process's memory, where the direction comes to as well.
+    One pass on the device gives value and slope, and no pass is repeated. For a loss of the user's
+    own the arrays are in this process's memory, and the direction is copied there as well.
     """
 
     def __init__(self, loss: CudaRowLoss, z: Any, y: Any, w: Any, direction: Any) -> None:

@@ -20,8 +20,8 @@ GAUSSIAN = 7
 class CudaRowLoss:
     """Sums and slopes of w phi(z + b, y) over rows: see :class:`~.host.row_loss.RowLoss`.
 
-    The arrays are on the device, but for a loss of the user's own: those are in this process's
-    memory, and only the slopes and curvatures of its rows go to the device.
+    The arrays are on the device, except for a loss of the user's own: then they are in this
+    process's memory, and only the slopes and curvatures of the rows are sent to the device.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class CudaRowLoss:
     def sums(self, z: Any, y: Any, w: Any, b: float, d: Any = None, t: float = 0.0) -> Array:
         """Return the sums of w phi, w phi', w phi'', w phi' d and w phi'' d^2 at z + t d + b.
 
-        Of a built-in loss; without a direction d, the last two say nothing.
+        For a built-in loss; without a direction d, the last two have no meaning.
         """
         d = z if d is None else d
         used = kernels.row_sums(self.kind, len(z), z, d, t, y, w, b, self._partial)
@@ -80,10 +80,10 @@ class CudaRowLoss:
         """Return the sums of w phi, of w phi' and of w phi'', all at (z + b, y)."""
         if not self.is_compiled:
             return self.own.totals(z, y, w, b)
-        value, slope, bend = self.sums(z, y, w, b)[:3].tolist()
-        return value, slope, bend
+        value, slope, curvature = self.sums(z, y, w, b)[:3].tolist()
+        return value, slope, curvature
 
     def limits(self, z: Any, y: Any, w: Any) -> tuple[float, float]:
-        """Return the smallest and the largest intercept that leave some row undecided."""
+        """Return the smallest and largest b at which some z + b is y (0, for labels -1 and 1)."""
         at = (-z if isinstance(self.loss, SignedLabels) else y - z)[w > 0.0]
         return (float(at.min()), float(at.max())) if at.size else (inf, -inf)

@@ -13,7 +13,7 @@
 
 // Beyond so many standard deviations a Gaussian is 0 in floating point.
 #define FAR 40.0
-// Slopes are cut off here, so that none is infinite: 0 times that is not 0.
+// Slopes are cut off here, so that none is infinite: 0 times infinity is not 0.
 #define LARGE 1e300
 
 __device__ double expit(double z) {

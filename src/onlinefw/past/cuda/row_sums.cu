@@ -1,4 +1,4 @@
-// Sums of a loss over all rows, from predictions alone. One thread a row, 256 threads a block.
+// Sums of a loss over all rows, from predictions alone. One thread per row, 256 threads per block.
 
 // out[block, :] = its sums of w phi, w phi', w phi'', w phi' d and w phi'' d^2 at z + c d + b.
 extern "C" __global__ void row_sums(

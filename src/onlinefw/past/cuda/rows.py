@@ -19,7 +19,7 @@ __all__ = ["CudaRows"]
 class CudaRows(StoredRows):
     """:class:`~onlinefw.past.protocols.RowsPast` on the device.
 
-    Vectors as long as theta are in this process's memory, where linear minimisation reads them.
+    Vectors as long as theta are in this process's memory, where the lmo reads them.
     """
 
     dense, sparse, columns = CudaDenseRows, CudaSparseRows, CudaColumns
@@ -27,11 +27,11 @@ class CudaRows(StoredRows):
 
     def __init__(self) -> None:
         super().__init__()
-        # Predictions, targets and weights in this process's memory, of losses of the user's own.
+        # Copies of z, y and w in this process's memory, for losses of the user's own.
         self._brought: dict[int, tuple[Any, ...]] = {}
 
     def weigh(self, rows: Array, weight: float) -> None:
-        """Give some rows (by their places) another weight; 0 forgets them."""
+        """Give some rows (by their positions) another weight; 0 forgets them."""
         super().weigh(cupy().asarray(rows), weight)
 
     def _for_loss(self, m: int) -> tuple[Any, ...]:

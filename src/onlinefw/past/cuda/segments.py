@@ -1,4 +1,4 @@
-"""Compressed rows cut into segments of bounded length, a warp's work each."""
+"""Compressed rows cut into segments of bounded length, one for each warp."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Segments:
     indptr : cupy.ndarray of int64
         Where each row starts.
     run : Kernels
-        For the entries' precision.
+        The kernels for the entries' precision.
     """
 
     def __init__(self, indptr: Array, run: Any) -> None:
@@ -37,7 +37,7 @@ class Segments:
 
     @property
     def bounds(self) -> tuple[int, Array, Array]:
-        """What every kernel over segments begins with."""
+        """The first arguments of every kernel over segments."""
         return self.n, self.first, self.last
 
     def dots(self, col: Array, g: Array, x: Array) -> Array:
@@ -53,10 +53,12 @@ class Segments:
         self._run.segment_block(32 * self.n, *self.bounds, col, g, x, sums)
         return self.added_up(sums)
 
-    def gathered_block(self, col: Array, place: Array, source: Array, g: Array, x: Array) -> Array:
-        """Return that for ``g = source[place]``, which is filled on the way."""
+    def gathered_block(
+        self, col: Array, position: Array, source: Array, g: Array, x: Array
+    ) -> Array:
+        """Return that product for ``g = source[position]``, and write g."""
         sums = cp.empty((self.n, LANES), g.dtype)
-        self._run.gathered_block(32 * self.n, *self.bounds, col, place, source, g, x, sums)
+        self._run.gathered_block(32 * self.n, *self.bounds, col, position, source, g, x, sums)
         return self.added_up(sums)
 
     def added_up(self, sums: Array) -> Array:

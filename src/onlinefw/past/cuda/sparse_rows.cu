@@ -1,7 +1,7 @@
 // Passes over sparse rows of NUMBER (float or double): rows in compressed rows, the older ones also
 // in compressed columns; the newest are the tail. All sums are doubles.
 
-// out_i <- keep out_i + step <x_i, v>. A warp a row.
+// out_i <- keep out_i + step <x_i, v>. One warp per row.
 extern "C" __global__ void row_dots(
     const long long* indptr, const int* indices, const NUMBER* data, long long n_rows,
     const double* v, double keep, double step, double* out) {
@@ -18,7 +18,7 @@ extern "C" __global__ void row_dots(
 }
 
 // Columns differ in length by orders of magnitude, so they are cut into segments of bounded length.
-// sums[s] = sum over the segment of data_k r[indices_k]. A warp a segment.
+// sums[s] = sum over the segment of data_k r[indices_k]. One warp per segment.
 extern "C" __global__ void segment_dots(
     const long long* cuts, long long n_segments, const int* indices, const NUMBER* data,
     const double* r, double* sums) {
@@ -34,7 +34,7 @@ extern "C" __global__ void segment_dots(
     }
 }
 
-// out_j = the sum of the column's segments, in order. A thread a column.
+// out_j = the sum of the column's segments, in order. One thread per column.
 extern "C" __global__ void add_segments(
     const long long* segments, long long n_columns, const double* sums, double* out) {
     long long j = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -44,7 +44,7 @@ extern "C" __global__ void add_segments(
     out[j] = total;
 }
 
-// out += sum over the rows from `first` on of r_i x_i. A warp a row, in no fixed order.
+// out += sum over the rows from `first` on of r_i x_i. One warp per row, in no fixed order.
 extern "C" __global__ void scatter_tail(
     const long long* indptr, const int* indices, const NUMBER* data, long long first,
     long long n_rows, const double* r, double* out) {
@@ -71,15 +71,15 @@ extern "C" __global__ void sparse_column(
             if (indices[k] == j) out[i] = (double)data[k];
 }
 
-// out[i - first, place[j]] = x_i[j] for the columns that have a place (not -1). A warp a row.
+// out[i - first, position[j]] = x_i[j] for the columns j with position[j] >= 0. One warp per row.
 extern "C" __global__ void gather_columns(
     const long long* indptr, const int* indices, const NUMBER* data, long long first,
-    long long n_rows, const int* place, int n_chosen, double* out) {
+    long long n_rows, const int* position, int n_chosen, double* out) {
     const int lane = threadIdx.x % 32;
     const long long warps = (long long)gridDim.x * (blockDim.x / 32);
     for (long long i = first + ((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32; i < n_rows;
          i += warps)
         for (long long k = indptr[i] + lane; k < indptr[i + 1]; k += 32)
-            if (place[indices[k]] >= 0)
-                out[(i - first) * n_chosen + place[indices[k]]] = (double)data[k];
+            if (position[indices[k]] >= 0)
+                out[(i - first) * n_chosen + position[indices[k]]] = (double)data[k];
 }

@@ -27,9 +27,9 @@ MOST_DENSE = 2**25
 class CudaSparseRows:
     """All rows in compressed rows; the older ones in compressed columns as well.
 
-    X v reads the rows. X' r and a column of X read the columns, and the newest rows (the tail) as
-    they are; the tail becomes columns when it has grown to an eighth of all. The sum over the tail
-    is in no fixed order, so results repeat to rounding only.
+    X v reads the rows. X' r and a column of X read the columns, and the newest rows (the tail) by
+    row; the tail becomes columns when it has grown to an eighth of what is in columns. The sum over
+    the tail is in no fixed order, so two runs agree to rounding only.
 
     Data may be singles; sums are doubles. (cuSPARSE multiplies numbers of one type only, and its
     sums are in no fixed order at all.)
@@ -49,7 +49,7 @@ class CudaSparseRows:
         self.n_features = int(np.prod(shape))
         self._indptr = CudaGrowing(dtype=np.int64).extended(np.zeros(1, np.int64))
         self._indices, self._data = CudaGrowing(dtype=np.int32), CudaGrowing(dtype=dtype)
-        self._place = cupy().full(self.n_features, -1, np.int32)
+        self._position = cupy().full(self.n_features, -1, np.int32)
         self._merge()
 
     def __len__(self) -> int:
@@ -65,7 +65,7 @@ class CudaSparseRows:
         return self._indptr.buffer, self._indices.buffer, self._data.buffer
 
     def extended(self, batch: Any) -> CudaSparseRows:
-        """Return these rows with more at the end; these stay what they are."""
+        """Return rows with a batch at the end; these rows do not change."""
         batch, longer = sparse.csr_array(here(batch)), copy(self)
         dtype = batch.dtype if len(self) == 0 else np.result_type(batch.dtype, self.dtype)
         if dtype != self.dtype:
@@ -107,7 +107,7 @@ class CudaSparseRows:
         self._cut()
 
     def _cut(self) -> None:
-        """Cut the columns into segments; the first of each column, and where each begins."""
+        """Cut the columns into segments: find the first of each column, and where each starts."""
         xp = cupy()
         lengths = self._column_ptr[1:] - self._column_ptr[:-1]
         self._segments = _starts((lengths + (SEGMENT - 1)) // SEGMENT)
@@ -142,7 +142,7 @@ class CudaSparseRows:
     # Products -------------------------------------------------------------------------------------
 
     def fuses(self, loss: CudaRowLoss) -> bool:
-        """No: moves along a column are cheap, and gradients read columns."""
+        """Return False: moves along a column are cheap, and gradients read columns."""
         return False
 
     def matvec(self, vector: Array) -> Any:
@@ -187,21 +187,21 @@ class CudaSparseRows:
         return self.matvec(np.multiply.outer(u, v).reshape(-1))
 
     def gram(self, chosen: Array, weights: Any) -> tuple[Array, Array]:
-        """Return X_S' diag(w) X_S and X_S' w: all rows are looked at, some at a time."""
+        """Return X_S' diag(w) X_S and X_S' w, from all rows, some at a time."""
         xp = cupy()
         k = chosen.size
         where = xp.asarray(chosen)
-        self._place[where] = xp.arange(k, dtype=np.int32)
+        self._position[where] = xp.arange(k, dtype=np.int32)
         gram, cross = xp.zeros((k, k)), xp.zeros(k)
         size = max(1, MOST_DENSE // max(1, k))
         for first in range(0, len(self), size):
             end = min(first + size, len(self))
             rows = xp.zeros((end - first, k))
-            kernels.gather_columns(*self._rows, first, end, self._place, rows)
+            kernels.gather_columns(*self._rows, first, end, self._position, rows)
             scaled = rows * weights[first:end, None]
             gram += rows.T @ scaled
             cross += scaled.sum(axis=0)
-        self._place[where] = -1
+        self._position[where] = -1
         return to_host(gram), to_host(cross)
 
     # State ----------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ class CudaSparseRows:
 
     @classmethod
     def from_state(cls, state: State, shape: Shape) -> CudaSparseRows:
-        """Make the rows that a ``state_dict`` described: the same ones are in columns."""
+        """Make the rows that a ``state_dict`` described, with the same tail."""
         SparseRows.from_state(state, shape)  # refuses what cannot be rows
         rows, n = cls(shape, np.asarray(state["bulk_data"]).dtype), int(np.prod(shape))
         bulk = tuple(state[f"bulk_{name}"] for name in ("data", "indices", "indptr"))

@@ -1,4 +1,4 @@
-"""The columns of a sparse matrix in compressed rows, a slice of them at a time."""
+"""The columns of a sparse matrix that is stored in compressed rows, a slice of them at a time."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ...kernels.transpose import column_counts, row_ends, transpose_columns
 
 __all__ = ["ColumnSlices"]
 
-#: What is sorted by columns at once has at most so many entries: 12 bytes each, 200 MB.
+#: At most so many entries are sorted by column at once: 12 bytes each, 200 MB.
 SLICE = 2**24
 
 Columns = tuple[Array, Array, Array, Array]
 
 
 class ColumnSlices:
-    """Entries by column, for whoever goes through all columns.
+    """Entries by column, for loops over all columns.
 
-    Few entries are sorted once. Of many, as many columns as fit are sorted whenever they are asked
-    for, so that the matrix is never in memory twice.
+    Few entries are sorted once and kept. Of many, one slice of columns is sorted at a time, in each
+    loop again, so that the matrix is never in memory twice.
 
     Parameters
     ----------

@@ -20,10 +20,10 @@ from .row_loss import RowLoss
 
 __all__ = ["ENTRIES_PER_START", "LEAST_ROWS", "ROWS_PER_COORDINATE", "DenseRows"]
 
-#: Second-order models look at about this many rows per coordinate: what they leave out costs a
-#: shorter step, what they look at costs coordinates^2 each.
+#: Second-order models use about this many rows per coordinate: with fewer rows steps are shorter,
+#: and each row costs coordinates^2.
 ROWS_PER_COORDINATE, LEAST_ROWS = 8, 2048
-#: Products are so fast that a second thread pays only for this many times longer loops.
+#: Products are fast, so a second thread pays only in loops this many times longer than others.
 ENTRIES_PER_START = 8
 #: Rows of bytes become floating-point numbers so many at a time.
 CHUNK = 2048
@@ -60,7 +60,7 @@ class DenseRows:
         return blocks if count is None else np.minimum(blocks, count)
 
     def extended(self, batch: Any) -> DenseRows:
-        """Return these rows with more at the end; these stay what they are."""
+        """Return rows with a batch at the end; these rows do not change."""
         batch = batch.toarray() if sparse.issparse(batch) else batch
         data = self._data
         if len(data.data) == 0:
@@ -80,13 +80,13 @@ class DenseRows:
         return self.data
 
     def merged(self) -> DenseRows:
-        """Return the rows themselves: none is stored apart."""
+        """Return the rows themselves: they have no tail."""
         return self
 
     # Products -------------------------------------------------------------------------------------
 
     def fuses(self, loss: RowLoss) -> bool:
-        """Whether one read serves a move that has waited and the gradient of a loss."""
+        """Whether one read can carry out a move that waits and compute the gradient of a loss."""
         return loss.is_compiled
 
     def fused_gradient(

@@ -79,7 +79,7 @@ class HostEntries(StoredEntries):
         return z
 
     def grow(self, m1: int, m2: int) -> None:
-        """Make room for m1 rows and m2 columns; theta has grown already."""
+        """Let the matrix have m1 rows and m2 columns, as theta has already."""
         self._line = self._regressions = None
         if self._pending is not None:
             self._carry_out()
@@ -92,7 +92,7 @@ class HostEntries(StoredEntries):
             self._version = self.theta.version
 
     def merge(self, n: int) -> None:
-        """Sort the n oldest entries of the tail in."""
+        """Carry out a move that waits, then sort the n oldest entries of the tail in."""
         self._line = self._regressions = None
         if self._pending is not None:
             self._carry_out()
@@ -105,7 +105,7 @@ class HostEntries(StoredEntries):
 
     def _change(self, store: EntryStore | Unfinished) -> None:
         if isinstance(store, Unfinished):
-            self._store = store  # type: ignore[assignment] # it stands for one or the other
+            self._store = store  # type: ignore[assignment] # it acts as the old or the new one
             store = store.finish()
         self._store = store
 
@@ -169,7 +169,7 @@ class HostEntries(StoredEntries):
     def _read(self, V: Array, row_scale: Array) -> tuple[Array, float]:
         if self._version != self.theta.version:
             self.refresh()
-        if self.kind < 0:  # a loss of the user's own: its slopes by numpy, then the products
+        if self.kind < 0:  # a loss of the user's own: slopes by numpy, then the products
             if self._pending is not None:
                 self._carry_out()
             for at, c, s, g in self.parts():
@@ -201,7 +201,7 @@ class HostEntries(StoredEntries):
         return W, z_dot_g + sum(sums.tolist())
 
     def _reserve_memory(self, parts: int, m1: int, m2: int) -> None:
-        """Reserve memory for G V, G' G V by thread, what belongs to columns, and V.
+        """Reserve memory for G V, G' G V by thread, two numbers of each column, and V.
 
         Fresh pages for every read would cost more than the products.
         """
@@ -225,7 +225,7 @@ class HostEntries(StoredEntries):
     def overlaps(
         self, V: Array, W: Array, z_dot_g: float
     ) -> tuple[Array, Array | None, Array | None, float]:
-        """Return V'W; W'W and (G V)'(G V) are not cheap here; and <z, g>."""
+        """Return V'W, None and None (W'W and (G V)'(G V) are not cheap here), and <z, g>."""
         return kernels.overlap(V, W), None, None, z_dot_g
 
     def combine(self, to_left: Array, W: Array, to_right: Array) -> tuple[Array, Array]:
@@ -268,7 +268,7 @@ class HostEntries(StoredEntries):
         return w[store.rank]
 
     def squared_norms(self) -> tuple[float, float]:
-        """Return those of the slopes, sorted and newest; infinite where repeats are kept apart."""
+        """Return |G|^2 of sorted and of newest entries; infinite where repeats are kept apart."""
         if not self.sums_repeats:
             return np.inf, np.inf
         newest = self._store.newest_by_entry(self._store.tail.arrays[5])
@@ -286,7 +286,7 @@ class HostEntries(StoredEntries):
     def heaviest(self) -> tuple[float, float]:
         """Return the largest total weight of one entry, sorted and newest."""
         store, held = self._store, self._store.sorted
-        if self.sums_repeats:  # an entry stands there once
+        if self.sums_repeats:  # then each entry is there once
             total = float(held.c.max(initial=0.0))
         else:
             total = float(block_kernels.heaviest(store.blocks(), held.indptr, held.col, held.c))
@@ -312,7 +312,7 @@ class HostEntries(StoredEntries):
         store, held = self._store, self._store.sorted
         if self._pending is not None:
             self._carry_out()
-        self._due = True  # the memory of the slopes holds the targets meanwhile
+        self._due = True  # the targets overwrite the slopes
         target = held.g
         kernels.targets(
             store.blocks(), held.indptr, held.col, held.c, held.s,
@@ -327,7 +327,7 @@ class HostEntries(StoredEntries):
         return self._store.columns_of(row)
 
     def seen(self) -> tuple[Array, Array]:
-        """Return those of every row, compressed: indptr, columns."""
+        """Return those columns of every row, compressed: indptr, columns."""
         with threads_for(len(self)):
             return self._store.seen()
 
@@ -351,7 +351,7 @@ class HostEntries(StoredEntries):
         )
 
     def load_state(self, state: State) -> None:
-        """Become what a ``state_dict`` described, of whichever place; theta has its shape."""
+        """Load a ``state_dict``, from any place; theta has its shape already."""
         check_entries_state(state, self.theta.shape, self.dtype)
         held, newest = state["sorted"], state["tail"]
         indices = held["indptr"].astype(np.int64), held["col"].astype(np.uint32)
@@ -370,7 +370,7 @@ class HostEntries(StoredEntries):
         self._store, self._version = store, self.theta.version
 
 
-#: The fused kernel by whether the loss is a parabola, and whether one thread does.
+#: The fused kernel by whether the loss is quadratic, and whether one thread suffices.
 _FUSED = {
     (True, True): kernels.move_and_normal_quadratic,
     (True, False): kernels.move_and_normal_quadratic_wide,

@@ -22,7 +22,7 @@ RERANK_FACTOR = 16
 
 
 class EntryStore:
-    """All entries observed, with what is known of each. Others are made, none changes.
+    """All entries observed. A store does not change: its methods return other stores.
 
     Columns are numbered by popularity, so that the popular ones share cache lines.
 
@@ -123,13 +123,13 @@ class EntryStore:
         """Return row and column of every entry: sorted ones, then the tail."""
         row, col = self.tail.arrays[:2]
         rows = np.concatenate((self.sorted.rows(), row))
-        # The inverse of ``rank`` tells the column of each number.
+        # The inverse of ``rank`` gives the column of each number.
         return rows, np.argsort(self.rank)[np.concatenate((self.sorted.col, col))]
 
     def values(self, name: str) -> Array:
         """Return z, c, s or g of every entry, in the same order."""
-        place = ("row", "col", "z", "c", "s", "g").index(name)
-        return np.concatenate((getattr(self.sorted, name), self.tail.arrays[place]))
+        position = ("row", "col", "z", "c", "s", "g").index(name)
+        return np.concatenate((getattr(self.sorted, name), self.tail.arrays[position]))
 
     def columns_of(self, row: int) -> Array:
         """Return the columns in which a row has been observed, increasing."""
@@ -164,35 +164,35 @@ class EntryStore:
         return row_sums, col_sums[self.rank]
 
     def newest_by_entry(self, values: Array) -> Array:
-        """Return the sums of values of the tail at every entry, which may come repeatedly."""
+        """Return the sums of values of the tail at every entry, which may be there repeatedly."""
         row, col = self.tail.arrays[:2]
         keys = row.astype(np.int64) * self.rank.size + col
         return np.bincount(np.unique(keys, return_inverse=True)[1], values)
 
 
 class Unfinished:
-    """A large store while it changes in its own memory.
+    """A large store while it is changed in place.
 
-    It is what it was until that is done, and then what it will be. So an interrupt leaves one or
-    the other.
+    It acts as the old store until the change is done, and as the new one from then on. So an
+    interrupt leaves one or the other.
 
     Parameters
     ----------
     before, after : EntryStore
-        The two.
+        The old and the new store.
     change : Merging
-        What makes one of the other.
+        What turns the old one into the new one.
     """
 
     def __init__(self, before: EntryStore, after: EntryStore, change: Merging) -> None:
         self._before, self._after, self._change = before, after, change
 
     def finish(self) -> EntryStore:
-        """Carry the change out."""
+        """Carry out the change; return the new store."""
         self._change.run()
         return self._after
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("_before", "_after", "_change"):  # not there yet
+        if name in ("_before", "_after", "_change"):  # __init__ has not set it yet
             raise AttributeError(name)
         return getattr(self._after if self._change.is_done else self._before, name)

@@ -40,11 +40,11 @@ class HostGram:
 
     @staticmethod
     def bring(X: Any) -> Any:
-        """Return a batch in double precision where its products are formed."""
+        """Return a batch in double precision."""
         return X.astype(float, copy=False)
 
     def add(self, X: Any, w: Array) -> None:
-        """H += X' diag(w) X, in one call that nothing interrupts."""
+        """H += X' diag(w) X, in one call that cannot be interrupted."""
         ones = (w == 1.0).all()
         if sparse.issparse(X):
             weighted = X if ones else sparse.diags_array(w) @ X
@@ -74,12 +74,12 @@ class HostGram:
         return {"H": np.array(self._H, order="C")}
 
     def load_state(self, state: State) -> None:
-        """Become a copy of a given matrix."""
+        """Copy H from a state."""
         self._H = np.array(checked_gram(state, len(self._H)), order="F")
 
 
 def checked_gram(state: State, n: int) -> Array:
-    """Return the H of a state, or refuse what is none."""
+    """Return the H of a state, or refuse what is not n x n finite numbers."""
     H = np.asarray(state["H"], float)
     if H.shape != (n, n) or not np.isfinite(H).all():
         raise ValueError(f"X'X must be {n} x {n} finite numbers, got shape {H.shape}")

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["HostLine"]
 
-#: Losses without a kernel are evaluated so many entries at a time: what numpy needs in between
-#: stays in the cache.
+#: Losses without a kernel are evaluated so many entries at a time, so that numpy's temporary arrays
+#: stay in the cache.
 CHUNK = 2**15
 
 
 class HostLine:
-    """The total loss along z + t (u_i v_j - z), and its slope; of the square loss, without y^2.
+    """The total loss along z + t (u_i v_j - z), and its slope; for the square loss, without y^2.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ class HostLine:
     Attributes
     ----------
     parabola : (float, float, float) or None
-        Value, slope and curvature at t = 0, from one read of the entries, where the loss is one.
-        Otherwise each evaluation reads them; the direction of every entry is found once.
+        Value, slope and curvature at t = 0 of a quadratic loss, from one read of the entries. For
+        other losses each evaluation reads the entries; their directions are computed once.
     """
 
     def __init__(self, past: HostEntries, u: Array | None = None, v: Array | None = None) -> None:
@@ -124,7 +124,7 @@ def _chunks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
 
 
 def _loss(past: HostEntries, x: Array, c: Array, s: Array) -> float:
-    """Return the loss of some entries, by the loss itself."""
+    """Return the total loss of some entries, without a kernel."""
     if past.sums_repeats:  # c G(x) - s x
         return float(c @ past.loss.value(x, 0.0) - s @ x)
     return float(c @ past.loss.value(x, s))

@@ -11,7 +11,7 @@ __all__ = ["RowLine"]
 
 
 class RowLine:
-    """The sum of w phi(z + t direction + b, y) over rows; the predictions stay what they are.
+    """The sum of w phi(z + t direction + b, y) over rows; it does not change the predictions.
 
     Examples
     --------
@@ -38,5 +38,5 @@ class RowLine:
     def slope(self, t: float, b: float) -> float:
         """Return its derivative in t."""
         slopes = self._loss.slopes(self._z + t * self.direction, self._y, self._w, b)
-        with np.errstate(over="ignore"):  # infinite is an answer: the step is too long
+        with np.errstate(over="ignore"):  # an infinite slope is an answer: t is too large
             return float(slopes @ self.direction)

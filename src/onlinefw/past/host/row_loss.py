@@ -21,9 +21,9 @@ from ...losses import (
 
 __all__ = ["RowLoss", "compiled"]
 
-#: Loops over fewer rows than this run on one thread: others would start too late to help.
+#: Loops over fewer rows than this run on one thread: to start others takes longer.
 FEW = SMALL_LOOP // 4
-#: The kernels' name of each loss, and the attribute that is its parameter.
+#: The number that kernels have for each loss, and the attribute that is its parameter.
 _KINDS: dict[type[Loss], tuple[int, str | None]] = {
     Square: (kinds.QUADRATIC, None),
     Gaussian: (kinds.QUADRATIC, None),
@@ -95,11 +95,11 @@ class RowLoss:
             return kernel(self.kind, self.parameter, z, y, w, b)
         loss, at = self.loss, z + b
         sums = (loss.value(at, y), loss.derivative(at, y), loss.second_derivative(at, y))
-        value, slope, bend = (float(w @ terms) for terms in sums)
-        return value, slope, bend
+        value, slope, curvature = (float(w @ terms) for terms in sums)
+        return value, slope, curvature
 
     def limits(self, z: Array, y: Array, w: Array) -> tuple[float, float]:
-        """Return the smallest and the largest intercept that leave some row undecided."""
+        """Return the smallest and largest b at which some z + b is y (0, for labels -1 and 1)."""
         if isinstance(self.loss, SignedLabels):
             return kernels.extremes_of_margins(z, w)
         return kernels.extremes(z, y, w)

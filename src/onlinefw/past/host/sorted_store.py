@@ -18,9 +18,10 @@ MERGED_AT_ONCE = 2**24
 
 
 class SortedStore:
-    """Entries in compressed rows, with what is known of each. Others are made, none changes.
+    """Entries in compressed rows. A store does not change: its methods return other stores.
 
-    (Predictions and slopes do, when theta moves; and a large store is merged in its own memory.)
+    There are two exceptions: predictions and slopes change when theta moves, and a large store is
+    merged in place (:class:`Merging`).
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ class SortedStore:
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """Everything, for the kernel that moves predictions."""
+        """All arrays, in the order of the parameters."""
         return self.indptr, self.col, self.z, self.c, self.s, self.g
 
     @property
@@ -73,7 +74,7 @@ class SortedStore:
     def merged(self, other: SortedStore, combine: bool) -> SortedStore | Merging:
         """Return the entries of both; with ``combine``, repeats are summed up.
 
-        The slopes are those of the next read. A large store comes back as :class:`Merging`.
+        The next read computes the slopes. For a large store the answer is a :class:`Merging`.
         """
         indptr = self._merged_indptr(other, combine)
         size = int(indptr[-1])
@@ -87,7 +88,7 @@ class SortedStore:
 
     def _merging_in_place(self, other: SortedStore, combine: bool, indptr: Array) -> Merging:
         size = int(indptr[-1])
-        before = SortedStore(self.indptr, *(_with_room(x, size) for x in self.arrays[1:]))
+        before = SortedStore(self.indptr, *(_with_spare(x, size) for x in self.arrays[1:]))
         after = SortedStore(indptr, *(_lengthened(x, size) for x in before.arrays[1:]))
         cuts = _cuts(indptr, MERGED_AT_ONCE)
         blocks = [
@@ -120,14 +121,14 @@ class SortedStore:
 
 
 class Merging:
-    """A change in the memory of a large store, in one call of a compiled function.
+    """A change of a large store in place, in one call of a compiled function.
 
     Parameters
     ----------
     before, after : SortedStore
-        What the store is until that has returned, and then. They share their memory.
+        The store until the call has returned, and from then on. They share their memory.
     function, arguments
-        What to call; ``done`` is the last argument.
+        What to call, with a flag as last argument that it sets when it is done.
     """
 
     def __init__(
@@ -138,22 +139,22 @@ class Merging:
         self._done = np.zeros(1, np.bool_)
 
     def run(self) -> SortedStore:
-        """Carry the change out."""
+        """Carry out the change; return the new store."""
         self._function(*self._arguments, self._done)
         return self.after
 
     @property
     def is_done(self) -> bool:
-        """Whether it has been carried out."""
+        """Whether the change has been carried out."""
         return bool(self._done[0])
 
 
-def _with_room(array: Array, size: int) -> Array:
-    """Return an array whose memory has room for more items behind its end."""
+def _with_spare(array: Array, size: int) -> Array:
+    """Return an array whose memory has at least ``size`` items, the spare ones at its end."""
     whole = array if array.base is None else array.base
     if len(whole) >= size:
         return array
-    # Spare room is no memory before it is used.
+    # The system gives no memory to the spare items before they are written.
     whole = np.empty(max(size, 2 * array.size), array.dtype)
     whole[: array.size] = array
     return whole[: array.size]

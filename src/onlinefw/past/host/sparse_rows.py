@@ -67,7 +67,7 @@ class SparseRows:
         return self._tail_indptr.data, self._tail_indices.data, self._tail_data.data
 
     def extended(self, batch: Any) -> SparseRows:
-        """Return these rows with more at the end; these stay what they are."""
+        """Return rows with a batch at the end; these rows do not change."""
         batch, longer = sparse.csr_array(batch), self._copy()
         if batch.dtype != self._data.dtype:
             dtype = batch.dtype if len(self) == 0 else np.result_type(batch.dtype, self._data.dtype)
@@ -115,7 +115,7 @@ class SparseRows:
     # Products -------------------------------------------------------------------------------------
 
     def fuses(self, loss: RowLoss) -> bool:
-        """No: moves along a column are cheap, and gradients read columns."""
+        """Return False: moves along a column are cheap, and gradients read columns."""
         return False
 
     def matvec(self, vector: Array) -> Array:
@@ -163,7 +163,7 @@ class SparseRows:
         return self.matvec(np.multiply.outer(u, v).reshape(-1))
 
     def gram(self, chosen: Array, weights: Array) -> tuple[Array, Array]:
-        """Return X_S' diag(w) X_S and X_S' w: sparse rows are all looked at."""
+        """Return X_S' diag(w) X_S and X_S' w, from all rows."""
         whole = self.merged()
         bulk = (whole._indptr, whole._indices, whole._data)
         starts, positions, values = kernels.some_columns(chosen, *bulk, whole._bulk_rows)
@@ -218,7 +218,7 @@ def _no_tail(dtype: Any) -> tuple[GrowingArray, GrowingArray, GrowingArray]:
 
 
 def check_compressed(indptr: Array, indices: Array, data: Array, n_rows: int, width: int) -> None:
-    """Refuse compressed rows that point outside their matrix, before a kernel follows them.
+    """Refuse compressed rows that point outside their matrix, before a kernel reads there.
 
     Examples
     --------

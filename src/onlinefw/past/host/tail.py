@@ -14,12 +14,12 @@ __all__ = ["multiply", "multiply_transposed", "new_tail", "without_oldest"]
 
 
 def new_tail(dtype: np.dtype) -> Columns:
-    """Return row, column, z, c, s and g of no entries."""
+    """Return an empty tail: columns for row, column, z, c, s and g."""
     return Columns.empty((np.uint32, np.uint32, *[dtype] * 4))
 
 
 def without_oldest(tail: Columns, n: int, n_rows: int) -> tuple[SortedStore, Columns]:
-    """Return the n oldest entries by row and column, and the others as a tail."""
+    """Return the n oldest entries, sorted by row and column, and the others as a tail."""
     oldest = [array[:n] for array in tail.arrays]
     indptr, order = np.zeros(n_rows + 1, np.int64), np.empty(n, np.int64)
     merging.sort_by_row(oldest[0], oldest[1], indptr, order)

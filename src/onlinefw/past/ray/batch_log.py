@@ -1,4 +1,4 @@
-"""A durable log of what every shard was told, for workers that are restarted."""
+"""A log in files of the messages to every shard, to rebuild the shards of restarted workers."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ __all__ = ["BatchLog"]
 
 
 class BatchLog:
-    """One append-only file a shard; each record is one message with its arrays.
+    """One append-only file for each shard; each record is one message with its arrays.
 
-    A record is written whole before the shard is told. It starts with its length, so one that was
-    cut off can be told from a whole one, and is not read. The folder is this process's own, and
-    nobody else reads it.
+    A record is written before the message is sent. It starts with its length, so that one which was
+    cut off is recognised and not read. Only this process reads and writes the folder.
 
     Parameters
     ----------
     shards : int
         How many.
     folder : path, optional
-        Where to make a folder for it; by default where temporary files are. It is removed when the
-        log is closed or gone.
+        Where to make a folder for the log; by default where temporary files are. It is removed
+        when the log is closed or garbage-collected.
 
     Examples
     --------
@@ -55,7 +54,7 @@ class BatchLog:
         self._files[k].flush()
 
     def replace(self, k: int, message: Any) -> None:
-        """Put one message in the place of all that shard k has."""
+        """Replace all messages to shard k by one."""
         new = self._path(k).with_suffix(".new")
         new.write_bytes(_record(message))
         self._files[k].close()

@@ -1,7 +1,7 @@
 """The Ray cluster, and the workers on it that this process shares among its pasts.
 
 A Ray that is running (``ray.init`` by the user, or ``RAY_ADDRESS``) is used. Otherwise a small
-local one is started, and stopped when the last past that needs it is closed or gone.
+local one is started, and stopped when the last past that needs it is closed or garbage-collected.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from .errors import ClusterLost
 __all__ = ["INSTALL", "Cluster", "check_workers"]
 
 INSTALL = "workers need Ray; install it with: pip install 'onlinefw[ray]', or use workers=None"
-#: Shared memory of a local Ray: batches, vectors and sums pass through it, shards are elsewhere.
+#: Shared memory of a local Ray: batches, vectors and sums pass through it, shards do not.
 STORE_BYTES = 512 * 2**20
-#: Arguments and results up to this size travel in the messages of a local Ray itself; by default,
-#: and on clusters of others, those above 100 KB go through the object store, which takes longer.
+#: Arguments and results up to this size are part of the messages of a local Ray. On other clusters,
+#: those above 100 KB (Ray's default) go through the object store, which takes longer.
 MESSAGE_BYTES = 2**22
 #: How long workers may take to start or to come back, in seconds.
 PATIENCE = 120.0
 
 
 def import_ray() -> Any:
-    """Return the module, or say what to install."""
+    """Return the module ``ray``, or say what to install."""
     try:
         import ray
     except ImportError as error:
@@ -35,14 +35,12 @@ def import_ray() -> Any:
     return ray
 
 
-def check_workers(workers: Any) -> int | None:
-    """Return the number of workers, or None for this process; Ray must be installed.
+def check_workers(workers: Any) -> int:
+    """Return the number of workers; Ray must be installed.
 
     Examples
     --------
     >>> from onlinefw.past.ray.cluster import check_workers
-    >>> check_workers(None) is None
-    True
     >>> check_workers(0)
     Traceback (most recent call last):
     ...
@@ -50,8 +48,6 @@ def check_workers(workers: Any) -> int | None:
     """
     from ..._validation import check_whole
 
-    if workers is None:
-        return None
     count = check_whole("workers", workers, otherwise=" or None")
     import_ray()
     return count
@@ -97,11 +93,11 @@ class Cluster:
 
     @classmethod
     def lease(cls, workers: int, device: str = "cpu") -> Cluster:
-        """Return the cluster with at least so many workers; give it back with :meth:`give_back`."""
+        """Return the cluster with at least so many workers; :meth:`give_back` ends the lease."""
         with cls._lock:
             cluster = cls._connected(workers)
             try:
-                cluster._hire(workers, device)
+                cluster._start_workers(workers, device)
             except BaseException:
                 cluster._close_if_unused()
                 raise
@@ -115,17 +111,17 @@ class Cluster:
         return bool(ray.is_initialized()) and _session(ray) == self._session
 
     def workers(self, count: int, device: str) -> list[Any]:
-        """Return the first workers of a device."""
+        """Return the first ``count`` workers of a device."""
         return self._actors[device][:count]
 
     def give_back(self) -> None:
-        """Say that a past needs its workers no longer."""
+        """End a lease: a past no longer needs its workers."""
         with self._lock:
             self._leases -= 1
             self._close_if_unused()
 
     def threads(self, workers: int) -> int:
-        """Return how many threads a worker may use, so that no cores are fought for."""
+        """Return how many threads a worker may use, so that all together use every core once."""
         ray = import_ray()
         cores = os.cpu_count() or 1
         if not self.local:
@@ -133,13 +129,13 @@ class Cluster:
             cores = int(min(node["Resources"].get("CPU", 1) for node in nodes)) * len(nodes)
         return max(1, cores // workers)
 
-    def _hire(self, workers: int, device: str) -> None:
+    def _start_workers(self, workers: int, device: str) -> None:
         ray = import_ray()
         held = self._actors.setdefault(device, [])
         missing = workers - len(held)
         if missing <= 0:
             return
-        self._check_room(ray, missing, device)
+        self._check_resources(ray, missing, device)
         from .worker import Worker
 
         options: dict[str, Any] = {"max_restarts": -1, "num_cpus": 0 if self.local else 1}
@@ -148,19 +144,19 @@ class Cluster:
         if not self.local:
             options["scheduling_strategy"] = "SPREAD"
         remote = ray.remote(Worker).options(**options)
-        hired = [remote.remote() for _ in range(missing)]
+        started = [remote.remote() for _ in range(missing)]
         try:
-            ray.get([actor.ready.remote() for actor in hired], timeout=PATIENCE)
+            ray.get([actor.ready.remote() for actor in started], timeout=PATIENCE)
         except ray.exceptions.RayError as error:
-            for actor in hired:
+            for actor in started:
                 ray.kill(actor)
             raise ClusterLost(
                 f"{missing} more workers did not start within {PATIENCE:g} s "
                 f"({_first_line(error)}); is the cluster busy, or is onlinefw missing there?"
             ) from error
-        held.extend(hired)
+        held.extend(started)
 
-    def _check_room(self, ray: Any, missing: int, device: str) -> None:
+    def _check_resources(self, ray: Any, missing: int, device: str) -> None:
         if self.local and device == "cpu":
             return
         have = ray.cluster_resources()
@@ -211,7 +207,7 @@ def _connect(ray: Any, workers: int, local: bool) -> None:
 
 
 def _session(ray: Any) -> str:
-    """What is different for every connection."""
+    """Return an id that is different for every connection."""
     return str(ray.get_runtime_context().get_worker_id())
 
 

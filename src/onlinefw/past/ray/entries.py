@@ -1,7 +1,7 @@
 """Entries spread over workers: shard k of n has the rows i of the matrix with i % n == k.
 
-Whole rows are with one worker, so a product G' (scale G V) takes one exchange: V goes out, each
-worker returns its rows of G V and its part of the sum. Moves go out without waiting.
+One worker has a whole row, so a product G' (scale G V) takes one exchange of messages: V is sent to
+all workers, each returns its rows of G V and its part of the sum. Nobody waits for a move.
 """
 
 from __future__ import annotations
@@ -14,30 +14,29 @@ import numpy as np
 from ..._batches import BatchHandle
 from ..._typing import Array, State
 from ..entries_state import check_entries_state
+from ..stored_entries import NONE
 from . import entries_in_worker as in_worker
 from .entries_files import OpenedEntries
 from .entries_state import joined_state, parts_of_state
 from .errors import ClusterLost
-from .joins import compressed, first, interleaved, largest, sums, total
+from .joins import all_answers, compressed, first, interleaved, largest, sums, total
 from .normal_equations import solved
 from .shards import Message
 from .split_past import SplitPast
-from .splits import only, row_count, rows, same, theta_rows
+from .splits import each_one, only, row_count, rows, same, theta_rows
 from .table import Table, Verb
 
 __all__ = ["TABLE"]
 
-#: A product G V of more bytes stays with the workers: of its eight columns one is wanted, mostly,
-#: and asking for it costs less than sending all.
+#: A product G V of more bytes stays with the workers: mostly one of its eight columns is needed,
+#: and another message for it costs less than to send all eight.
 LARGE_BLOCK = 2**20
-#: No version of theta: predictions are out of date.
-NONE = -1
 
 # How arguments are split --------------------------------------------------------------------------
 
 
 def _same(past: SplitPast, values: Array) -> list[Any]:
-    """Give all shards the same numbers, in the precision of the entries."""
+    """Give all shards the same values, in the precision of the entries."""
     return same(past, np.asarray(values, past.placement.dtype))
 
 
@@ -57,7 +56,7 @@ def _batch(past: SplitPast, rows: Array, cols: Array, w: Array, y: Array, z: Arr
 def _without_predictions(
     past: SplitPast, k: int, rows: Array, cols: Array, w: Array, y: Array, z: Array
 ) -> Message:
-    """What the log keeps: predictions are computed from theta again."""
+    """Return what the log keeps: a rebuilt shard computes its predictions from theta."""
     return "append", (rows, cols, w, y)
 
 
@@ -66,29 +65,21 @@ def _sizes(past: SplitPast, m1: int, m2: int) -> list[Any]:
 
 
 def _oldest(past: SplitPast, n: int) -> list[Any]:
-    """Say how many of the oldest entries each shard has."""
+    """Tell each shard how many of the n oldest entries are its own."""
     return [(int(mine),) for mine in past.placement.tail_lengths(n)]
 
 
 def _owner(past: SplitPast, row: int) -> list[Any]:
-    return only(past, row % past.n, (row // past.n,))
-
-
-def _each(past: SplitPast, parts: list[Any]) -> list[Any]:
-    return [(part,) for part in parts]
-
-
-def _all(past: SplitPast, answers: list[Any]) -> list[Any]:
-    return answers
+    return only(past, row % past.n, row // past.n)
 
 
 def _block(past: SplitPast, answers: list[Any]) -> Array | None:
-    """Return G V, if it has come."""
+    """Return G V, unless it stays with the workers."""
     return None if answers[0] is None else interleaved(past, answers)
 
 
 def _up_to_date(past: SplitPast, *args: Any) -> None:
-    """Let predictions be those of theta, should it have moved without the past being told."""
+    """Compute predictions again if theta has moved and ``move`` was not called."""
     if past.placement.version != past.placement.theta.version:
         refresh(past)
 
@@ -102,20 +93,20 @@ def _up_to_date_with_theta(past: SplitPast, rows: Array, columns: Array, with_th
 
 
 def append(past: SplitPast, rows: Array, cols: Array, w: Array, y: Array) -> Array:
-    """Add entries to the tails, with predictions that are computed here; return those."""
+    """Add entries to the tails, with predictions that this process computes; return those."""
     z = past.placement.theta.at(rows, cols)
     past.append_predicted(rows, cols, w, y, z)
     return z
 
 
 def merge(past: SplitPast, n: int) -> None:
-    """Sort the n oldest entries of all tails together in."""
+    """Sort in the n oldest entries of all tails together."""
     n_sorted = past.merge_oldest(n)
     past.placement.merged(n, int(n_sorted))
 
 
 def move(past: SplitPast, keep: float, u: Array | None, v: Array | None) -> None:
-    """Let z <- keep z + u_i v_j, unless the past was not told of an earlier move."""
+    """Let z <- keep z + u_i v_j, unless an earlier move was interrupted."""
     placement = past.placement
     if placement.version + 1 == placement.theta.version:
         past.move_rows(keep, u, v)
@@ -124,7 +115,7 @@ def move(past: SplitPast, keep: float, u: Array | None, v: Array | None) -> None
 
 
 def refresh(past: SplitPast) -> None:
-    """Compute all predictions from theta again, which is sent along."""
+    """Send theta to the shards and compute all predictions from it again."""
     placement = past.placement
     if placement.shape != placement.theta.shape:
         past.grow(*placement.theta.shape)
@@ -152,7 +143,7 @@ def read(past: SplitPast, V: Array, row_scale: Array | None) -> tuple[Array, flo
 def overlaps(
     past: SplitPast, V: Array, W: Array, z_dot_g: float
 ) -> tuple[Array, None, None, float]:
-    """Return V'W and <z, g>; what is not cheap is None."""
+    """Return V'W, None and None (W'W and (G V)'(G V) are not cheap here), and <z, g>."""
     return V.T @ W, None, None, z_dot_g
 
 
@@ -178,17 +169,17 @@ def solve_columns(past: SplitPast, left: Array, ridge: Array) -> Array:
 
 
 def state_dict(past: SplitPast) -> State:
-    """Return what the same entries in one process would; from the log, if need be."""
+    """Return the same state as entries in one process; from the log if the cluster is lost."""
     placement = past.placement
     reads = placement.reads
-    with suppress(ClusterLost):  # shards that are made from the log have theta's predictions
+    with suppress(ClusterLost):  # shards that are rebuilt from the log predict with theta anyway
         _up_to_date(past)
     placement.reads = reads
     return joined_state(past.states(), placement.owners.data, placement.counts, reads)
 
 
 def load_state(past: SplitPast, state: State) -> None:
-    """Become what a state described, of whichever place; theta has its shape."""
+    """Load a ``state_dict``, from any place; theta has its shape already."""
     placement = past.placement
     check_entries_state(state, placement.theta.shape, placement.dtype)
     if placement.shape != placement.theta.shape:
@@ -285,7 +276,7 @@ TABLE: Table = {
     "begin_regressions": Verb((), kept="last", slot="regressions", note="is_due"),
     "solve_rows": Verb((same, rows), interleaved),
     "solve_columns": solve_columns,
-    "column_equations": Verb((rows,), _all),
+    "column_equations": Verb((rows,), all_answers),
     "columns_of": Verb(_owner, first),
     "seen": Verb((), compressed),
     "open_handle": open_handle,
@@ -298,5 +289,5 @@ TABLE: Table = {
     "batch_loss": Verb((), total, run=in_worker.batch_loss),
     "state_dict": state_dict,
     "load_state": load_state,
-    "load_parts": Verb(_each, first, run="load_state", kept="log", ends=RESIZED),
+    "load_parts": Verb(each_one, first, run="load_state", kept="log", ends=RESIZED),
 }  # fmt: skip

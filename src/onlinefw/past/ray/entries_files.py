@@ -19,12 +19,12 @@ __all__ = ["OpenedEntries", "Piece", "ReadAhead", "piece_of"]
 
 #: Local rows, columns, weights and values.
 Piece = tuple[Array, Array, Array, Array]
-#: None: the matrix may grow.
+#: The shape of the matrix; None if it may grow.
 Limits = tuple[int, int] | None
 
 
 class OpenedEntries(NamedTuple):
-    """A checked batch that is with the workers.
+    """A checked batch in the memory of the workers.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class OpenedEntries(NamedTuple):
     owners : ndarray
         The shard of each entry.
     pieces : list
-        References to the part of every shard.
+        A reference to the piece of every shard.
     """
 
     handle: BatchHandle
@@ -51,7 +51,7 @@ class ReadAhead:
     """Lets workers read batches, each while the one before is learned from."""
 
     def __init__(self) -> None:
-        self._ahead: tuple[Any, list[Any]] | None = None  # what is being read already
+        self._ahead: tuple[Any, list[Any]] | None = None  # the batch being read ahead
 
     def read(
         self, shards: Any, handle: BatchHandle, limits: Limits, dtype: Any, loss: Loss

@@ -1,8 +1,8 @@
-"""What a shard of entries does beyond its own verbs, in the process of a worker.
+"""What a worker does with a shard of entries beyond the verbs of its past.
 
-The theta of a shard has its rows of theta only while it has to: new entries come with their
-predictions. It counts every move, so that the past knows what its predictions belong to. Where
-workers open files themselves, it moves along (:func:`know_theta`).
+Usually the theta of a shard holds no factors: new entries come with their predictions, and factors
+come with :func:`refresh_from` only. It still counts every move, since the past compares versions.
+Where workers open files themselves, theta keeps its factors and moves too (:func:`know_theta`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
     "set_row_scale",
 ]
 
-#: The driver says when theta is compressed.
+#: A shard's theta never compresses itself: the driver decides when.
 NO_LIMIT = 2**31 - 1
 
 
@@ -54,7 +54,7 @@ def new_shard(shape: tuple[int, int], theta_dtype: Any, dtype: Any, loss: Loss, 
 
 
 def move(shard: Shard, keep: float, u: Array | None, v: Array | None) -> None:
-    """Let z <- keep z + u_i v_j, and theta with it where it is known."""
+    """Let z <- keep z + u_i v_j, and move theta too if the shard knows it."""
     theta: LowRank = shard.past.theta
     if u is None or v is None:
         theta.shrink(keep)
@@ -76,15 +76,15 @@ def refresh_from(shard: Shard, theta: LowRank) -> None:
 
 
 def know_theta(shard: Shard, theta: LowRank) -> None:
-    """Predict new entries with theta from now on; it moves as predictions do."""
+    """Keep theta from now on, to predict new entries; it moves as predictions do."""
     shard.notes["knows_theta"] = True
     shard.past.theta.rewrite(theta.left, theta.weights, theta.right)
 
 
 def grow(shard: Shard, m1: int, m2: int) -> None:
-    """Make room for rows and columns."""
+    """Let the shard have m1 rows and m2 columns."""
     shard.notes.pop("row_scale", None)
-    shard.past.merge(0)  # carries out a move that waits, while the past agrees with theta
+    shard.past.merge(0)  # carries out a move that waits, before theta changes its version
     shard.past.theta.grow((m1, m2), NO_LIMIT, None)
     shard.past.grow(m1, m2)
 
@@ -110,9 +110,9 @@ def set_row_scale(shard: Shard, scale: Array | None) -> None:
 
 
 def read(shard: Shard, V: Array, stay: bool) -> tuple[Array | None, Array, float]:
-    """Renew the slopes; return G V unless it is to stay here, W and <z, g>."""
+    """Renew the slopes; return G V (None if it is to stay in the worker), W and <z, g>."""
     W, z_dot_g = shard.past.read(V, shard.notes.get("row_scale"))
-    dtype = shard.past.dtype  # of what travels: single precision has half the bytes
+    dtype = shard.past.dtype  # to send: single precision takes half the bytes
     GV = None if stay else combined(shard, np.eye(V.shape[1])).astype(dtype, copy=False)
     return GV, W.astype(dtype, copy=False), float(np.sum(to_host(z_dot_g)))
 
@@ -131,7 +131,7 @@ def normal(shard: Shard, v: Array) -> tuple[Array, Array]:
 
 
 def append_piece(shard: Shard, piece: Piece, handle: BatchHandle, count: int) -> None:
-    """Add the entries of a batch that a worker has read; theta is known here."""
+    """Add the entries of a batch that a worker has read; the shard knows theta."""
     shard.notes["batch"] = piece
     if count:
         shard.past.append(*piece)

@@ -1,4 +1,4 @@
-"""What this process knows of entries that are spread over workers."""
+"""What this process knows about entries that are spread over workers."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ LONGEST_TAIL = 2**22
 
 
 class EntriesPlacement(Placement):
-    """Which shard has which entry of the tail, and what the past is besides its entries.
+    """Which shard has which entry of the tail, and the attributes of the past.
 
     Attributes
     ----------
     theta : LowRank
-        In this process's memory; the objective moves it before it tells the past.
+        In this process's memory; the objective moves it before it calls ``move``.
     shape, counts, reads, n_sorted, n_newest
         As of any :class:`~onlinefw.past.protocols.EntriesPast`.
     row_offset, col_offset : ndarray
-        What is predicted besides theta.
+        What is added to the entries of theta.
     owners : GrowingArray
         The shard of each entry in the tail, in the order in which they came.
     arrived : ndarray of int
-        How many entries each shard has had in its tail, ever.
+        How many entries have ever come to the tail of each shard.
     version : int
-        Of theta, that the predictions belong to.
+        The version of theta that the predictions belong to.
     due, moving : bool
-        Whether slopes have to be renewed, and whether predictions have yet to follow a move.
+        Whether slopes have to be renewed, and whether a move of the predictions waits.
     row_scale : ndarray or None
-        The weights of rows that shards know.
+        The weights of rows that were sent to the shards.
     block : ndarray or None
-        G V of the last read; None if it is with the workers.
+        G V of the last read; None if it stayed with the workers.
     known_atoms : int or None
-        How many terms of theta the shards know; None: they do not follow it.
+        How many terms of theta the shards know; None if they do not know theta.
     files, opened
         What is read ahead, and the batch that was opened last.
     """
@@ -86,8 +86,10 @@ class EntriesPlacement(Placement):
         return in_worker.new_shard, (shape, self.theta.dtype, self.dtype, self.loss, device)
 
     def rebuild(self, past: SplitPast, k: int, logged: Iterable[Message]) -> Iterator[Message]:
-        """Yield the log, and what follows from it: what is sorted, offsets, and predictions."""
-        left = int(self.arrived[k]) - int(self.tail_lengths(self.n_newest)[k])  # to be sorted in
+        """Yield the log, then messages that sort entries in, set offsets and predict."""
+        left = int(self.arrived[k]) - int(
+            self.tail_lengths(self.n_newest)[k]
+        )  # how many to sort in
         waiting = 0
         for method, args in logged:
             yield method, args
@@ -116,7 +118,7 @@ class EntriesPlacement(Placement):
         self._lengthen(rows % self.arrived.size, self.counts.plus(w, y))
 
     def pieces_came(self, opened: OpenedEntries) -> None:
-        """Note those of a file."""
+        """Note new entries from a file."""
         (n, weight, squares), more = self.counts, opened.counts
         counts = Counts(n + more.observations, weight + more.weight, squares + more.squares)
         self._lengthen(opened.owners, counts)
@@ -148,7 +150,7 @@ class EntriesPlacement(Placement):
         self.row_offset, self.col_offset = rows, columns
 
     def moved(self, keep: float, u: Array | None, v: Array | None) -> None:
-        """Note that predictions follow the last move of theta."""
+        """Note that the shards were told of the last move of theta."""
         self.due = self.moving = True
         if self.known_atoms is not None and u is not None:
             self.known_atoms = 1 + (self.known_atoms if keep != 0.0 else 0)
@@ -170,7 +172,7 @@ class EntriesPlacement(Placement):
         self.due, self.moving = True, False
 
     def start_with(self, state: State) -> None:
-        """Note what a state says that the shards have loaded."""
+        """Note what is in a state that the shards have loaded."""
         self.owners = GrowingArray(dtype=np.uint16)
         self.owners.append(state["tail"]["row"] % self.arrived.size)
         self.arrived = self.tail_lengths(self.n_newest)
@@ -196,12 +198,12 @@ class EntriesPlacement(Placement):
             self.was_read()
 
     def line_begun(self, u: Array, v: Array) -> None:
-        """Count the reads of a line's beginning."""
+        """Count the reads that it takes to begin a line."""
         self.renewed()
         self.reads += 1
 
     def line_asked(self, t: float) -> None:
-        """Count the read of a line that is no parabola."""
+        """Count the read of a line, unless it is a parabola, which needs none."""
         self.reads += not self.quadratic
 
     def weighed(self, rows: Array, columns: Array, with_theta: bool) -> None:

@@ -1,4 +1,4 @@
-"""The state of entries in one process, from those of shards, and back."""
+"""The state of all entries from the states of the shards, and back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def joined_state(states: list[State], owners: Array, counts: Counts, reads: int)
     Parameters
     ----------
     states : list
-        Of the shards.
+        The state of each shard.
     owners : ndarray
         The shard of each entry in the tail, in the order in which they came.
     counts, reads

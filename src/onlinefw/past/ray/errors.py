@@ -8,14 +8,15 @@ __all__ = ["ClusterLost", "OutOfStep", "WorkerFailed"]
 class ClusterLost(RuntimeError):
     """The workers are gone and do not come back.
 
-    ``state_dict()`` of the learner still holds the whole past (its data come from the log then),
-    and so does the last checkpoint; both go on in one process or with any number of workers. The
-    batch of the round that was broken off is part of that past if ``n_observations`` counts it.
+    ``state_dict()`` of the learner still has the whole past (then its data come from the log), and
+    so does the last checkpoint; learning can go on from either, in one process or with any number
+    of workers. The batch of the interrupted round is part of the past if ``n_observations`` counts
+    it.
     """
 
 
 class WorkerFailed(RuntimeError):
-    """A worker cannot do what it is asked to: something is missing there, or too little memory."""
+    """A worker cannot do what it is asked: it lacks something, such as a package or memory."""
 
 
 class OutOfStep(RuntimeError):
@@ -24,7 +25,7 @@ class OutOfStep(RuntimeError):
     Parameters
     ----------
     failure : str or None
-        What an earlier message has raised, if that is why.
+        The error that an earlier message has raised, if there was one.
     """
 
     def __init__(self, failure: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""X'X spread over workers: each adds up the batches that it gets in turn."""
+"""X'X spread over workers: they get batches in turn, and each sums up its own."""
 
 from __future__ import annotations
 
@@ -17,22 +17,18 @@ from .table import Table, Verb
 
 __all__ = ["TABLE", "GramPlacement"]
 
-#: A log longer than so many times the sums is replaced by the sums.
+#: A log of more than so many times the bytes of X'X is replaced by X'X.
 LOG_SHARE = 4
 
 
 def add(past: SplitPast, X: Any, w: Array) -> None:
-    """H += X' diag(w) X, with the next shard in turn, whose log stays bounded."""
+    """H += X' diag(w) X in the next shard in turn; keep its log short."""
     k = past.placement.next
     past.add_to(k, X, w)
     if past.placement.logged[k] > LOG_SHARE * 8 * past.placement.size**2:
-        (state,) = [one for one in past.shards.ask("state_dict", only(past, k, ())) if one]
+        (state,) = [one for one in past.shards.ask("state_dict", only(past, k)) if one]
         past.log.replace(k, ("load_state", (state,)))
         past.placement.logged[k] = 0
-
-
-def _to_one(past: SplitPast, k: int, *args: Any) -> list[Any]:
-    return only(past, k, args)
 
 
 def state_dict(past: SplitPast) -> State:
@@ -49,7 +45,7 @@ def _in_one_part(past: SplitPast, state: State) -> list[Any]:
 TABLE: Table = {
     "bring": lambda past, X: HostGram.bring(here(X)),
     "add": add,
-    "add_to": Verb(_to_one, run="add", kept="log", note="added"),
+    "add_to": Verb(only, run="add", kept="log", note="added"),
     "times": Verb(everybody, total),
     "combine": Verb(everybody, total),
     "block": Verb(everybody, total),
@@ -73,7 +69,7 @@ class GramPlacement(Placement):
         self.size, self.next, self.logged = size, 0, [0] * n
 
     def added(self, k: int, X: Any, w: Array) -> None:
-        """Note that a shard has got rows."""
+        """Note that shard k has got rows."""
         self.logged[k] += X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes
         self.next = (k + 1) % len(self.logged)
 

@@ -1,4 +1,4 @@
-"""How the answers of shards become one."""
+"""How the answers of shards are joined into one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ..._typing import Array
 from .shards import added
 
 __all__ = [
+    "all_answers",
     "compressed",
     "concatenated",
     "first",
@@ -19,6 +20,11 @@ __all__ = [
     "sums",
     "total",
 ]
+
+
+def all_answers(past: Any, answers: list[Any]) -> list[Any]:
+    """Return all answers, not joined."""
+    return answers
 
 
 def first(past: Any, answers: list[Any]) -> Any:
@@ -39,7 +45,7 @@ def total(past: Any, answers: list[Any]) -> Any:
 
 
 def sums(past: Any, answers: list[Any]) -> Any:
-    """Return the sums of tuples, part by part; None of Nones."""
+    """Return the sums of tuples, part by part; None if the answers are None."""
     if answers[0] is None:
         return None
     return tuple(total(past, list(part)) for part in zip(*answers, strict=True))
@@ -61,7 +67,7 @@ def concatenated(past: Any, answers: list[Any]) -> Array:
 
 
 def interleaved(past: Any, answers: list[Any]) -> Array:
-    """Return all rows, from those of each shard in turn.
+    """Return all rows, of which shard k of n has every n-th from row k on.
 
     Examples
     --------
@@ -77,7 +83,7 @@ def interleaved(past: Any, answers: list[Any]) -> Array:
 
 
 def compressed(past: Any, answers: list[Any]) -> tuple[Array, Array]:
-    """Return indptr and indices of compressed rows, from those of each shard in turn.
+    """Return indptr and indices of compressed rows, of which shard k of n has every n-th.
 
     Examples
     --------

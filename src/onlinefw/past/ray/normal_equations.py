@@ -1,4 +1,4 @@
-"""Ridge regressions of columns, whose normal equations are sums over shards."""
+"""Ridge regressions of columns: their normal equations are sums over shards."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ..._typing import Array
 
 __all__ = ["solved"]
 
-#: Columns are solved so many numbers of their equations at a time.
+#: Equations with so many coefficients in all are solved at a time.
 AT_ONCE = 2**22
 
 
 def solved(parts: list[Array], ridge: Array, rank: int) -> Array:
-    """Add up packed normal equations [A | b], and a ridge, and solve them.
+    """Add up packed normal equations [A | b] of shards, add a ridge, and solve them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rows spread over workers: whole batches in turn, with their predictions and targets."""
+"""Rows spread over workers, which get whole batches in turn, with predictions and targets."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..._typing import Array, State
 from ...iterates import DenseIterate
 from ...losses import Loss
 from . import rows_in_worker as in_worker
-from .joins import concatenated, first, largest, smallest, sums, total
+from .joins import all_answers, concatenated, first, largest, smallest, sums, total
 from .rows_state import joined_state, parts_of_state
 from .shards import Message
 from .split_past import Placement, SplitPast
-from .splits import everybody, only
+from .splits import each_one, everybody, only
 from .table import Table, Verb
 
 __all__ = ["TABLE", "RowsPlacement"]
@@ -29,21 +29,17 @@ __all__ = ["TABLE", "RowsPlacement"]
 
 
 def _holders(past: SplitPast, *args: Any) -> list[Any]:
-    """Ask the shards that have rows: sums over no rows are nothing."""
+    """Give the shards that have rows the same arguments; others have nothing to sum."""
     return [args if count else None for count in past.placement.counts]
 
 
-def _to_one(past: SplitPast, k: int, *args: Any) -> list[Any]:
-    return only(past, k, args)
-
-
-def _places(past: SplitPast, rows: Array, weight: float) -> list[Any]:
-    """Give each shard the places of the chosen rows among its own."""
+def _positions(past: SplitPast, rows: Array, weight: float) -> list[Any]:
+    """Give each shard the positions of the chosen rows among its own."""
     owners = past.placement.owners.data
     chosen = np.zeros(owners.size, bool)
     chosen[rows] = True
     local = [np.flatnonzero(chosen[owners == k]) for k in range(past.n)]
-    return [(places, weight) if places.size else None for places in local]
+    return [(mine, weight) if mine.size else None for mine in local]
 
 
 def _masks(past: SplitPast, mask: Array) -> list[Any]:
@@ -81,7 +77,7 @@ def append(past: SplitPast, X: Any, Z: Array, Y: Array, w: Array) -> None:
 def _same_numbers(past: SplitPast, k: int, X: Any) -> Iterator[None]:
     """Let all shards hold the same type of numbers after shard k has got rows.
 
-    As in one process, where rows of bytes become doubles when the first doubles come.
+    In one process, too, rows of bytes become doubles when the first doubles come.
     """
     placement = past.placement
     before, was_empty = placement.dtype, placement.counts[k] == 0
@@ -93,17 +89,17 @@ def _same_numbers(past: SplitPast, k: int, X: Any) -> Iterator[None]:
 
 
 def _without_predictions(past: SplitPast, k: int, X: Any, Z: Array, Y: Array, w: Array) -> Message:
-    """What the log keeps: predictions are computed from theta again."""
+    """Return what the log keeps: a rebuilt shard computes its predictions from theta."""
     return "append", (X, np.zeros(Z.shape, np.int8), Y, w)
 
 
 def refresh(past: SplitPast, m: int) -> None:
-    """Compute all predictions of one model from its iterate, which is sent along."""
+    """Send theta to the shards and compute all predictions of one model from it."""
     past.refresh_from(m, np.asarray(past.placement.iterates[m].theta))
 
 
 def predictions(past: SplitPast, m: int) -> Array:
-    """Return the z of one model at all rows that count, in their order."""
+    """Return the z of one model at all rows with a weight above 0, in their order."""
     if len(past) == 0:
         return np.empty(0)
     answers = past.predicted(m)
@@ -117,9 +113,9 @@ def append_handle(
     b: float,
     check_losses: Callable[[list[float]], None],
 ) -> tuple[float, Array]:
-    """Let the worker of its file read rows, which stay with it; return mean loss and weights.
+    """Let a worker read a batch from its file and keep it; return mean loss and weights.
 
-    What is wrong with them is said before anything changes.
+    A bad batch is refused before anything changes.
     """
     placement, following, handle = past.placement, handle.following, handle.alone()
     iterate, k = placement.iterates[0], handle.partition % past.n
@@ -142,31 +138,23 @@ def _handle_alone(past: SplitPast, k: int, handle: BatchHandle, as_sparse: bool)
 
 
 def state_dict(past: SplitPast) -> State:
-    """Return what the same rows in one process would; from the log, if need be."""
+    """Return the same state as rows in one process; from the log if the cluster is lost."""
     placement: RowsPlacement = past.placement
     return joined_state(past.states(), placement.in_order)
 
 
 def load_state(past: SplitPast, state: State) -> None:
-    """Become what a state described: each shard has rows that came one after the other."""
+    """Load a ``state_dict``, from any place: each shard gets a range of consecutive rows."""
     parts = parts_of_state(state, past.n)
     past.load_parts(parts)
     past.placement.start_with(parts)
-
-
-def _each(past: SplitPast, parts: list[State]) -> list[Any]:
-    return [(part,) for part in parts]
-
-
-def _all(past: SplitPast, answers: list[Any]) -> list[Any]:
-    return answers
 
 
 # The table ----------------------------------------------------------------------------------------
 
 
 def _question(join: Any, **options: Any) -> Verb:
-    """Return a verb that asks all shards that have rows the same."""
+    """Return a verb that asks all shards that have rows the same question."""
     return Verb(_holders, join, **options)
 
 
@@ -178,18 +166,18 @@ TABLE: Table = {
     "products": lambda past, X, thetas: np.asarray(here(X) @ thetas, dtype=float),
     "append": append,
     "append_to": Verb(
-        _to_one, run="append", kept="log", logged=_without_predictions, note="arrived",
+        only, run="append", kept="log", logged=_without_predictions, note="arrived",
         ends=("line",),
     ),
     "append_handle": append_handle,
-    "stage": Verb(_to_one, first, run=in_worker.stage),
+    "stage": Verb(only, first, run=in_worker.stage),
     "keep_staged": Verb(
-        _to_one, run=in_worker.keep_staged, kept="log", logged=_handle_alone, note="arrived",
+        only, run=in_worker.keep_staged, kept="log", logged=_handle_alone, note="arrived",
         ends=("line",),
     ),
-    "announce": Verb(_to_one, run=in_worker.announce),
+    "announce": Verb(only, run=in_worker.announce),
     "widen": Verb(everybody, run="append", kept="log"),
-    "weigh": Verb(_places, kept="log"),
+    "weigh": Verb(_positions, kept="log"),
     "keep": Verb(_masks, kept="log", note="keep", ends=("line",)),
     "move": Verb(_holders, ends=("line",), each=True),
     "refresh": refresh,
@@ -203,17 +191,17 @@ TABLE: Table = {
     "total": _question(total),
     "totals": _question(sums),
     "few_rows": lambda past, m: None,
-    "agree": lambda past, m: None,  # a shard that is made again begins with theta
+    "agree": lambda past, m: None,  # a rebuilt shard computes its predictions from theta
     "limits": _question((smallest, largest)),
     "residuals": _question((concatenated, concatenated)),
     "steepest": _question(largest),
     "second_order": _question(sums),
     "gram_product": _question(total),
     "predictions": predictions,
-    "predicted": Verb(_holders, _all, run=in_worker.predicted),
+    "predicted": Verb(_holders, all_answers, run=in_worker.predicted),
     "state_dict": state_dict,
     "load_state": load_state,
-    "load_parts": Verb(_each, first, run="load_state", kept="log", ends=("line",)),
+    "load_parts": Verb(each_one, first, run="load_state", kept="log", ends=("line",)),
 }  # fmt: skip
 
 
@@ -253,33 +241,33 @@ class RowsPlacement(Placement):
         return in_worker.new_shard, (device,)
 
     def rebuild(self, past: SplitPast, k: int, logged: Iterable[Message]) -> Iterator[Message]:
-        """Yield the log, and theta: predictions come from it."""
+        """Yield the log, then theta, to compute predictions from."""
         yield from logged
         for m, iterate in enumerate(self.iterates):
             if iterate is not None and self.counts[k]:
                 yield in_worker.refresh_from, (m, np.asarray(iterate.theta))
 
     def keep_models(self, models: list[int]) -> None:
-        """Note which models go on."""
+        """Note which models are kept."""
         self.options = [self.options[m] for m in models]
         self.iterates = [self.iterates[m] for m in models]
 
     # Rows that come and go ------------------------------------------------------------------------
 
     def like_others(self, X: Any) -> Any:
-        """Return rows as the first ones were: sparse or dense."""
+        """Return X as sparse or dense, whichever the first rows were."""
         if self.dtype is None or sparse.issparse(X) == self.is_sparse:
             return X
         return sparse.csr_array(X) if self.is_sparse else X.toarray()
 
     def widest(self, X: Any) -> Any:
-        """Return the type of numbers that all rows fit in, with these."""
+        """Return the type of numbers that fits all rows and X."""
         return X.dtype if self.dtype is None else np.result_type(X.dtype, self.dtype)
 
     def arrived(self, k: int, X: Any, *others: Any) -> None:
-        """Note that a shard has got rows."""
+        """Note that shard k has got rows."""
         if self.dtype is None:
-            self.is_sparse = sparse.issparse(X)  # a batch of a file is not
+            self.is_sparse = sparse.issparse(X)  # a handle counts as dense
         n = X.shape[0]
         owners = self.owners.extended(np.full(n, k))
         self.dtype, self.next = self.widest(X), (k + 1) % len(self.counts)
@@ -303,7 +291,7 @@ class RowsPlacement(Placement):
             self.dtype = rows["bulk_data" if self.is_sparse else "data"].dtype
 
     def in_order(self, parts: list[Any]) -> Any:
-        """Return what belongs to rows, of all shards that have some, in the order of the rows."""
+        """Join one array from each shard that has rows, in the order in which rows came."""
         order = np.argsort(self.owners.data, kind="stable")
         if sparse.issparse(parts[0]):
             return sparse.vstack(parts, format="csr")[np.argsort(order, kind="stable")]

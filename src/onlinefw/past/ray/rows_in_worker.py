@@ -1,4 +1,4 @@
-"""What a shard of rows does beyond its own verbs, in the process of a worker."""
+"""What a worker does with a shard of rows beyond the verbs of its past."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def new_shard(device: str) -> Any:
 
 
 def refresh_from(shard: Shard, m: int, theta: Array) -> None:
-    """Know theta, and compute all predictions from it."""
+    """Keep theta, and compute all predictions from it."""
     iterate = DenseIterate(())
     iterate.put(theta)
     shard.past.iterates[m] = iterate
@@ -45,7 +45,7 @@ def refresh_from(shard: Shard, m: int, theta: Array) -> None:
 
 
 def predicted(shard: Shard, m: int) -> tuple[Array, Array]:
-    """Return a prediction for each row, and whether the row counts."""
+    """Return a prediction for each row, and whether its weight is above 0."""
     counts = shard.past.residuals(m)[1] > 0.0
     z = np.zeros(counts.size)
     z[counts] = shard.past.predictions(m)
@@ -56,9 +56,9 @@ def predicted(shard: Shard, m: int) -> tuple[Array, Array]:
 
 
 def stage(shard: Shard, handle: BatchHandle, theta: Array | None, b: float) -> Any:
-    """Read a batch, which is kept if the driver says so.
+    """Read a batch, which :func:`keep_staged` may add later.
 
-    Return its mean loss and its weights; or what is wrong with it.
+    Return its mean loss and its weights; or, as a string, what is wrong with it.
     """
     try:
         X, y, w = _read(shard, handle, None if theta is None else theta.shape)

@@ -1,4 +1,4 @@
-"""The state of rows in one process, from those of shards, and back."""
+"""The state of all rows from the states of the shards, and back."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from ..._typing import State
 from ..host.dense_rows import DenseRows
 from ..host.sparse_rows import SparseRows
+from ..stored_rows import feature_shape
 
 __all__ = ["joined_state", "parts_of_state"]
 
@@ -35,9 +36,9 @@ def joined_state(states: list[State], in_order: Callable[[list[Any]], Any]) -> S
 
 
 def _models(state: State, X: Any, held: list[State]) -> list[State]:
-    """Return the models of a shard, with moves carried out that do not wait in all shards.
+    """Return the models of a shard, after carrying out moves that do not wait in all shards.
 
-    A shard that was rebuilt has computed its predictions from theta.
+    In a shard that was rebuilt no move waits: its predictions were computed from theta.
     """
     models = []
     for m, model in enumerate(state["models"]):
@@ -51,7 +52,7 @@ def _models(state: State, X: Any, held: list[State]) -> list[State]:
 
 
 def _joined_move(moves: list[State | None]) -> State | None:
-    """Return a move that waits for the first rows of all shards: they are the first of all."""
+    """Return the move that waits in all shards; its rows are the first of all, too."""
     waiting = [move for move in moves if move is not None]
     return {**waiting[0], "count": sum(move["count"] for move in waiting)} if waiting else None
 
@@ -77,19 +78,15 @@ def parts_of_state(state: State, n: int) -> list[State]:
 
 
 def _part_of_move(move: State | None, start: int, stop: int) -> State | None:
-    return (
-        None
-        if move is None
-        else {**move, "count": int(np.clip(move["count"], start, stop) - start)}
-    )
+    if move is None:
+        return None
+    return {**move, "count": int(np.clip(move["count"], start, stop) - start)}
 
 
 def _matrix(rows: State) -> Any:
     """Return rows as one array or CSR matrix."""
-    if rows["kind"] == "dense":
-        return DenseRows.from_state(rows, rows["data"].shape[1:]).matrix()
-    shape = (len(rows["bulk_indptr"]) - 1,)
-    return SparseRows.from_state(rows, shape).matrix()
+    kind = DenseRows if rows["kind"] == "dense" else SparseRows
+    return kind.from_state(rows, feature_shape(rows)).matrix()
 
 
 def _stored(X: Any) -> State:

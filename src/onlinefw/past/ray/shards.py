@@ -1,4 +1,4 @@
-"""The shards of one past: messages to all, answers of all, and what is lost comes back."""
+"""The shards of one past: messages to them, their answers, and how lost ones are rebuilt."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from .worker import Method
 
 __all__ = ["Message", "Shards", "added", "waited"]
 
-#: What a shard is to do, and the arguments.
+#: A verb or function for a shard, and its arguments.
 Message = tuple[Method, tuple[Any, ...]]
 
 #: So many messages may wait for a worker before the driver does.
 MOST_WAITING = 64
-#: From so many workers on, sums are made in a tree of so many at a time; one exchange of messages
-#: more at every level costs less than that many vectors through the driver's link.
+#: From TREE_FROM workers on, workers add up answers in a tree, FAN_IN at a time. Each level costs
+#: one more exchange of messages, which takes less time than to send all vectors to the driver.
 TREE_FROM, FAN_IN = 8, 4
-#: A worker that dies so often over one question is given up.
+#: A worker that dies so often over one question is not restarted again.
 MOST_DEATHS = 5
-#: What a lost cluster leaves to do.
+#: What the user can do when the cluster is lost.
 REMEDY = (
-    "state_dict() of the learner still holds the whole past, as does the last checkpoint: both go "
-    "on with workers=None in one process, or with workers=N on another cluster"
+    "state_dict() of the learner still has the whole past, and so has the last checkpoint; go on "
+    "from either with workers=None in one process, or with workers=N on another cluster"
 )
 
 
@@ -44,11 +44,11 @@ class Shards:
     workers : int
         N.
     device : "cpu" or "cuda"
-        Where shards live; each on "cuda" has a GPU of its own.
+        Where each worker has its shard; on "cuda" each has a GPU of its own.
     opening : method
-        ``opening(k)`` returns a function and its arguments: what makes shard k, without data.
+        ``opening(k)`` returns a function and its arguments, which make shard k without data.
     rebuild : method
-        ``rebuild(k)`` returns the messages that bring a new shard k to where it should be now.
+        ``rebuild(k)`` returns the messages that bring a new shard k up to date.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Shards:
         rebuild: Callable[[int], Iterable[Message]],
     ) -> None:
         self.n = workers
-        # Not a cycle: a past, with its workers, goes as soon as nobody needs it.
+        # Weak, so that there is no cycle: an unused past releases its workers at once.
         self._opening, self._rebuild = weakref.WeakMethod(opening), weakref.WeakMethod(rebuild)
         self.restarts = 0
         self._gone: str | None = None  # why the cluster is lost
@@ -77,19 +77,19 @@ class Shards:
         except ray.exceptions.RayTaskError as error:
             self.close()
             why = f"a worker could not begin: {str(error).strip().splitlines()[-1]}"
-            if not isinstance(error, RuntimeError):  # else a shard itself has said what it needs
+            if not isinstance(error, RuntimeError):  # else the message says what is missing
                 why += (
                     "; are onlinefw and classes of your own installed there, in the same versions?"
                 )
             raise WorkerFailed(why) from error
 
     def close(self) -> None:
-        """Give shards and workers back."""
+        """Drop the shards and end the lease of the workers."""
         self._closer()
 
     @property
     def closed(self) -> bool:
-        """Whether they have been given back."""
+        """Whether ``close`` has been called."""
         return not self._closer.alive
 
     def _open(self, k: int) -> Any:
@@ -102,9 +102,9 @@ class Shards:
     # Messages -------------------------------------------------------------------------------------
 
     def tell(self, method: Method, args: Sequence[tuple[Any, ...] | None]) -> None:
-        """Send each shard a message (None: nothing to say), without waiting.
+        """Send each shard a message (no message where ``args`` has None), without waiting.
 
-        What goes wrong shows at the next question.
+        An error in a shard is raised by the next ``ask``.
         """
         self.check_alive()
         parcel = self._parcel()
@@ -114,11 +114,13 @@ class Shards:
         self._waiting += 1
         if self._waiting >= MOST_WAITING:
             errors = import_ray().exceptions.RayTaskError
-            with suppress(ClusterLost, WorkerFailed, errors):  # the message itself is on its way
+            with suppress(
+                ClusterLost, WorkerFailed, errors
+            ):  # the message has been sent all the same
                 self.ask(waited, [()] * self.n)
 
     def ask(self, method: Method, args: Sequence[tuple[Any, ...] | None]) -> list[Any]:
-        """Ask the shards and return their answers (None where nothing was asked)."""
+        """Send each shard a message and return the answers (None where ``args`` has None)."""
         self.check_alive()
         parcel = self._parcel()
         refs = [None if a is None else self._send(k, method, a, parcel) for k, a in enumerate(args)]
@@ -138,10 +140,10 @@ class Shards:
     def ask_in_tree(
         self, method: Method, args: Sequence[tuple[Any, ...]], summed: Sequence[bool]
     ) -> list[list[Any]] | None:
-        """Ask all shards, whose answers have as many parts as ``summed``; return part by part.
+        """Ask all shards; each answer has as many parts as ``summed``. Return a list for each part.
 
-        Workers add up the parts that are summed among themselves, so that one sum comes here. If
-        something goes wrong the answer is None: the plain way finds out whose fault it is.
+        Workers add up the parts that are summed, so that only one sum is sent to this process.
+        After an error the answer is None: the caller uses ``ask``, which handles it.
         """
         ray = import_ray()
         self.check_alive()
@@ -158,7 +160,7 @@ class Shards:
             return None
 
     def _added(self, refs: list[Any]) -> Any:
-        """Return a reference to a sum, which workers make in a tree."""
+        """Return a reference to the sum of some results, which workers add up in a tree."""
         while len(refs) > 1:
             groups = [refs[k : k + FAN_IN] for k in range(0, len(refs), FAN_IN)]
             refs = [
@@ -200,8 +202,8 @@ class Shards:
             ref = self._send(k, method, args, self._parcel())
         raise self._lost(f"worker {k} keeps dying")
 
-    def lose_step(self) -> None:
-        """Let all shards be rebuilt at the next question: they may have heard too little."""
+    def rebuild_later(self) -> None:
+        """Let all shards be rebuilt at the next ``ask``: they may have missed a message."""
         self._numbers = [number + 1 for number in self._numbers]
 
     def start(self, k: int, function: Callable[..., Any], *args: Any, returns: int) -> list[Any]:
@@ -210,9 +212,9 @@ class Shards:
         return self._workers[k].call.options(num_returns=returns).remote(function, *args)
 
     def first_of(self, refs: list[Any], again: Callable[[], list[Any]]) -> list[Any]:
-        """Wait for the first of some results; the others stay where they are.
+        """Wait for the first of some results; return it, and the references to the others.
 
-        If the worker has died, it is asked again.
+        If the worker has died, ``again`` starts the work once more.
         """
         ray = import_ray()
         deadline = time.monotonic() + PATIENCE
@@ -252,11 +254,11 @@ class Shards:
         return rebuild(k)
 
     def check_alive(self) -> None:
-        """Refuse to go on without a cluster, before anything changes."""
+        """Raise an error if the past is closed or the cluster lost, before anything changes."""
         if self.closed:
             raise RuntimeError(
-                "the workers of this past have been closed, with all they held; "
-                'use_place("cpu", None), or state_dict(), before close() keeps it'
+                "this past was closed, and what its workers held is gone; to keep it, call "
+                'use_place("cpu", None) or state_dict() before close()'
             )
         if self._gone is not None or not self._cluster.alive:
             raise self._lost(self._gone or "Ray was shut down")

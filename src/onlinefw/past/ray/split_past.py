@@ -21,44 +21,41 @@ __all__ = ["Placement", "SplitPast"]
 class Placement:
     """What this process knows about a kind of past that is spread over shards.
 
-    A subclass has as attributes what can be known of the past without asking: those that the
-    protocol names, and which shard has what; and methods that note what the table says.
+    Attributes of a subclass hold what this process knows without a message: the attributes of the
+    protocol, and which shard has what. Its methods note changes, as the table says (``note``).
     """
 
     def opening(self, k: int, n: int, device: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Return the function, and its arguments, that makes shard k of n, without data."""
+        """Return a function and its arguments, which make shard k of n without data."""
         raise NotImplementedError
 
     def rebuild(self, past: SplitPast, k: int, logged: Iterable[Message]) -> Iterator[Message]:
-        """Yield the messages of the log and what else a new shard k needs to hear."""
+        """Yield the messages of the log, and others that a new shard k needs."""
         yield from logged
-
-    def __len__(self) -> int:
-        raise NotImplementedError
 
 
 class SplitPast:
-    """Lets shards carry out the verbs of a past, as the table of its kind says.
+    """A past whose verbs are carried out by shards, as the table of its kind says.
 
     Parameters
     ----------
     table : Table
-        Of the verbs of its kind.
+        For the kind of past.
     placement : Placement
-        Of its kind.
+        For the kind of past, without data.
     device : "cpu" or "cuda"
-        Where shards live; each on "cuda" has a GPU of its own.
+        Where each worker has its shard; on "cuda" each has a GPU of its own.
     workers : int
         How many shards.
     log_dir : path, optional
-        Where to log what the shards were told.
+        Where to log the messages to the shards.
 
     Attributes
     ----------
     placement : Placement
-        What this process knows.
+        What this process knows about the past.
     shards : Shards
-        The messages to the shards.
+        Sends messages to the shards.
     n : int
         How many there are.
     """
@@ -78,7 +75,7 @@ class SplitPast:
 
     def __getattr__(self, name: str) -> Any:
         """Return a verb, or something that this process knows about the past."""
-        if name in SplitPast._own:  # not there yet
+        if name in SplitPast._own:  # __init__ has not set it yet
             raise AttributeError(name)
         entry = self._table.get(name)
         if isinstance(entry, Verb):
@@ -95,7 +92,7 @@ class SplitPast:
         return len(self.placement)
 
     def close(self) -> None:
-        """Give the workers back; the log goes, too."""
+        """Release the workers and remove the log."""
         self.shards.close()
         self.log.close()
 
@@ -104,8 +101,9 @@ class SplitPast:
     def do(self, name: str, verb: Verb, *args: Any) -> Any:
         """Carry out a verb.
 
-        What is told is noted and logged before it is sent, what is asked when all have answered: a
-        shard that is rebuilt in between has heard of the first, and is asked the second again.
+        A verb without answers is noted and logged before it is sent, one with answers when all have
+        come. So a shard that is rebuilt in between gets the first from the log, and is asked the
+        second again.
         """
         self.shards.check_alive()
         if verb.before is not None:
@@ -121,7 +119,7 @@ class SplitPast:
             return answer
         except BaseException:
             if verb.kept or verb.note:  # some shards may have changed
-                self.shards.lose_step()
+                self.shards.rebuild_later()
             raise
 
     def _tell(
@@ -135,10 +133,10 @@ class SplitPast:
                 self.log.cut_back(before)
             raise
         try:
-            with suppress(ClusterLost):  # the log has it; the next question says so
+            with suppress(ClusterLost):  # it is in the log; the next question raises it
                 self.shards.tell(method, pieces)
         except BaseException:
-            self.shards.lose_step()
+            self.shards.rebuild_later()
             raise
 
     def _asked(self, verb: Verb, method: Method, pieces: list[Any]) -> Any:
@@ -153,7 +151,7 @@ class SplitPast:
         return verb.joined(self, asked)
 
     def _remember(self, name: str, verb: Verb, args: tuple[Any, ...], pieces: list[Any]) -> None:
-        """Note what has changed, and what a rebuilt shard needs to hear again."""
+        """Note what has changed, and which messages a rebuilt shard needs."""
         method: Method = verb.run or name
         of = args[0] if verb.each else None
         for slot, model in list(self._last):
@@ -162,7 +160,7 @@ class SplitPast:
         if verb.kept == "first":
             self._first.append((method, pieces))
         elif verb.kept == "last":
-            self._last.pop((verb.slot or name, of), None)  # the newest comes last
+            self._last.pop((verb.slot or name, of), None)  # so that it becomes the last of the dict
             self._last[verb.slot or name, of] = method, pieces
         elif verb.kept == "log":
             for k, piece in enumerate(pieces):
@@ -190,7 +188,7 @@ class SplitPast:
                 yield method, pieces[k]
 
     def states(self) -> list[State]:
-        """Return the states of all shards; from the log, if the cluster is lost."""
+        """Return the states of all shards, which come from the log if the cluster is lost."""
         try:
             return self.ask_all("state_dict")
         except ClusterLost:

@@ -1,4 +1,4 @@
-"""How arguments are split: what each shard gets.
+"""How arguments are split over the shards.
 
 Rows of a matrix are spread in turn: of n shards, shard k has the rows i with i % n == k.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from ..._typing import Array
 from ...iterates import LowRank
 
-__all__ = ["everybody", "only", "row_count", "rows", "same", "theta_rows"]
+__all__ = ["each_one", "everybody", "only", "row_count", "rows", "same", "theta_rows"]
 
 
 def same(past: Any, value: Any) -> list[Any]:
@@ -37,7 +37,7 @@ def rows(past: Any, values: Array | None) -> list[Any]:
 
 
 def theta_rows(past: Any, theta: LowRank) -> list[Any]:
-    """Give each shard its rows of theta, which may hold as many terms as it happens to."""
+    """Give each shard its rows of theta, with all terms of theta."""
     weights, right = theta.weights, np.ascontiguousarray(theta.right)
     return [LowRank.from_factors(left, weights, right) for left in rows(past, theta.left)]
 
@@ -54,11 +54,16 @@ def row_count(k: int, n: int, m1: int) -> int:
     return (m1 - k + n - 1) // n
 
 
+def each_one(past: Any, parts: list[Any]) -> list[Any]:
+    """Give each shard one part, as its only argument."""
+    return [(part,) for part in parts]
+
+
 def everybody(past: Any, *args: Any) -> list[Any]:
     """Give all shards the same arguments, however many."""
     return [args] * past.n
 
 
-def only(past: Any, k: int, args: tuple[Any, ...]) -> list[Any]:
-    """Give one shard the arguments, the others nothing."""
+def only(past: Any, k: int, *args: Any) -> list[Any]:
+    """Give shard k the arguments, the others nothing."""
     return [args if j == k else None for j in range(past.n)]

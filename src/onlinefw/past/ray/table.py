@@ -1,4 +1,4 @@
-"""One row of the table that spreads a past: how a verb is split, and how its answers are joined."""
+"""A row of a table: how the arguments of a verb are split, and how its answers are joined."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Join", "Split", "Table", "Verb"]
 
 #: ``split(past, argument)`` returns what each shard gets of one argument.
 Split = Callable[[Any, Any], list[Any]]
-#: ``split(past, *arguments)`` returns the arguments for each shard, or None for nothing.
+#: ``split(past, *arguments)`` returns the arguments for each shard, None for one that gets none.
 SplitAll = Callable[..., "list[tuple[Any, ...] | None]"]
 #: ``join(past, answers)`` returns one answer, from those of the shards that were asked.
 Join = Callable[[Any, list[Any]], Any]
@@ -27,37 +27,37 @@ class Verb:
     split : tuple of Split, or SplitAll
         For each argument, how it is split; or one function that splits all of them together.
     join : Join or tuple of Join, optional
-        How the answers become one (of tuples, part by part). Without it nobody waits: the shards
-        are told, and what goes wrong shows at the next question.
+        How the answers are joined (of tuples, part by part). Without it nobody waits for answers,
+        and an error in a shard is raised by the next verb that does wait.
     run : str or callable, optional
         Another verb of the shard, or a function ``run(shard, *arguments)`` that runs in the worker;
         by default the shard's verb of this name.
     kept : "first", "log" or "last", optional
-        How a rebuilt shard learns of it: before the log, together with all others of this kind;
-        from the durable log, in order; or after the log, only the last one. By default not at all.
+        How a rebuilt shard gets the message again: with all "first" ones, before the log; from the
+        log, in order; or after the log, and only the last one. By default not at all.
     logged : callable, optional
-        ``logged(past, k, *arguments)`` returns what the log keeps of a message to shard k, if that
-        is another one.
+        ``logged(past, k, *arguments)`` returns the message that the log keeps in place of the one
+        to shard k.
     slot : str, optional
-        Of the verbs with the same slot only the last is kept as "last"; by default its own name.
+        Of all messages with the same slot only the last is kept; by default the verb's name.
     ends : tuple of str
-        Slots that a rebuilt shard need not hear again after this verb.
+        Slots whose message a rebuilt shard no longer needs after this verb.
     each : bool
-        The first argument is a model, and what is kept or ended is that of this model.
+        The first argument is a model; each model has slots of its own.
     before : callable, optional
         ``before(past, *arguments)`` runs first, in this process.
     note : str, optional
         The method of the placement that notes, from the arguments, what has changed.
     tree : bool
-        Let many workers add their answers up among themselves, so that one sum comes here.
+        Let many workers add up their answers in a tree, so that one sum comes to this process.
 
     Examples
     --------
-    Rows are split, v goes to all shards, and nobody waits::
+    The rows of u are split, v goes to all shards, and nobody waits::
 
         "move": Verb((same, rows, same)),
 
-    The rows of G v are put together, the parts of G'G v are added up, in a tree if need be::
+    The rows of G v are put together, the parts of G'G v are added up, by many workers in a tree::
 
         "normal": Verb((same, rows), join=(interleaved, total), tree=True),
     """
@@ -75,7 +75,7 @@ class Verb:
     tree: bool = False
 
     def split_for(self, past: Any, args: tuple[Any, ...]) -> list[Any]:
-        """Return the arguments for each shard, None for those that are not concerned."""
+        """Return the arguments for each shard, None for those that get no message."""
         if callable(self.split):
             return self.split(past, *args)
         if not self.split:

@@ -1,8 +1,8 @@
-"""How arguments travel to workers: small ones in the message, large ones through Ray's store.
+"""How arguments are sent to workers: small ones in the message, large ones through Ray's store.
 
-By default Ray puts every argument above 100 KB into its object store, which costs a worker a few
-more messages than reading it from the call itself. So arrays of medium size travel in pieces that
-are below. What is larger still is stored once, however many workers it goes to.
+By default Ray puts every argument above 100 KB into its object store, and it takes a worker a few
+more messages to get it from there. So arrays of medium size are sent in pieces below that size.
+Larger ones are stored once, however many workers they are for.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ __all__ = ["Parcel", "unpacked"]
 
 #: Ray keeps arguments up to 100 KB in the message, headers included.
 PIECE_BYTES = 90_000
-#: What else there is in a message.
+#: Bytes for the other parts of a message.
 SPARE = 10_000
-#: Arrays up to so many pieces travel in the message.
+#: Arrays of up to so many pieces are sent in the message.
 MOST_PIECES = 12
 
 
@@ -29,16 +29,16 @@ class Parcel:
     Parameters
     ----------
     in_message : int
-        Arrays up to so many bytes travel in messages whole, where Ray was told so.
+        Arrays up to so many bytes are sent in messages whole, if Ray was started with that limit.
     in_pieces : bool
-        Let arrays of medium size travel in pieces; to many workers they had better be stored once,
+        Send arrays of medium size in pieces. For many workers it is faster to store them once,
         since Ray lets workers pass on what is stored.
     """
 
     def __init__(self, in_message: int = 0, *, in_pieces: bool = True) -> None:
         self._whole = max(PIECE_BYTES, in_message - SPARE)
         self._most = MOST_PIECES * PIECE_BYTES if in_pieces else 0
-        self._stored: dict[int, tuple[Any, Any]] = {}  # the array is kept: its id must stay its own
+        self._stored: dict[int, tuple[Any, Any]] = {}  # with the array, so that its id stays in use
 
     def pack(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
         """Return how to put the arguments together, and the pieces."""
@@ -46,7 +46,7 @@ class Parcel:
         return [self._packed(value, pieces) for value in args], pieces
 
     def _packed(self, value: Any, pieces: list[Any]) -> Any:
-        """Add the pieces of an argument; return how they are joined, None for a single one."""
+        """Add an argument to the pieces; return how to join them, None if it is a single piece."""
         if sparse.issparse(value):
             rows = sparse.csr_array(value)
             parts = (rows.data, rows.indices, rows.indptr)

@@ -30,7 +30,7 @@ class Shard:
     Attributes
     ----------
     notes : dict
-        What functions of the table keep here between messages.
+        What the functions of a table keep here between messages.
     """
 
     def __init__(self, past: Any) -> None:
@@ -38,7 +38,7 @@ class Shard:
         self.notes: dict[str, Any] = {}
 
     def carry_out(self, method: Method, args: Any) -> Any:
-        """Return the answer to one message, as numpy's arrays."""
+        """Return the answer to one message, with numpy arrays."""
         with one_blas_thread():
             if isinstance(method, str):
                 return on_host(getattr(self.past, method)(*args))
@@ -48,8 +48,9 @@ class Shard:
 class Worker:
     """Holds shards of several pasts and carries out messages to them.
 
-    The messages to a shard are numbered. A worker that was restarted holds nothing, and one that
-    has missed a message knows from the next; both refuse, and the driver rebuilds the shard.
+    The messages to a shard are numbered. A worker that was restarted has no shards, and one that
+    has missed a message sees that from the number of the next; both raise
+    :class:`~onlinefw.past.ray.errors.OutOfStep`, and the driver rebuilds the shard.
     """
 
     def __init__(self) -> None:
@@ -66,7 +67,7 @@ class Worker:
         return os.getpid()
 
     def call(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Return what a function returns that needs no shard."""
+        """Call a function that needs no shard."""
         return function(*args)
 
     def drop(self, name: str) -> None:
