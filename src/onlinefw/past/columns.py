@@ -59,20 +59,21 @@ class Columns:
     def __len__(self) -> int:
         return self._size
 
+    def _buffers_for(self, size: int) -> Sequence[Any]:
+        if size <= len(self._buffers[0]):
+            return self._buffers
+        return [_grown(buffer, self._size, 2 * size) for buffer in self._buffers]
+
     def lengthened(self, n: int) -> tuple[Columns, list[Any]]:
         """Return columns with n more items, and views of these, which the caller fills."""
-        old, size, buffers = self._size, self._size + n, self._buffers
-        if size > len(buffers[0]):
-            buffers = [_grown(buffer, old, 2 * size) for buffer in buffers]
+        old, size = self._size, self._size + n
+        buffers = self._buffers_for(size)
         return type(self)(buffers, size), [buffer[old:size] for buffer in buffers]
 
     def extended(self, *values: Any) -> Columns:
         """Return columns with these items at the end."""
-        old = self._size
-        size = old + len(values[0])
-        buffers = self._buffers
-        if size > len(buffers[0]):
-            buffers = [_grown(buffer, old, 2 * size) for buffer in buffers]
+        old, size = self._size, self._size + len(values[0])
+        buffers = self._buffers_for(size)
         for buffer, items in zip(buffers, values, strict=True):
             buffer[old:size] = items
         return Columns(buffers, size)

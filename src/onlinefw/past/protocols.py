@@ -236,7 +236,7 @@ class EntriesPast(Past, Protocol):
     opens_handles: bool
 
     def append(self, rows: Array, cols: Array, w: Array, y: Array, z: Array | None = None) -> Array:
-        """Add entries to the tail; return theta there, unless z says what it is."""
+        """Add entries to the tail; return their predictions, which are theta's unless given."""
         ...
 
     def open_handle(self, handle: BatchHandle, growing: bool) -> tuple[int, int]:

@@ -81,8 +81,8 @@ class RowSums(ABC):
         rows = self._held.rows.merged()
         if rows is not self._held.rows:
             self._held = self._held._replace(rows=rows)
-        bends = self._losses[m].curvatures(*self._for_loss(m), b)
-        return (*rows.gram(chosen, bends), float(bends.sum()))
+        d = self._losses[m].curvatures(*self._for_loss(m), b)
+        return (*rows.gram(chosen, d), float(d.sum()))
 
     def gram_product(self, vector: Array) -> Array:
         """Return X' diag(w) X v."""

@@ -57,7 +57,7 @@ class CudaEntries(StoredEntries):
     # Growing --------------------------------------------------------------------------------------
 
     def append(self, rows: Array, cols: Array, w: Array, y: Array, z: Array | None = None) -> Array:
-        """Add entries to the tail; return theta there, unless z says what it is."""
+        """Add entries to the tail; return their predictions, which are theta's unless given."""
         self._line = self._regressions = None
         n, theta, store = rows.size, self.theta, self._store
         # Everything is sent in one array: calls take the time, not bytes.
@@ -87,7 +87,7 @@ class CudaEntries(StoredEntries):
         if self._pending is not None:
             self._carry_out()
         rows, columns = self.row_offset, self.col_offset
-        # Longer offsets do no harm beside a store that has yet to grow.
+        # Offsets first: an interrupt may leave them longer than the store, not shorter.
         self.set_offsets(np.pad(rows, (0, m1 - rows.size)), np.pad(columns, (0, m2 - columns.size)))
         self._due = True
         self._store = self._store.grown(m1, m2)

@@ -27,6 +27,8 @@ class CudaSortedStore:
         Columns keep their own numbers here: the caches of a GPU hold all of a vector.
     by_column : cupy.ndarray of int
         The positions of the entries in compressed rows, column by column.
+    column_ptr : cupy.ndarray of int64
+        Where each column starts in ``by_column``.
     rows, columns : Segments
         The segments of the rows, and of the columns.
     """
@@ -49,8 +51,8 @@ class CudaSortedStore:
         self.row_by_column = row[self.by_column]
         self.g_by_column = cp.empty_like(self.g)
         counts = cp.bincount(col, minlength=shape[1])
-        column_ptr = cp.concatenate((cp.zeros(1, cp.int64), cp.cumsum(counts)))
-        self.rows, self.columns = (Segments(x, self._run) for x in (indptr, column_ptr))
+        self.column_ptr = cp.concatenate((cp.zeros(1, cp.int64), cp.cumsum(counts)))
+        self.rows, self.columns = (Segments(x, self._run) for x in (indptr, self.column_ptr))
 
     @classmethod
     def empty(cls, shape: tuple[int, int], dtype: np.dtype) -> CudaSortedStore:

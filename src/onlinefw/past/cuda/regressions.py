@@ -35,11 +35,8 @@ class CudaRegressions:
         target = store.s - store.c * (row_offset[store.row] + col_offset[store.col])
         self._by_row = _Sided(store.indptr, store.col, store.c, target, store.shape)
         order, (m1, m2) = store.by_column, store.shape
-        counts = cp.bincount(store.col, minlength=m2)
-        indptr = cp.concatenate((cp.zeros(1, cp.int64), cp.cumsum(counts)))
-        self._by_column = _Sided(
-            indptr, store.row_by_column, store.c[order], target[order], (m2, m1)
-        )
+        by_column = store.column_ptr, store.row_by_column, store.c[order], target[order]
+        self._by_column = _Sided(*by_column, (m2, m1))
 
     def solve_rows(self, right: Array, ridge: Array) -> Array:
         """Return the rows' factor, with a penalty for each row."""

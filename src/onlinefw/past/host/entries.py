@@ -69,7 +69,7 @@ class HostEntries(StoredEntries):
     # Growing --------------------------------------------------------------------------------------
 
     def append(self, rows: Array, cols: Array, w: Array, y: Array, z: Array | None = None) -> Array:
-        """Add entries to the tail; return theta there, unless z says what it is."""
+        """Add entries to the tail; return their predictions, which are theta's unless given."""
         self._line = self._regressions = None
         z, store = self.theta.at(rows, cols) if z is None else z, self._store
         s = w * y if self.sums_repeats else y
@@ -84,7 +84,7 @@ class HostEntries(StoredEntries):
         if self._pending is not None:
             self._carry_out()
         rows, columns = self.row_offset, self.col_offset
-        # Longer offsets do no harm beside a store that has yet to grow.
+        # Offsets first: an interrupt may leave them longer than the store, not shorter.
         self.row_offset = np.pad(rows, (0, m1 - rows.size))
         self.col_offset = np.pad(columns, (0, m2 - columns.size))
         self._store = self._store.grown(m1, m2)

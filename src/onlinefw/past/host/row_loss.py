@@ -85,8 +85,8 @@ class RowLoss:
     ) -> tuple[float, float, float]:
         """Return value, slope and curvature at 0 of a quadratic loss along z + t direction."""
         slope = float(self.slopes(z, y, w, b) @ direction)
-        bends = w * self.loss.second_derivative(z + b, y)
-        return self.total(z, y, w, b), slope, float(bends @ direction**2)
+        curvatures = w * self.loss.second_derivative(z + b, y)
+        return self.total(z, y, w, b), slope, float(curvatures @ direction**2)
 
     def totals(self, z: Array, y: Array, w: Array, b: float) -> tuple[float, float, float]:
         """Return the sums of w phi, of w phi' and of w phi'', all at (z + b, y)."""

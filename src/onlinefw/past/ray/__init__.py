@@ -5,6 +5,6 @@ past has a table (``entries.py``, ``rows.py``, ``gram.py``) that says for every 
 arguments are split over the shards and how their answers are joined (:mod:`.table`).
 :class:`.split_past.SplitPast` does what the table says; the rest is the same for all kinds:
 messages and recovery (``shards.py``), the log that a restarted worker is rebuilt from
-(``batch_log.py``), how arrays travel (``wire.py``), the cluster (``cluster.py``) and the process of
-a worker (``worker.py``).
+(``batch_log.py``), how arrays are sent (``wire.py``), the cluster (``cluster.py``) and the process
+of a worker (``worker.py``).
 """
