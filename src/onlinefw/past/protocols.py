@@ -30,7 +30,7 @@ class Past(Protocol):
         ...
 
     def load_state(self, state: State) -> None:
-        """Load the ``state_dict`` of a past of the same kind, at any place."""
+        """Load the ``state_dict`` of a past of the same kind, from any place."""
         ...
 
     def close(self) -> None:

@@ -114,9 +114,7 @@ class CudaDenseRows:
             padded[:, : self.n_features] = batch
             return data.extended(padded)
         longer, new = data.lengthened(len(batch))
-        new[:, : self.n_features] = (
-            batch  # the padding of new memory is 0, and nothing else is ever written there
-        )
+        new[:, : self.n_features] = batch  # the padding is 0, and is never written to
         return longer
 
     def kept(self, mask: Array) -> CudaDenseRows:

@@ -53,12 +53,10 @@ class Segments:
         self._run.segment_block(32 * self.n, *self.bounds, col, g, x, sums)
         return self.added_up(sums)
 
-    def gathered_block(
-        self, col: Array, position: Array, source: Array, g: Array, x: Array
-    ) -> Array:
-        """Return that product for ``g = source[position]``, and write g."""
+    def gathered_block(self, col: Array, at: Array, source: Array, g: Array, x: Array) -> Array:
+        """Return that product for ``g = source[at]``, and write g."""
         sums = cp.empty((self.n, LANES), g.dtype)
-        self._run.gathered_block(32 * self.n, *self.bounds, col, position, source, g, x, sums)
+        self._run.gathered_block(32 * self.n, *self.bounds, col, at, source, g, x, sums)
         return self.added_up(sums)
 
     def added_up(self, sums: Array) -> Array:

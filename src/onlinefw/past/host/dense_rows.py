@@ -23,7 +23,7 @@ __all__ = ["ENTRIES_PER_START", "LEAST_ROWS", "ROWS_PER_COORDINATE", "DenseRows"
 #: Second-order models use about this many rows per coordinate: with fewer rows steps are shorter,
 #: and each row costs coordinates^2.
 ROWS_PER_COORDINATE, LEAST_ROWS = 8, 2048
-#: Products are fast, so a second thread pays only in loops this many times longer than others.
+#: Products are fast, so a second thread pays only in loops that are this many times longer.
 ENTRIES_PER_START = 8
 #: Rows of bytes become floating-point numbers so many at a time.
 CHUNK = 2048

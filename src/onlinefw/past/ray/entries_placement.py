@@ -87,9 +87,8 @@ class EntriesPlacement(Placement):
 
     def rebuild(self, past: SplitPast, k: int, logged: Iterable[Message]) -> Iterator[Message]:
         """Yield the log, then messages that sort entries in, set offsets and predict."""
-        left = int(self.arrived[k]) - int(
-            self.tail_lengths(self.n_newest)[k]
-        )  # how many to sort in
+        # How many entries are still to be sorted in.
+        left = int(self.arrived[k]) - int(self.tail_lengths(self.n_newest)[k])
         waiting = 0
         for method, args in logged:
             yield method, args

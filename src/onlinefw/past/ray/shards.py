@@ -114,9 +114,7 @@ class Shards:
         self._waiting += 1
         if self._waiting >= MOST_WAITING:
             errors = import_ray().exceptions.RayTaskError
-            with suppress(
-                ClusterLost, WorkerFailed, errors
-            ):  # the message has been sent all the same
+            with suppress(ClusterLost, WorkerFailed, errors):  # the message was sent all the same
                 self.ask(waited, [()] * self.n)
 
     def ask(self, method: Method, args: Sequence[tuple[Any, ...] | None]) -> list[Any]:
