@@ -61,7 +61,7 @@ TABLE = {
     "twice": lambda past: 2.0 * past.total(),
     "doubled": Verb((), joins.total, run=doubled),
     "state_dict": lambda past: {
-        "values": joins.interleaved(past, [state["values"] for state in past.states()])
+        "values": joins.interleaved([state["values"] for state in past.states()])
     },
 }
 

@@ -19,7 +19,7 @@ from . import entries_in_worker as in_worker
 from .entries_files import OpenedEntries
 from .entries_state import joined_state, parts_of_state
 from .errors import ClusterLost
-from .joins import all_answers, compressed, first, interleaved, largest, sums, total
+from .joins import compressed, first, interleaved, sums, total
 from .normal_equations import solved
 from .shards import Message
 from .split_past import SplitPast
@@ -73,9 +73,9 @@ def _owner(past: SplitPast, row: int) -> list[Any]:
     return only(past, row % past.n, row // past.n)
 
 
-def _block(past: SplitPast, answers: list[Any]) -> Array | None:
+def _block(answers: list[Any]) -> Array | None:
     """Return G V, unless it stays with the workers."""
-    return None if answers[0] is None else interleaved(past, answers)
+    return None if answers[0] is None else interleaved(answers)
 
 
 def _up_to_date(past: SplitPast, *args: Any) -> None:
@@ -268,7 +268,7 @@ TABLE: Table = {
     "line": Verb((_rows, _same), sums, before=_up_to_date, kept="last", note="line_begun"),
     "line_value": Verb((same,), total, note="line_asked"),
     "line_slope": Verb((same,), total, note="line_asked"),
-    "heaviest": Verb((), (largest, largest)),
+    "heaviest": Verb((), (max, max)),
     "weighted_sums": Verb(
         (rows, same, same), (interleaved, total), before=_up_to_date_with_theta, note="weighed"
     ),
@@ -276,7 +276,7 @@ TABLE: Table = {
     "begin_regressions": Verb((), kept="last", slot="regressions", note="is_due"),
     "solve_rows": Verb((same, rows), interleaved),
     "solve_columns": solve_columns,
-    "column_equations": Verb((rows,), all_answers),
+    "column_equations": Verb((rows,), list),
     "columns_of": Verb(_owner, first),
     "seen": Verb((), compressed),
     "open_handle": open_handle,

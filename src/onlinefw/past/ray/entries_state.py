@@ -41,7 +41,7 @@ def joined_state(states: list[State], owners: Array, counts: Counts, reads: int)
         tuple(tail),
         np.arange(m2),
         0,  # columns are numbered by popularity at the next merge
-        (interleaved(None, [s["offsets"][0] for s in states]), states[0]["offsets"][1]),
+        (interleaved([s["offsets"][0] for s in states]), states[0]["offsets"][1]),
         counts,
         reads,
     )

@@ -33,7 +33,7 @@ def add(past: SplitPast, X: Any, w: Array) -> None:
 
 def state_dict(past: SplitPast) -> State:
     """Return H."""
-    return {"H": total(past, [state["H"] for state in past.states()])}
+    return {"H": total([state["H"] for state in past.states()])}
 
 
 def _in_one_part(past: SplitPast, state: State) -> list[Any]:

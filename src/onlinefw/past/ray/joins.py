@@ -9,71 +9,41 @@ import numpy as np
 from ..._typing import Array
 from .shards import added
 
-__all__ = [
-    "all_answers",
-    "compressed",
-    "concatenated",
-    "first",
-    "interleaved",
-    "largest",
-    "smallest",
-    "sums",
-    "total",
-]
+__all__ = ["compressed", "first", "interleaved", "sums", "total"]
 
 
-def all_answers(past: Any, answers: list[Any]) -> list[Any]:
-    """Return all answers, not joined."""
-    return answers
-
-
-def first(past: Any, answers: list[Any]) -> Any:
+def first(answers: list[Any]) -> Any:
     """Return the first answer: all are the same, or only one shard was asked."""
     return answers[0]
 
 
-def total(past: Any, answers: list[Any]) -> Any:
+def total(answers: list[Any]) -> Any:
     """Return the sum of numbers, or of arrays.
 
     Examples
     --------
     >>> from onlinefw.past.ray.joins import total
-    >>> total(None, [1.5, 2.0])
+    >>> total([1.5, 2.0])
     3.5
     """
     return added(*answers) if isinstance(answers[0], np.ndarray) else float(sum(answers))
 
 
-def sums(past: Any, answers: list[Any]) -> Any:
+def sums(answers: list[Any]) -> Any:
     """Return the sums of tuples, part by part; None if the answers are None."""
     if answers[0] is None:
         return None
-    return tuple(total(past, list(part)) for part in zip(*answers, strict=True))
+    return tuple(total(list(part)) for part in zip(*answers, strict=True))
 
 
-def largest(past: Any, answers: list[Any]) -> Any:
-    """Return the largest number."""
-    return max(answers)
-
-
-def smallest(past: Any, answers: list[Any]) -> Any:
-    """Return the smallest number."""
-    return min(answers)
-
-
-def concatenated(past: Any, answers: list[Any]) -> Array:
-    """Return arrays one after the other."""
-    return np.concatenate(answers)
-
-
-def interleaved(past: Any, answers: list[Any]) -> Array:
+def interleaved(answers: list[Any]) -> Array:
     """Return all rows, of which shard k of n has every n-th from row k on.
 
     Examples
     --------
     >>> import numpy as np
     >>> from onlinefw.past.ray.joins import interleaved
-    >>> interleaved(None, [np.array([0, 2, 4]), np.array([1, 3])])
+    >>> interleaved([np.array([0, 2, 4]), np.array([1, 3])])
     array([0, 1, 2, 3, 4])
     """
     rows = np.empty((sum(map(len, answers)), *answers[0].shape[1:]), answers[0].dtype)
@@ -82,7 +52,7 @@ def interleaved(past: Any, answers: list[Any]) -> Array:
     return rows
 
 
-def compressed(past: Any, answers: list[Any]) -> tuple[Array, Array]:
+def compressed(answers: list[Any]) -> tuple[Array, Array]:
     """Return indptr and indices of compressed rows, of which shard k of n has every n-th.
 
     Examples
@@ -91,10 +61,10 @@ def compressed(past: Any, answers: list[Any]) -> tuple[Array, Array]:
     >>> from onlinefw.past.ray.joins import compressed
     >>> even = np.array([0, 2, 3]), np.array([4, 5, 9])
     >>> odd = np.array([0, 1]), np.array([7])
-    >>> compressed(None, [even, odd])
+    >>> compressed([even, odd])
     (array([0, 2, 3, 4]), array([4, 5, 7, 9]))
     """
-    lengths = interleaved(past, [np.diff(indptr) for indptr, _ in answers])
+    lengths = interleaved([np.diff(indptr) for indptr, _ in answers])
     indptr = np.concatenate(([0], np.cumsum(lengths)))
     indices = np.empty(indptr[-1], answers[0][1].dtype)
     for k, (local, values) in enumerate(answers):

@@ -16,7 +16,7 @@ from ..._typing import Array, State
 from ...iterates import DenseIterate
 from ...losses import Loss
 from . import rows_in_worker as in_worker
-from .joins import all_answers, concatenated, first, largest, smallest, sums, total
+from .joins import first, sums, total
 from .rows_state import joined_state, parts_of_state
 from .shards import Message
 from .split_past import Placement, SplitPast
@@ -192,13 +192,13 @@ TABLE: Table = {
     "totals": _question(sums),
     "few_rows": lambda past, m: None,
     "agree": lambda past, m: None,  # a rebuilt shard computes its predictions from theta
-    "limits": _question((smallest, largest)),
-    "residuals": _question((concatenated, concatenated)),
-    "steepest": _question(largest),
+    "limits": _question((min, max)),
+    "residuals": _question((np.concatenate, np.concatenate)),
+    "steepest": _question(max),
     "second_order": _question(sums),
     "gram_product": _question(total),
     "predictions": predictions,
-    "predicted": Verb(_holders, all_answers, run=in_worker.predicted),
+    "predicted": Verb(_holders, list, run=in_worker.predicted),
     "state_dict": state_dict,
     "load_state": load_state,
     "load_parts": Verb(each_one, first, run="load_state", kept="log", ends=("line",)),

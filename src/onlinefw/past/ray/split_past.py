@@ -145,10 +145,10 @@ class SplitPast:
             parts = self.shards.ask_in_tree(method, pieces, [one is total for one in joins])
             if parts is not None:
                 whole = isinstance(verb.join, tuple)
-                return verb.joined_parts(self, parts) if whole else verb.joined(self, parts[0])
+                return verb.joined_parts(parts) if whole else verb.joined(parts[0])
         answers = self.shards.ask(method, pieces)
         asked = [a for a, piece in zip(answers, pieces, strict=True) if piece is not None]
-        return verb.joined(self, asked)
+        return verb.joined(asked)
 
     def _remember(self, name: str, verb: Verb, args: tuple[Any, ...], pieces: list[Any]) -> None:
         """Note what has changed, and which messages a rebuilt shard needs."""

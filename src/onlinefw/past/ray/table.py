@@ -14,8 +14,8 @@ __all__ = ["Join", "Split", "Table", "Verb"]
 Split = Callable[[Any, Any], list[Any]]
 #: ``split(past, *arguments)`` returns the arguments for each shard, None for one that gets none.
 SplitAll = Callable[..., "list[tuple[Any, ...] | None]"]
-#: ``join(past, answers)`` returns one answer, from those of the shards that were asked.
-Join = Callable[[Any, list[Any]], Any]
+#: ``join(answers)`` returns one answer, from those of the shards that were asked.
+Join = Callable[[list[Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -83,17 +83,17 @@ class Verb:
         parts = [how(past, value) for how, value in zip(self.split, args, strict=True)]
         return list(zip(*parts, strict=True))
 
-    def joined(self, past: Any, answers: list[Any]) -> Any:
+    def joined(self, answers: list[Any]) -> Any:
         """Return one answer from those of the shards."""
         if isinstance(self.join, tuple):
-            return self.joined_parts(past, list(zip(*answers, strict=True)))
+            return self.joined_parts(list(zip(*answers, strict=True)))
         assert self.join is not None
-        return self.join(past, answers)
+        return self.join(answers)
 
-    def joined_parts(self, past: Any, parts: list[Any]) -> Any:
+    def joined_parts(self, parts: list[Any]) -> Any:
         """Return a tuple, from the answers' parts."""
         assert isinstance(self.join, tuple)
-        return tuple(one(past, list(part)) for one, part in zip(self.join, parts, strict=True))
+        return tuple(one(list(part)) for one, part in zip(self.join, parts, strict=True))
 
 
 #: For every verb of a protocol either a row of the table or, if it takes more than one message, a
