@@ -335,10 +335,12 @@ class HostEntries(StoredEntries):
 
     def state_dict(self) -> State:
         """Return everything as plain arrays and numbers, the same from every place."""
+        reads = self.reads
         if self._version != self.theta.version:
             self.refresh()
         if self._pending is not None:
             self._carry_out()
+        self.reads = reads
         store, held = self._store, self._store.sorted
         return entries_state(
             (held.indptr, held.col, held.z, held.c, held.s),
@@ -347,7 +349,7 @@ class HostEntries(StoredEntries):
             store.ranked_at,
             (self.row_offset, self.col_offset),
             store.counts,
-            self.reads,
+            reads,
         )
 
     def load_state(self, state: State) -> None:

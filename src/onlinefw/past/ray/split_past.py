@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -115,7 +115,8 @@ class SplitPast:
             return None
         try:
             answer = self._asked(verb, method, pieces)
-            self._remember(name, verb, args, pieces)
+            with self._whole_record(verb):
+                self._remember(name, verb, args, pieces)
             return answer
         except BaseException:
             if verb.kept or verb.note:  # some shards may have changed
@@ -125,18 +126,24 @@ class SplitPast:
     def _tell(
         self, name: str, verb: Verb, method: Method, args: tuple[Any, ...], pieces: list[Any]
     ) -> None:
-        before = self.log.sizes() if verb.kept == "log" else []
-        try:
+        with self._whole_record(verb):
             self._remember(name, verb, args, pieces)
-        except BaseException:
-            if before:
-                self.log.cut_back(before)
-            raise
         try:
             with suppress(ClusterLost):  # it is in the log; the next question raises it
                 self.shards.tell(method, pieces)
         except BaseException:
             self.shards.rebuild_later()
+            raise
+
+    @contextmanager
+    def _whole_record(self, verb: Verb) -> Iterator[None]:
+        """Leave no torn record in the log, whatever interrupts the writing."""
+        before = self.log.sizes() if verb.kept == "log" else []
+        try:
+            yield
+        except BaseException:
+            if before:
+                self.log.cut_back(before)
             raise
 
     def _asked(self, verb: Verb, method: Method, pieces: list[Any]) -> Any:
