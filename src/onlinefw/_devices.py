@@ -1,4 +1,4 @@
-"""Where arrays live: in this process's memory, or on a CUDA device through CuPy.
+"""Where arrays are: in this process's memory, or on a CUDA device through CuPy.
 
 CuPy is imported when a device is asked for, never before.
 """

@@ -38,7 +38,7 @@ def _beginning(path: Path) -> str:
 
 def _remove_left_behind(path: Path) -> None:
     """Remove temporaries of the same file whose process was killed while it wrote them."""
-    if os.name != "posix":  # elsewhere signal 0 does more than ask
+    if os.name != "posix":  # on Windows signal 0 is Ctrl-C
         return
     pattern = re.compile(re.escape(_beginning(path)) + r"([1-9]\d{0,8})\.tmp", re.ASCII)
     with suppress(OSError), os.scandir(path.parent) as entries:

@@ -43,15 +43,11 @@ class GrowingArray:
     def __len__(self) -> int:
         return len(self.data)
 
-    def lengthen(self, size: int) -> None:
-        """Make room for ``size`` items; the caller fills in the new ones."""
-        self._hold(self._roomy(size), size)
-
-    def _roomy(self, size: int) -> Array:
+    def _buffer_for(self, size: int) -> Array:
         """Return the buffer, or a longer copy of it where so many items do not fit."""
         if size <= len(self._buffer):
             return self._buffer
-        # Spare room takes no memory before it is written to.
+        # Spare space takes no memory before it is written to.
         shape = (max(size, 2 * len(self.data)), *self._buffer.shape[1:])
         grown = np.empty(shape, self._buffer.dtype)
         grown[: len(self.data)] = self.data
@@ -60,21 +56,18 @@ class GrowingArray:
     def extended(self, items: Any) -> GrowingArray:
         """Return an array with more items at the end; this one stays what it is.
 
-        Both share memory where there is room, so only the newest may be extended again.
+        Both share memory where the items fit, so only the newest may be extended again.
         """
-        before = len(self.data)
-        size = before + len(items)
-        buffer = self._roomy(size)
-        buffer[before:size] = items
         longer = GrowingArray.__new__(GrowingArray)
-        longer._buffer, longer.data = buffer, buffer[:size]
+        longer._hold(self._buffer, len(self.data))
+        longer.append(items)
         return longer
 
     def append(self, items: Any) -> None:
         """Add items at the end, all of them or (where memory is missing) none."""
         before = len(self.data)
         size = before + len(items)
-        buffer = self._roomy(size)
+        buffer = self._buffer_for(size)
         buffer[before:size] = items
         self._hold(buffer, size)
 
@@ -88,23 +81,12 @@ class GrowingArray:
         self._buffer[k] = self._buffer[last]
         self.data = self._buffer[:last]
 
-    def drop_first(self, n: int) -> None:
-        """Remove the first n items."""
-        rest = self.data[n:].copy()
-        self._buffer[: len(rest)] = rest
-        self.data = self._buffer[: len(rest)]
-
-    def keep(self, mask: Array) -> None:
-        """Remove the items where ``mask`` is False, and give their memory back."""
-        rest = self.data[mask]
-        self._hold(rest, len(rest))
-
     def astype(self, dtype: DTypeLike) -> GrowingArray:
         """Return a copy with numbers of another type."""
         return GrowingArray.holding(self.data.astype(dtype))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Without the spare room, which holds whatever was in that memory before.
+        # Without the spare space, which holds whatever was in that memory before.
         return {"data": self.data}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
@@ -13,4 +12,3 @@ Shape: TypeAlias = tuple[int, ...]
 Direction: TypeAlias = Any
 #: State: nested dicts of arrays and JSON-able values.
 State: TypeAlias = dict[str, Any]
-Scalar: TypeAlias = float | np.floating[Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -50,12 +51,12 @@ def search(line: Line, sign: float, longest: float) -> float:
     return _safeguarded(line, sign, gamma, bound)
 
 
-def _finite_bound(slope: object, longest: float) -> float:
-    """An end of the bracket: ``longest`` itself, or, if it is infinite, where the slope turns."""
+def _finite_bound(slope: Callable[[float], float], longest: float) -> float:
+    """Return the end of the bracket: ``longest``, or where the slope turns if that is infinite."""
     if np.isfinite(longest):
         return longest
     bound = 1.0
-    while slope(bound) < 0.0 and bound < 1e12:  # type: ignore[operator]
+    while slope(bound) < 0.0 and bound < 1e12:
         bound *= 2.0
     return bound
 

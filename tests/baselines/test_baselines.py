@@ -120,7 +120,7 @@ def test_projected_gradient_on_matrices(rng):
         ),
         (
             lambda: OnlineProjectedGradient(RunningLeastSquares(4), L1Ball(1.0), max_rank=2),
-            r"L1Ball\(radius=1.0\) is none",
+            r"L1Ball\(radius=1.0\) is not one",
         ),
         (
             lambda: OnlineProjectedGradient(

@@ -326,8 +326,9 @@ def test_the_certificate_counts_every_repeat_of_an_entry(rng):
         X = np.vstack((np.tile([[3, 4]], (200, 1)), observations(rng, 40, [1.0])[0]))
         batches.append((X, rng.choice([-1.0, 1.0], 240), np.ones(240)))
         learner.observe(*batches[-1])
-    learner.theta.truncated = dropped  # as if recompression had left so much out
-    theta = learner.theta.dense()
+    low_rank = learner.theta  # as if recompression had left so much out
+    low_rank._held = low_rank._held._replace(truncated=dropped)
+    theta = low_rank.dense()
     gradient = dense_gradient(loss, batches, theta)
     norm, share = np.linalg.norm(gradient, 2), 800 / 960  # of the entry seen most often
     bound = np.sum(gradient * theta) + (radius + dropped) * norm + 0.125 * share * dropped**2

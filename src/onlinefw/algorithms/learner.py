@@ -23,8 +23,8 @@ __all__ = ["Learner", "check_open_loop", "finish"]
 ENOUGH = 0.01
 #: ... or this share of the largest F_t so far (a perfect fit has F_t = 0) ...
 NEGLIGIBLE = 1e-6
-#: ... or after this many steps; plain ones may be more (up to a limit), as long as all of them
-#: together read no more rows than this.
+#: ... or after STEPS steps. Without a corrective there may be up to MOST_STEPS, as long as all of
+#: them together read no more than ROWS_A_ROUND rows.
 STEPS, MOST_STEPS, ROWS_A_ROUND = 20, 200, 20_000
 #: A learner consists of these and of its progress.
 PARTS = ("objective", "constraint", "step", "inner_steps", "certify_every", "corrective")

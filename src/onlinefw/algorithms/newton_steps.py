@@ -15,16 +15,16 @@ from .correctives import Corrective
 
 __all__ = ["NewtonSteps"]
 
-#: The model is minimised to this share of the gap: more exactness would be lost in the next one ...
+#: The model is minimised to this share of the gap: the next model makes more of no use ...
 EXACTNESS = 0.1
 #: ... in at most so many pairwise steps per coordinate.
 STEPS_PER_COORDINATE = 5
 #: A model with at most so many coordinates is minimised to rounding, which costs little and makes
-#: the outcome a function of the data alone (of weights or repeated rows alike).
+#: the outcome a function of the data alone (a row of weight 2 is the same as two rows).
 SMALL, TO_ROUNDING, SMALL_STEPS_PER_COORDINATE = 100, 1e-13, 100
-#: A model has at most so many coordinates: it costs their square. The others wait for their turn.
+#: A model has at most so many coordinates: it costs their square. The others wait for a later step.
 LARGEST_MODEL = 1000
-#: Added to the diagonal of the model, relative to its mean: repeated columns are no obstacle.
+#: Added to the diagonal of the model, relative to its mean, in case columns are repeated.
 RIDGE = 1e-10
 
 
@@ -89,8 +89,8 @@ class NewtonSteps(Corrective):
             exactness, steps = TO_ROUNDING, SMALL_STEPS_PER_COORDINATE * chosen.size
         else:
             exactness, steps = EXACTNESS, STEPS_PER_COORDINATE * chosen.size
-        elsewhere = np.abs(theta).sum() - np.abs(x).sum()
-        radius = max(constraint.radius - elsewhere, np.abs(x).sum())
+        others = np.abs(theta).sum() - np.abs(x).sum()
+        radius = max(constraint.radius - others, np.abs(x).sum())
         slopes = model.gradient.copy()
         pairwise_steps(model.hessian, slopes, x, radius, steps, exactness * gap)
         change = x - theta[chosen]

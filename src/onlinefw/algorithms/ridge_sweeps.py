@@ -46,7 +46,7 @@ class RidgeSweeps(Corrective):
     Parameters
     ----------
     rank : int
-        Of the factors.
+        The rank of the factors.
     ridge : float or "auto"
         The penalty, in units of the *sum* of half squared errors.
     sweeps : int
@@ -137,7 +137,7 @@ class RidgeSweeps(Corrective):
         if not largest > 0.0:
             return  # the gradient is zero: theta is optimal
         # Where nothing has helped yet, look everywhere below the ridge at which theta would be 0,
-        # each time from theta: a ridge that is too large leaves nothing to go on from.
+        # each time from theta: a ridge that is too large makes the factors 0.
         length = SEARCH_LENGTH if self._found is None else 1
         problem = _Regressions(objective, ball, everything=False)
         best_score = np.inf

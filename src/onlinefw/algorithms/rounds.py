@@ -52,7 +52,7 @@ class Round:
         An upper bound on ``fw_gap`` where the LMO is inexact (``ObservedEntries``): filled every
         ``certify_every`` rounds, nan otherwise. Where it is exact, ``fw_gap`` itself.
     reads : int
-        How often the round read the whole store (``ObservedEntries``; elsewhere not counted).
+        How often the round read all entries (``ObservedEntries``; 0 for other objectives).
     """
 
     t: int

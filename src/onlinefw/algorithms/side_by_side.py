@@ -44,7 +44,7 @@ class SideBySide:
         self._objectives[0].use_place(device, workers)
 
     def close(self) -> None:
-        """Give workers back, if there are any."""
+        """Stop the workers, if there are any."""
         self._objectives[0].close()
 
     def check(self, X: Any, targets: Sequence[Any], sample_weight: Any = None) -> Any:
@@ -84,7 +84,7 @@ class SideBySide:
         return [rounds[k] for k in range(len(self.learners))]
 
     def keep(self, chosen: Sequence[int]) -> None:
-        """Go on with some of the learners, by their places; the past forgets the others."""
+        """Go on with some of the learners, by their positions; the past forgets the others."""
         self.learners = [self.learners[k] for k in chosen]
         self._objectives = [one.objective for one in self.learners]
         self._objectives[0].keep_together(self._objectives)

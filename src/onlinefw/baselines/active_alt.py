@@ -29,7 +29,7 @@ __all__ = ["active_alt"]
 
 HISTORY = ("objective", "gap", "penalty", "trace_norm", "rank")
 #: The penalty changes when the gap within x's own ball is at most this share of the whole.
-SETTLED = 0.3
+OWN_SHARE = 0.3
 #: One change of the penalty is at most by this factor.
 LONGEST = 4.0
 #: The least penalty that is tried, as a share of the least one whose solution is zero.
@@ -126,8 +126,7 @@ def _check(objective: Any, constraint: Any, penalty: Any) -> None:
             "ObservedEntries(shape, Square()), or batch_frank_wolfe(..., step=Harmonic(2)), which "
             "takes any loss"
         )
-    if objective.n_observations == 0:
-        raise ValueError("nothing has been observed yet: call observe(X, y) first")
+    objective._needs_data()
     if (constraint is None) == (penalty is None):
         raise ValueError(
             "active_alt takes either a constraint such as TraceNormBall(10.0) or a penalty=, "
@@ -307,7 +306,7 @@ class _Radius:
         if norm == 0.0:  # can only be if the penalty has come too near the largest
             self.penalty /= LONGEST
             return
-        if own <= 0.0 or state.ball_gap(norm) > SETTLED * gap:
+        if own <= 0.0 or state.ball_gap(norm) > OWN_SHARE * gap:
             return
         here = (float(np.log(own)), float(np.log(norm)))
         self._narrow(here)
@@ -339,7 +338,7 @@ class _Radius:
 
 
 class _ActiveAlt:
-    """The iteration, at whatever penalty the target asks for."""
+    """The iteration, with the penalty of a target."""
 
     def __init__(
         self, entries: _Entries, sizes: tuple[int, int, int], random_state: int | Generator | None

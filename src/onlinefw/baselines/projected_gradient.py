@@ -13,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator
 from .._state import check_state
 from .._threads import one_blas_thread
 from .._typing import Array, State
+from .._validation import check_whole
 from ..algorithms.learner import Learner
 from ..algorithms.rounds import Outcome
 from ..atoms import as_atom
@@ -36,7 +37,7 @@ class _ProjectedGradient(Learner):
     ) -> None:
         super().__init__(objective, constraint, step, inner_steps)
         self._L = 0.0
-        self._L_due = 1  # the next round at which L is looked at again
+        self._L_due = 1  # the next round at which L is computed again
 
     def _check_parts(self) -> None:
         name = type(self).__name__
@@ -74,7 +75,7 @@ class _ProjectedGradient(Learner):
 
     def _step_size(self) -> float:
         if self.step is None:
-            # L is looked at when the number of rounds has doubled, which costs little in all;
+            # L is computed when the number of rounds has doubled, which costs little in all;
             # the largest value seen is kept.
             if self.t + 1 >= self._L_due:
                 self._L = max(self._L, self._smoothness())
@@ -116,7 +117,7 @@ class OnlineProjectedGradient(_ProjectedGradient):
     objective, constraint
         As for :class:`onlinefw.OnlineFrankWolfe`; the set must have a projection.
     step : float or callable, optional
-        eta, or a function of the step counter; default 1 / L, with L looked at again each time
+        eta, or a function of the step counter; default 1 / L, with L computed again each time
         the number of rounds has doubled (in every step on ``ObservedEntries``, where it falls as
         long as new entries are seen).
     inner_steps : int
@@ -164,17 +165,14 @@ class OnlineProjectedGradient(_ProjectedGradient):
             return
         if not isinstance(self.constraint, TraceNormBall):
             raise ValueError(
-                f"max_rank is for a TraceNormBall, and {self.constraint} is none: leave it out"
+                f"max_rank is for a TraceNormBall, and {self.constraint} is not one: leave it out"
             )
         if not isinstance(self.objective, ObservedEntries):
             raise ValueError(
                 "max_rank needs a theta that is kept as low-rank factors, as by ObservedEntries, "
                 f"and {self.objective} keeps a dense one: leave it out"
             )
-        if int(self.max_rank) != self.max_rank or self.max_rank < 1:
-            raise ValueError(
-                f"max_rank must be a whole number of at least 1 or None, got {self.max_rank!r}"
-            )
+        check_whole("max_rank", self.max_rank, otherwise=" or None")
 
     def _direction(self) -> Array:
         gradient = self.objective.gradient()
@@ -235,7 +233,7 @@ class StochasticProjectedGradient(_ProjectedGradient):
         As for :class:`onlinefw.OnlineFrankWolfe`; the set must have a projection.
     step : float or callable, optional
         eta, or a function of the step counter; default 1 / L, with L the largest smoothness of a
-        batch, looked at each time the number of rounds has doubled.
+        batch, computed each time the number of rounds has doubled.
     inner_steps : int
         Steps per batch.
 
@@ -258,7 +256,7 @@ class StochasticProjectedGradient(_ProjectedGradient):
             )
         if isinstance(self.objective, ObservedEntries):
             raise ValueError(
-                "StochasticProjectedGradient follows the last batch, and ObservedEntries sorts "
+                "StochasticProjectedGradient uses the last batch only, and ObservedEntries sorts "
                 "every batch into the past: use OnlineProjectedGradient, or LinearObjective with "
                 "shape= and sparse rows"
             )

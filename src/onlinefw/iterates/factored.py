@@ -22,7 +22,7 @@ LONG_FACTOR = 8192
 
 
 class Held(NamedTuple):
-    """The factors; a new one takes the place of the old in one assignment."""
+    """The factors; always replaced as a whole, in one assignment."""
 
     left: Array
     weights: Array

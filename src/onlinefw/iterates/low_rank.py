@@ -102,10 +102,6 @@ class LowRank(Factored):
         """A bound on the trace norm of all that recompression has left out of theta so far."""
         return self._held.truncated
 
-    @truncated.setter
-    def truncated(self, bound: float) -> None:
-        self._held = self._held._replace(truncated=bound)
-
     @property
     def theta(self) -> LowRank:
         """The iterate itself."""
@@ -124,24 +120,24 @@ class LowRank(Factored):
         if step == 1.0:
             held = self._copied(held.left[:, :0], held.weights[:0], held.right[:, :0], 8)
         elif held.k == held.weights.size or held.k >= self.max_atoms:
-            held = self._with_room()
+            held = self._with_space()
         left, weights, right, k, scale, truncated = held
         scale *= 1.0 - step
         if step == 1.0:
             scale = 1.0
         elif not 1e-100 < abs(scale) < 1e100:
             weights, scale = scale * weights, 1.0
-        # Behind the end of what is held: nobody sees it before the one assignment.
+        # After the last column in use: theta changes with the assignment in _publish only.
         self._set_columns(left, right, k, atom.u, atom.v)
         weights[k] = step * atom.scale / scale
         truncated *= abs(1.0 - step)
         self._publish(Held(left, weights, right, k + 1, scale, truncated))
 
     def _publish(self, held: Held) -> None:
-        """Let theta be another one, in one assignment.
+        """Replace theta in one assignment.
 
-        Whoever is interrupted between the two has counted a change that did not come, which does
-        no harm.
+        After an interrupt between the two lines a change is counted that did not happen, which
+        does no harm.
         """
         self.version += 1
         self._held = held
@@ -154,8 +150,8 @@ class LowRank(Factored):
             else:
                 kernels.set_column(factor, k, np.ascontiguousarray(values))
 
-    def _with_room(self) -> Held:
-        """Return theta in memory with room for one more term; fewer terms, if they are many."""
+    def _with_space(self) -> Held:
+        """Return theta with space for one more term; recompress first if there are too many."""
         if self.n_atoms >= self.max_atoms:
             self.recompress()
         held = self._held
@@ -190,7 +186,7 @@ class LowRank(Factored):
         self._held = self._copied(left, weights, right, k, self._held.truncated)
 
     def recompress(self) -> None:
-        """Replace the factors by at most ``max_rank`` singular pairs, without room for more."""
+        """Replace the factors by at most ``max_rank`` singular pairs, without spare memory."""
         u, s, v, dropped = self._compressed(self.left, self.weights, self.right)
         if self.max_rank is None:
             self.max_atoms = max(self.max_atoms, 2 * s.size)
@@ -231,15 +227,15 @@ class LowRank(Factored):
         truncated: float = 0.0,
         scale: float = 1.0,
     ) -> Held:
-        """Return copies of factors in memory with room for ``capacity`` terms."""
-        k, room = weights.size, np.empty(capacity)
-        room[:k] = weights
+        """Return copies of factors in memory for ``capacity`` terms."""
+        k, longer = weights.size, np.empty(capacity)
+        longer[:k] = weights
         factors = []
         for factor in (left, right):
             memory = self._xp.empty((factor.shape[0], capacity), self.dtype)
             memory[:, :k] = self._xp.asarray(factor)
             factors.append(memory)
-        return Held(factors[0], room, factors[1], k, scale, truncated)
+        return Held(factors[0], longer, factors[1], k, scale, truncated)
 
     def copy(self) -> LowRank:
         """Return an independent copy."""

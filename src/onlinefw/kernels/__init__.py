@@ -1,1 +1,1 @@
-"""Numba loops only: no decisions, no state. The one place where speed excuses length."""
+"""Numba loops only: no decisions, no state. Functions may be long here, for speed."""

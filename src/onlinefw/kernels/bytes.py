@@ -44,7 +44,7 @@ def suits(X):
 
 
 class _Whole(types.Type):
-    """64 bytes: so many unsigned or signed ones, or 16 sums."""
+    """64 bytes of whole numbers: 64 of one byte, signed or not, or 16 sums of four bytes."""
 
     def __init__(self, bits):
         self.vector = ir.VectorType(ir.IntType(bits), 8 * LINE // bits)
@@ -171,7 +171,7 @@ def _dots(X, first, end, digits, out):
     """Write <x_i, digits> for ``first`` <= i < ``end`` to out, four rows at a time.
 
     This prefetches half of the rows that come next, and ``_sums`` the other half, so that memory is
-    always at work.
+    read without pauses.
     """
     n, ahead = X.shape[1], np.uint64(ROWS * X.shape[1])
     high, middle, low = np.uint64(0), np.uint64(1), np.uint64(2)
@@ -241,7 +241,7 @@ def _in_order(pieces, out):
 
 @njit(cache=True)
 def _one_thread(X, start, stop, moved, keep, step, digits, z, y, w, b, kind, parameter, total):
-    """Do the rows from ``start`` to ``stop``: ``ROWS`` at a time, read twice while in the cache."""
+    """Work on the rows from ``start`` to ``stop``, ``ROWS`` at a time, read twice while cached."""
     part = np.empty(len(total), np.float32)
     s, s_digits = np.empty(ROWS), np.empty((3, ROWS), np.int8)
     for first in range(start, stop, ROWS):

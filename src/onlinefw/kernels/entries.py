@@ -184,7 +184,7 @@ def _fused(quadratic, wide):
         blocks, indptr, col, z, c, s, g, keep, u, row_offset, columns, kind, parameter,
         row_scale, v, y, acc, sums,
     ):  # fmt: skip
-        """Move every prediction along an atom, renew the slopes, and multiply 8 vectors.
+        """Move every prediction along an atom, refresh the slopes, and multiply 8 vectors.
 
         z <- keep z + u_i columns[j, 0], g <- slope at z + row_offset_i + columns[j, 1],
         y += G V, acc += G' (row_scale y) and sums = <z, g> by thread. One read of everything.
@@ -240,7 +240,7 @@ def begin_read(
     row, col, z, c, s, g, rank, keep, u, v, n_moved, row_offset, col_offset, kind, parameter,
     V, columns, block, y, acc,
 ):  # fmt: skip
-    """Do over the tail what the fused kernel does over the store, but for the transposed product.
+    """Do over the tail what the fused kernel does over the store, except the transposed product.
 
     The n_moved oldest entries of the tail move. What belongs to columns is put in the order of the
     store on the way: ``columns`` gets v and col_offset, ``block`` the vectors V. Returns <z, g>.

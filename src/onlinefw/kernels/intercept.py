@@ -2,7 +2,7 @@
 
 It is written once, for any function ``totals(data, b)`` that returns the sums of the losses, of
 their slopes and of their curvatures at intercept b: compiled for rows in this process's memory, and
-as it stands where every sum is a question to a GPU or to workers.
+as plain Python where a GPU or workers compute every sum.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Eight numbers at a time, for numba kernels: rows of (n, 8) arrays as vector registers.
 
-Numba's compiler does not merge eight scalar sums into one vector sum by itself; these four
-operations say so outright. LLVM maps them onto whatever registers the machine has.
+Numba's compiler does not merge eight scalar sums into one vector sum by itself; these operations
+are on vectors from the start. LLVM maps them onto whatever registers the machine has.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def merge_in_place(cuts, blocks, indptr, tail_ptr, combine, new_ptr, held, tail,
 
 @njit(cache=True)
 def renumber_in_place(blocks, renumber, indptr, col, z, c, s, g, done):
-    """Give every column another number and sort the rows again, in one call as above."""
+    """Give every column another number and sort the rows again, in one call (see above)."""
     for k in range(len(col)):
         col[k] = renumber[col[k]]
     sort_rows(blocks, indptr, col, z, c, s, g)
@@ -161,7 +161,7 @@ def count_seen(indptr, col, tail_ptr, tail_col, lengths):
 
 @njit(cache=True, parallel=True)
 def fill_seen(indptr, col, tail_ptr, tail_col, columns, new_ptr, out):
-    """Fill ``out`` with these columns, by their names, increasing."""
+    """Fill ``out`` with the original numbers (``columns``) of these columns, increasing."""
     for i in prange(len(new_ptr) - 1):
         b, b_end = tail_ptr[i], tail_ptr[i + 1]
         start, end = new_ptr[i], new_ptr[i + 1]

@@ -1,8 +1,8 @@
 """Pairwise Frank-Wolfe steps on a quadratic over the l1 ball, with dense matrices of modest size.
 
-The vertices are the signed coordinates and, as a place to keep what is not needed, the origin. Each
-step moves weight from one active vertex to another: the target is the vertex that the gradient
-likes best, the source the one that lowers the quadratic most together with it.
+The vertices are the signed coordinates, and the origin for the weight that is not needed. Each step
+moves weight from one active vertex to another: the target is the vertex with the steepest descent,
+the source is the one that lowers the quadratic most together with it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-#: Stands for the origin among the vertices; and for no vertex at all.
-ORIGIN, NOBODY = -1, -2
+#: Numbers for the origin, and for no vertex at all.
+ORIGIN, NO_VERTEX = -1, -2
 
 
 @njit(inline="always")
@@ -21,7 +21,7 @@ def _sign(x):
 
 @njit(inline="always")
 def _gain(descent, curvature):
-    """How much a step without limits lowers a parabola (twice that)."""
+    """Return twice what a step of any length can lower a parabola by."""
     return descent * descent / max(curvature, 1e-300)
 
 
@@ -34,7 +34,7 @@ def _best_pair(row, diagonal, q, x, slack, target):
     """
     slope, own = abs(q[target]), diagonal[target]
     toward = -_sign(q[target])
-    source, best, widest = NOBODY, 0.0, 0.0
+    source, best, widest = NO_VERTEX, 0.0, 0.0
     if slack > 0.0:
         source, best, widest = ORIGIN, _gain(slope, own), slope
     chosen = target
@@ -87,7 +87,7 @@ def pairwise_steps(H, q, x, radius, max_steps, tolerance):
             if abs(q[j]) > abs(q[target]):
                 target = j
         source, chosen, widest = _best_pair(H[target], diagonal, q, x, slack, target)
-        if widest * radius <= tolerance or source == NOBODY:
+        if widest * radius <= tolerance or source == NO_VERTEX:
             return taken
         toward = -_sign(q[target])
         if chosen == ORIGIN:
@@ -121,7 +121,7 @@ def _leave(x, source, sign, step):
 def _enter(x, target, toward, step):
     """Add a step to a coordinate; return the weight that is free again if it was on the other side.
 
-    x knows only the difference of the two sides, so what both would hold is with the origin.
+    x holds the difference of the two sides only, so what cancels goes to the origin.
     """
     opposite = -toward * x[target]
     x[target] += toward * step

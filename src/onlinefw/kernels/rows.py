@@ -193,7 +193,7 @@ def fused_gradient(X, blocks, moved, keep, step, a, z, y, w, b, kind, parameter,
     """z_i <- keep z_i + step <x_i, a> for i < moved, then out = sum_i w_i phi'(z_i + b, y_i) x_i.
 
     While two rows are multiplied by a, the two before them, whose slopes are known by then, are
-    added to the gradient: they are still in the cache. So memory is always at work.
+    added to the gradient: they are still in the cache. So memory is read without pauses.
     """
     n, number = np.uint64(X.shape[1]), a.dtype.type
     width = np.uint64(LINE // a.itemsize)
@@ -206,7 +206,7 @@ def fused_gradient(X, blocks, moved, keep, step, a, z, y, w, b, kind, parameter,
         p0 = p1 = np.uint64(first)  # the two rows before, and their slopes
         s0 = s1 = zero
         for i in range(first, end + 2 if first < end else first, 2):
-            # Behind the end of the block, the last row stands in; it is not used.
+            # Past the end of the block the last row is read again; it is not used.
             r0, r1 = np.uint64(min(i, end - 1)), np.uint64(min(i + 1, end - 1))
             d0, d1, t0, t1 = nothing(zero), nothing(zero), everywhere(s0), everywhere(s1)
             j = np.uint64(0)

@@ -1,4 +1,4 @@
-"""One look through a batch, for what has to be checked of it."""
+"""One pass over a batch, for its checks."""
 
 from __future__ import annotations
 

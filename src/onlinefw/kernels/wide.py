@@ -1,7 +1,7 @@
 """As many numbers at a time as fill 64 bytes, for numba kernels: pieces of long rows as vectors.
 
-LLVM maps these operations onto whatever registers the machine has. Left to itself it makes wide
-loops of sums as well, but neither of two sums of different kinds at once nor around a prefetch.
+LLVM maps these operations onto whatever registers the machine has. By itself it makes vectors of
+simple sums only: not of two different sums in one loop, and not in a loop with a prefetch.
 """
 
 from __future__ import annotations
@@ -168,8 +168,8 @@ def fetch(typingctx, array, place, distance):
         pointer = builder.gep(builder.bitcast(pointer, byte), [distant])
         signature = ir.FunctionType(ir.VoidType(), [byte, _INDEX, _INDEX, _INDEX])
         prefetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], signature)
-        # To be read; into the second level of the cache, where it does not displace the rows
-        # at work; data.
+        # 0: to be read; 2: into the second level of the cache, where it does not displace the rows
+        # in use; 1: data.
         builder.call(prefetch, [pointer, *(ir.Constant(_INDEX, k) for k in (0, 2, 1))])
         return context.get_dummy_value()
 

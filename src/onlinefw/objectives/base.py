@@ -12,7 +12,7 @@ from .._typing import Array, Direction, Shape, State
 from ..atoms import Atom, as_atom
 from ..iterates import ActiveSet, DenseIterate, LowRank, iterate_from_state
 from ..line_search import Line
-from ..past.place import here
+from ..past.place import Place, check_place, here
 from ..sets import ConvexSet
 
 __all__ = ["Line", "Objective"]
@@ -27,14 +27,14 @@ class Objective(ABC):
     Attributes
     ----------
     shape : tuple of int or None
-        The shape of theta; None until the first batch where nobody said it before.
+        The shape of theta; None until the first batch, unless it was given.
     n_observations : int
         How many rows have been observed.
     """
 
     shape: Shape | None = None
     n_observations: int = 0
-    #: How often the whole store has been read (where that is counted).
+    #: How often all entries have been read (``ObservedEntries``; 0 for others).
     reads: int = 0
     #: Whether linear minimisation over its gradient is exact, so that a gap is its own bound.
     exact_lmo: bool = True
@@ -65,7 +65,7 @@ class Objective(ABC):
         if self._owner is not None:
             raise ValueError(
                 f"this {type(self).__name__} already belongs to a learner ({self._owner}): it "
-                f"carries that learner's predictions, so a second one ({owner}) cannot use it; "
+                f"holds that learner's predictions, so a second one ({owner}) cannot use it; "
                 "make a new objective"
             )
         if self.shape is not None:
@@ -75,14 +75,14 @@ class Objective(ABC):
         self._constraint, self._owner = constraint, owner
 
     def release(self) -> None:
-        """Give the objective back, at theta = 0, with all its data."""
+        """Let the objective belong to no learner again, at theta = 0, with all its data."""
         self._owner = self._constraint = None
         if self.shape is not None:
             self._set_iterate(self._new_iterate(self.shape))
             self._refresh()
 
     def _agree_on(self, shape: Shape) -> None:
-        """Check a shape that a first batch has shown against the set, before anything changes."""
+        """Check the shape of a first batch against the set, before anything changes."""
         if self.shape is None and self._constraint is not None:
             self._constraint.check_shape(shape)
 
@@ -91,7 +91,7 @@ class Objective(ABC):
         self._set_iterate(self._new_iterate(self.shape))
 
     def _set_iterate(self, iterate: Any) -> None:
-        """Let another object be the iterate."""
+        """Replace the iterate by another object."""
         self._iterate = iterate
 
     def _new_iterate(self, shape: Shape) -> DenseIterate | LowRank:
@@ -165,7 +165,7 @@ class Objective(ABC):
         """Compute everything that depends on theta again."""
 
     def smoothness(self) -> float:
-        """Return the smallest L such that F_t is L-smooth, as far as it is known."""
+        """Return an L such that F_t is L-smooth, where one is known."""
         raise ValueError(f"the smoothness of {type(self).__name__} is not known: pass step=")
 
     def batch_gradient(self) -> Array:
@@ -204,7 +204,8 @@ class Objective(ABC):
 class PickledByState:
     """A pickle holds the state of the objective, its loss (which may be the user's own), its owner.
 
-    It does not hold where the data were: they go on a GPU again if there is one here.
+    Data that were on a GPU go to one again if there is one here; all others, those of workers
+    too, go to the memory of this process.
     """
 
     def __getstate__(self) -> State:
@@ -218,6 +219,14 @@ class PickledByState:
             parts["loss"] = state["loss"]
         vars(self).update(vars(type(self).from_state(state["state"], **parts)))  # type: ignore[attr-defined]
         self._owner, self._constraint = state["owner"]
+
+
+def other_place(old: Place, device: Any, workers: Any, log_dir: Any) -> Place | None:
+    """Return the place that is asked for; None if the data are there already."""
+    if workers == old.workers and device in (old.device, workers and "auto"):
+        return None  # what "auto" means was decided when the workers started
+    new = check_place(device, workers, log_dir)
+    return None if (new.device, new.workers) == (old.device, old.workers) else new
 
 
 def spectral_norm_squared(rows: Any, weights: Array) -> float:

@@ -25,7 +25,7 @@ WeightedSums = Callable[[Array, Array, bool], tuple[Array, Array]]
 
 
 class _Held(NamedTuple):
-    """All that changes; a new one takes the place of the old in one assignment.
+    """All that changes; always replaced as a whole, in one assignment.
 
     The sums have three rows: weight, sum of values, and sum of what else explains them.
     """

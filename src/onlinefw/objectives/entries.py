@@ -65,7 +65,7 @@ class ObservedEntries(HeldEntries):
         Stop earlier when the last read has added less than this fraction of the duality gap to
         the step's value.
     device : "cpu", "cuda" or "auto"
-        Where entries, predictions and factors live; "auto" is a GPU if there is one. On a GPU what
+        Where entries, predictions and factors are; "auto" is a GPU if there is one. On a GPU what
         crosses per round is the batch and a few numbers. There the newest entries are added up in
         any order, so runs agree to rounding.
     workers : int, optional
@@ -122,7 +122,7 @@ class ObservedEntries(HeldEntries):
         super().attach(owner, constraint)
 
     def constrain(self, constraint: ConvexSet) -> None:
-        """Go on over another set (other weights of a weighted trace norm)."""
+        """Go on with another set (other weights of a weighted trace norm)."""
         constraint.check_shape(self.shape)
         self._constraint = constraint
 
@@ -202,7 +202,7 @@ class ObservedEntries(HeldEntries):
 
     def certificate(self, constraint: ConvexSet) -> float:
         """Return an upper bound on the FW gap; its reads are counted apart, and nothing changes."""
-        past, start = self._past, WarmStart(self._start.block)  # which the learner's own stays
+        past, start = self._past, WarmStart(self._start.block)  # a copy: its block is replaced
         before = past.reads
         with self.working():
             gradient = EntriesGradient(past, None, start, self._effort)
@@ -257,14 +257,14 @@ class ObservedEntries(HeldEntries):
         return loss / max(weight, np.finfo(float).tiny)
 
     def regressions(self, everything: bool) -> EntriesPast:
-        """Return what solves the regressions of all that the offsets leave over (square loss).
+        """Return the past, ready for regressions of what the offsets leave over (square loss).
 
-        ``solve_rows`` and ``solve_columns`` are good until the next gradient or batch.
+        Its ``solve_rows`` and ``solve_columns`` are valid until the next gradient or batch.
 
         Parameters
         ----------
         everything : bool
-            With the newest entries, those that only Frank-Wolfe steps see otherwise.
+            Whether the newest entries take part, which otherwise only Frank-Wolfe steps use.
         """
         past = self._past
         past.merge(past.n_newest - (0 if everything else merge_rule.held_out(past.n_newest)))
@@ -276,7 +276,7 @@ class ObservedEntries(HeldEntries):
         return self._past.columns_of(row)
 
     def seen(self) -> tuple[Array, Array]:
-        """Return those of every row, compressed: indptr, columns."""
+        """Return the observed columns of every row, compressed: indptr, columns."""
         return self._past.seen()
 
     # State ----------------------------------------------------------------------------------------

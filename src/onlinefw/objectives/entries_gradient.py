@@ -21,9 +21,9 @@ __all__ = ["Effort", "EntriesGradient", "Scaling", "WarmStart"]
 
 #: Up to this many entries a certificate takes the exact norm of the dense gradient.
 SMALL_MATRIX = 250_000
-#: Krylov steps from a random start, at most, where a certificate or the end of a run depends on it.
+#: At most so many Krylov steps from a random start, for a certificate or the end of a run.
 CLOSE_STEPS = 80
-#: A certificate holds with at least this probability over its random start.
+#: A certificate fails with at most this probability over its random start.
 CERTIFICATE_FAILURE = 1e-6
 
 
@@ -82,16 +82,16 @@ class Effort(NamedTuple):
 class EntriesGradient(PairOperator):
     """The gradient of :class:`~onlinefw.objectives.ObservedEntries`, valid until theta moves.
 
-    Making it renews all slopes and multiplies eight vectors, those that were best the last time,
-    in the same read. The singular pairs change slowly from round to round, so this is mostly all
-    that a Frank-Wolfe step needs.
+    Making it refreshes all slopes and multiplies eight vectors, those that were best the last
+    time, in the same read. The singular pairs change slowly from round to round, so this is mostly
+    all that a Frank-Wolfe step needs.
 
     Parameters
     ----------
     past : EntriesPast
         The entries.
     scaling : Scaling or None
-        Of the ball: for the operator diag(a) G diag(b).
+        The scaling of the ball, for the operator diag(a) G diag(b).
     start : WarmStart
         Where to start from; the best vectors found are left there for the next one.
     effort : Effort
@@ -100,7 +100,7 @@ class EntriesGradient(PairOperator):
     Attributes
     ----------
     theta_dot : float
-        <theta, gradient>, known from the pass that renewed the slopes.
+        <theta, gradient>, known from the read that refreshed the slopes.
     """
 
     def __init__(
@@ -289,7 +289,7 @@ class EntriesGradient(PairOperator):
         return max(self._from_random(self._scaling_for(scales), enough)[1], best[0])
 
 
-#: Of products, by the store's own.
+#: The precision of products, by the type of the entries.
 _PRECISION = {char: 10.0 * float(np.finfo(char).eps) for char in "fd"}
 
 
@@ -299,9 +299,9 @@ class Scaling:
     Attributes
     ----------
     scales : (ndarray, ndarray)
-        Of the ball, in this process's memory.
+        Those of the ball, in this process's memory.
     a, b, b_column : array
-        The same, and b as a column.
+        The same two at the place of the entries, and b as a column.
     squared_rows : array
         a^2, in the precision of the entries.
     """

@@ -18,7 +18,7 @@ from ..losses import Correntropy, Gaussian, Loss, Square
 from ..past.place import check_place, low_rank_class, moved, new_entries
 from ..past.protocols import EntriesPast
 from . import merge_rule
-from .base import Objective, PickledByState
+from .base import Objective, PickledByState, other_place
 from .biases import RunningBiases
 from .entries_batch import HandleBatch, check_entries
 from .entries_gradient import WarmStart
@@ -33,7 +33,7 @@ _ONE_THREAD_ANYWAY = nullcontext()
 
 
 class HeldEntries(PickledByState, Objective):
-    """The half of :class:`~onlinefw.objectives.ObservedEntries` that holds what came, and where."""
+    """The part of :class:`~onlinefw.objectives.ObservedEntries` that adds and keeps entries."""
 
     def __init__(
         self,
@@ -83,11 +83,8 @@ class HeldEntries(PickledByState, Objective):
 
     def use_place(self, device: str, workers: int | None, log_dir: Any = None) -> None:
         """Move the entries to so many workers (None: into this process), on that device."""
-        here = self._place
-        if workers == here.workers and device in (here.device, workers and "auto"):
-            return  # workers have found out what "auto" is
-        place = check_place(device, workers, log_dir)
-        if (place.device, place.workers) == (here.device, here.workers):
+        place = other_place(self._place, device, workers, log_dir)
+        if place is None:
             return
         kind, theta, block = low_rank_class(place), self._low_rank, self._start.block
         if type(theta) is not kind:
@@ -98,7 +95,7 @@ class HeldEntries(PickledByState, Objective):
         vars(self).update(parts, _scaling=None)  # all at once
 
     def close(self) -> None:
-        """Give the workers back, if there are any; without this, they go with the objective."""
+        """Stop the workers, if there are any; otherwise they stop when the objective is deleted."""
         self._past.close()
 
     # The iterate ----------------------------------------------------------------------------------
@@ -167,7 +164,7 @@ class HeldEntries(PickledByState, Objective):
         return batch
 
     def _check_shape(self, needed: tuple[int, int]) -> None:
-        """Refuse rows and columns that the set does not know."""
+        """Refuse rows and columns that do not fit the set."""
         (m1, m2), (old1, old2) = needed, self._shape
         if (m1 > old1 or m2 > old2) and self._constraint is not None:
             self._constraint.check_shape((max(m1, old1), max(m2, old2)))
@@ -208,7 +205,7 @@ class HeldEntries(PickledByState, Objective):
         return loss
 
     def _add_handle(self, batch: HandleBatch) -> float:
-        """Let workers add what they have read; here are only sums."""
+        """Let workers add what they have read; only sums come back."""
         self.grow(*batch.shape)
         loss, weight = self._past.append_handle(batch.handle)
         self._last_batch = len(batch.handle)
@@ -223,7 +220,7 @@ class HeldEntries(PickledByState, Objective):
             past.merge(n)
 
     def grow(self, m1: int, m2: int) -> None:
-        """Make room for m1 rows and m2 columns, if there are fewer."""
+        """Let the matrix have m1 rows and m2 columns at least."""
         if m1 <= self._shape[0] and m2 <= self._shape[1]:
             return
         theta, past = self._low_rank, self._past
@@ -234,7 +231,7 @@ class HeldEntries(PickledByState, Objective):
         if past.shape != theta.shape:
             past.grow(*theta.shape)
         if self._shape != theta.shape:
-            if self.offsets is not None:  # of a row never seen the mean is known
+            if self.offsets is not None:  # a row that was never seen has the mean
                 self.set_offsets(*self.offsets.offsets(theta.shape))
             self._shape = theta.shape
 
@@ -280,7 +277,7 @@ class HeldEntries(PickledByState, Objective):
 
     @property
     def n_newest(self) -> int:
-        """How many of them only Frank-Wolfe steps have seen."""
+        """How many of them are in the unsorted tail, which only Frank-Wolfe steps use."""
         return self._past.n_newest
 
     @property

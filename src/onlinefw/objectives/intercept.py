@@ -27,7 +27,7 @@ def best_intercept(loss: Loss, past: RowsPast, m: int, weight: float, start: flo
     past : RowsPast
         Rows with predictions, targets and weights.
     m : int
-        Whose predictions.
+        The model whose predictions are used.
     weight : float
         The sum of w.
     start : float, optional

@@ -10,7 +10,8 @@ from .._growing import GrowingArray
 from .._randomness import generator_from_state
 from .._typing import Array, State
 from .._validation import check_whole
-from ..past.place import Place, check_place, moved, new_rows
+from ..past.place import Place, moved, new_rows
+from .base import other_place
 
 __all__ = ["PASTS", "KeptRows", "check_past"]
 
@@ -36,16 +37,16 @@ def check_past(past: Any, max_past: Any) -> int | None:
 class KeptRows:
     """Rows that one objective, or several side by side, learn from, and which of them count.
 
-    A forgotten row gets weight 0 at once; its memory is given back when such rows are half of all.
+    A forgotten row gets weight 0 at once; it is removed when more than half of the rows are such.
 
     Parameters
     ----------
     rule : "all", "recent" or "reservoir"
         Which rows count.
     max_past : int, optional
-        How many, unless all.
+        How many rows count, unless all do.
     random_state : int or Generator, optional
-        Of the reservoir.
+        Draws the reservoir.
     place : Place
         Where the rows are.
 
@@ -54,9 +55,9 @@ class KeptRows:
     past : RowsPast
         The rows, with the predictions of all models.
     total_weight : float
-        Of the rows that count.
+        The total weight of the rows that count.
     n_kept, n_seen : int
-        How many rows count, and how many ever did.
+        How many rows count, and how many have come (with a positive weight).
     """
 
     def __init__(
@@ -67,16 +68,16 @@ class KeptRows:
         self.past = new_rows(self.place)
         self.n_models = self.n_seen = self.n_kept = 0
         self.total_weight = 0.0
-        self._w = GrowingArray()  # of all rows held, unless all count
+        self._w = GrowingArray()  # weights of the rows held; empty if all count
         self._rng = np.random.default_rng(random_state)
 
     def append(self, X: Any, Z: Array, Y: Array, w: Array) -> None:
-        """Add rows, with predictions and targets of all models, and forget others."""
+        """Add rows, with predictions and targets of all models; forget what is too much."""
         self.past.append(X, Z, Y, w)
         self.count(w)
 
     def count(self, w: Array) -> None:
-        """Take note of the weights of rows that the past has received."""
+        """Count rows that the past has received, by their weights; forget what is too much."""
         new = int(np.count_nonzero(w))
         self.n_seen += new
         if self.rule == "all":
@@ -106,7 +107,7 @@ class KeptRows:
     def _drawn(self, alive: Array, n_new: int) -> Array:
         """Return what leaves the reservoir, so that each row seen is in it with equal chance.
 
-        Row number s (from 1) enters with probability max_past / s, in the place of a random one.
+        Row number s (from 1) enters with probability max_past / s, and replaces a random one.
         """
         slots, new = alive[:-n_new].tolist(), alive[-n_new:].tolist()
         assert self.max_past is not None
@@ -125,10 +126,8 @@ class KeptRows:
 
     def use_place(self, device: Any, workers: Any, log_dir: Any = None) -> None:
         """Move the rows to another place, or leave everything as it was."""
-        if workers == self.place.workers and device in (self.place.device, workers and "auto"):
-            return  # workers have found out what "auto" is
-        place = check_place(device, workers, log_dir)
-        if (place.device, place.workers) == (self.place.device, self.place.workers):
+        place = other_place(self.place, device, workers, log_dir)
+        if place is None:
             return
         old, new = self.past, new_rows(place)
         for loss, iterate, waits in old.models():

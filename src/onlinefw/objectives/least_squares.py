@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from .._typing import Array, State
+from .._validation import check_whole
 from ..atoms import Atom, SignedCoordinate, SparseAtom
 from ..iterates import DenseIterate
 from ..linalg import top_singular_pair
@@ -39,7 +40,7 @@ class RunningLeastSquares(RowObjective):
         Add an intercept b, outside the set: F is minimised over it at any theta, by centring the
         sums.
     device : "cpu", "cuda" or "auto"
-        Where X'X lives: in this process's memory or on a GPU (which needs ``onlinefw[gpu]``);
+        Where X'X is: in this process's memory or on a GPU (which needs ``onlinefw[gpu]``);
         "auto" takes a GPU if there is one. Rows may come as numpy, scipy, CuPy or torch arrays.
         All vectors as long as theta are in this process's memory either way. With ``workers`` the
         device is theirs, one GPU each.
@@ -72,10 +73,9 @@ class RunningLeastSquares(RowObjective):
         workers: int | None = None,
         log_dir: Any = None,
     ) -> None:
-        if int(n_features) != n_features or n_features < 1:
-            raise ValueError(f"n_features must be a whole number of at least 1, got {n_features}")
+        n = check_whole("n_features", n_features)
         place = check_place(device, workers, log_dir)
-        self._join(RunningSums(int(n_features), bool(fit_intercept), place))
+        self._join(RunningSums(n, bool(fit_intercept), place))
 
     def _join(self, sums: RunningSums) -> None:
         """Learn from these sums."""
@@ -94,7 +94,7 @@ class RunningLeastSquares(RowObjective):
         Both have targets and a theta of their own;
         :class:`~onlinefw.algorithms.side_by_side.SideBySide` plays their learners together.
         """
-        self._check_new_company()
+        self._check_no_rows()
         other = type(self).__new__(type(self))
         other._join(self._shared)
         return other
@@ -247,7 +247,7 @@ class RunningLeastSquares(RowObjective):
         workers: int | None = None,
         log_dir: Any = None,
     ) -> Self:
-        """Make the objective that ``state_dict`` described, wherever you say."""
+        """Make the objective that ``state_dict`` described, at the place that you say."""
         where: dict[str, Any] = {"device": device, "workers": workers, "log_dir": log_dir}
         objective = cls(state["shape"][0], fit_intercept=state["fit_intercept"], **where)
         return objective.load_state(state)

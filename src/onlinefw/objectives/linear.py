@@ -15,7 +15,7 @@ from .._batches import BatchHandle
 from .._state import describe, rebuild
 from .._threads import SMALL_LOOP, one_blas_thread
 from .._typing import Array, Shape, State
-from .._validation import check_part
+from .._validation import check_part, check_whole
 from ..atoms import Atom
 from ..iterates import ActiveSet, DenseIterate
 from ..linalg import top_singular_pair
@@ -61,9 +61,9 @@ class LinearObjective(RowObjective):
     max_past : int, optional
         How many rows to keep, unless all.
     random_state : int or Generator, optional
-        Of the reservoir.
+        Draws the reservoir.
     device : "cpu", "cuda" or "auto"
-        Where rows and predictions live: in this process's memory or on a GPU (which needs
+        Where rows and predictions are: in this process's memory or on a GPU (which needs
         ``onlinefw[gpu]``); "auto" takes a GPU if there is one. Rows may come as numpy, scipy, CuPy
         or torch arrays. Theta and its gradient are in this process's memory either way. With
         ``workers`` the device is theirs, one GPU each.
@@ -113,15 +113,15 @@ class LinearObjective(RowObjective):
         check_part("loss", loss, Loss, "Square()")
         if n_features is not None and shape is not None:
             raise ValueError("LinearObjective takes n_features or shape, not both")
-        if n_features is not None and (int(n_features) != n_features or n_features < 1):
-            raise ValueError(f"n_features must be a whole number of at least 1, got {n_features}")
-        if shape is not None and (np.shape(shape) != (2,) or min(shape) < 1):
+        if n_features is not None:
+            shape = (check_whole("n_features", n_features),)
+        elif shape is not None and (np.shape(shape) != (2,) or min(shape) < 1):
             raise ValueError(f"shape must be (m1, m2) with positive sides, got {shape}")
         self.loss, self.fit_intercept = loss, bool(fit_intercept)
         self._shared = rows
         self._model = rows.past.add_model(loss, None, waits=not self.fit_intercept)
         rows.n_models += 1
-        super().__init__(shape if n_features is None else (int(n_features),))
+        super().__init__(shape)
         self._b: float | None = None
         self._b_due = True  # whether b may no longer be the best
         self._moves = 0
@@ -136,7 +136,7 @@ class LinearObjective(RowObjective):
         Both have targets and a theta of their own;
         :class:`~onlinefw.algorithms.side_by_side.SideBySide` plays their learners together.
         """
-        self._check_new_company()
+        self._check_no_rows()
         other = type(self).__new__(type(self))
         sizes: tuple[Any, Any] = (None, None)
         if self.shape is not None:
@@ -179,7 +179,7 @@ class LinearObjective(RowObjective):
         for one, y in zip(objectives, targets, strict=True):
             one.n_observations += X.shape[0]
             one._batch = (X, y, w)
-            one._gradient, one._line_atom, one._b_due = None, None, True
+            one._forget_derived()
         return losses
 
     @staticmethod
@@ -192,7 +192,7 @@ class LinearObjective(RowObjective):
             one._model, one._line_atom = k, None
 
     def _add_handle(self, handle: BatchHandle) -> float:
-        """Let a worker read rows, which stay with it."""
+        """Let a worker read rows and keep them."""
         rows = self._shared
         loss, w = rows.past.append_handle(handle, self.intercept, partial(_check_losses, self.loss))
         if self.shape is None:
@@ -200,7 +200,7 @@ class LinearObjective(RowObjective):
         rows.count(w)
         self.n_observations += len(handle)
         self._batch = handle.alone()
-        self._gradient, self._line_atom, self._b_due = None, None, True
+        self._forget_derived()
         return loss
 
     # Value and gradient ------------------------------------------------------------------------
@@ -243,7 +243,7 @@ class LinearObjective(RowObjective):
                 gradient = gradient.reshape(one.shape)
             gradient.flags.writeable = False
             one._gradient = gradient
-        # Of several, some may be ruled out: a radius that is too large, say.
+        # Warn only if all are tiny: one model of several may be useless (a radius too large, say).
         first = due[0]
         may_saturate = not first.loss.convex and not first._warned
         if may_saturate and max(columns.max(), -columns.min()) <= 1e-9:
@@ -268,7 +268,7 @@ class LinearObjective(RowObjective):
         return self._shared.past.total(self._model, self.intercept) / self._shared.total_weight
 
     def predictions(self) -> Array:
-        """Return the predictions of all rows kept, in order, without intercept (a copy)."""
+        """Return the predictions of all rows kept, in order, without the intercept (a copy)."""
         return self._shared.past.predictions(self._model)
 
     # Moving ------------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ class LinearObjective(RowObjective):
         self._shared.past.agree(self._model)
 
     def _forget_derived(self) -> None:
-        """Forget what belongs to theta as it is, before it moves."""
+        """Forget what was computed from theta and the rows, before one of them changes."""
         self._gradient, self._line_atom, self._b_due = None, None, True
 
     def _moved(self) -> None:
@@ -387,8 +387,7 @@ class LinearObjective(RowObjective):
     ) -> Self:
         """Make the objective that ``state_dict`` described; a loss of your own is passed in.
 
-        Its rows may have been on any device, in one process or with any number of workers, and go
-        where you say.
+        Wherever its rows were, they go to the place that ``device`` and ``workers`` say.
         """
         objective = cls(
             rebuild(state["loss"], "loss", loss),
@@ -422,7 +421,7 @@ def _predicted(objectives: Sequence[LinearObjective], X: Any) -> Array:
 
 
 def _check_losses(loss: Loss, losses: Sequence[float]) -> None:
-    if not np.isfinite(losses).any():  # of several models, some may be ruled out
+    if not np.isfinite(losses).any():  # one of several models may have overflowed
         raise ValueError(
             f"{loss} of these rows is infinite at the current coefficients; "
             "rescale the features, or use a smaller radius"

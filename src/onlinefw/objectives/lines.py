@@ -31,18 +31,18 @@ class Parabola:
 
 
 class PastLine:
-    """Any other F: every value and every slope is a question to the past, about the line it began.
+    """Any other F: the past computes every value and slope on the line that it has begun.
 
     Parameters
     ----------
     past : RowsPast or EntriesPast
-        Which has begun a line.
+        It has begun a line.
     weight : float
         What sums are divided by.
-    before, behind : tuple
-        Arguments of ``line_value`` and ``line_slope`` before and behind c.
+    before, after : tuple
+        Arguments of ``line_value`` and ``line_slope`` before and after c.
     constant : float
-        Of the sum, which the past does not know.
+        What the past leaves out of the sum.
     """
 
     curvature = None
@@ -52,18 +52,18 @@ class PastLine:
         past: Any,
         weight: float,
         before: tuple[Any, ...] = (),
-        behind: tuple[Any, ...] = (),
+        after: tuple[Any, ...] = (),
         constant: float = 0.0,
     ) -> None:
         self._past, self._weight, self._constant = past, weight, constant
-        self._before, self._behind = before, behind
+        self._before, self._after = before, after
 
-    def value(self, c: float, *behind: float) -> float:
+    def value(self, c: float, *after: float) -> float:
         """Return F at c."""
-        total = self._past.line_value(*self._before, float(c), *(behind or self._behind))
+        total = self._past.line_value(*self._before, float(c), *(after or self._after))
         return (total + self._constant) / self._weight
 
-    def slope(self, c: float, *behind: float) -> float:
+    def slope(self, c: float, *after: float) -> float:
         """Return dF/dc at c."""
-        slope = self._past.line_slope(*self._before, float(c), *(behind or self._behind))
+        slope = self._past.line_slope(*self._before, float(c), *(after or self._after))
         return slope / self._weight

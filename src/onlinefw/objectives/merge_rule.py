@@ -8,13 +8,13 @@ __all__ = ["due_for_merge", "held_out"]
 
 #: The tail is sorted in when it has more entries than this, and than the square root of
 #: MERGE_COST * (sorted entries) * (entries of the last batch). A longer tail makes rounds slow, a
-#: shorter one merges frequent; there both cost the same, if merging an entry takes as long as
-#: three quarters of what an entry in the tail costs per round.
+#: shorter one makes merges frequent. At this length both cost the same, if merging an entry takes
+#: three quarters of the time that an entry of the tail adds to a round.
 SHORTEST_TAIL = 1024
-#: More would take more memory to sort (44 bytes an entry) than merging takes time.
+#: Sorting takes 44 bytes an entry: a longer tail would save little time for much memory.
 LONGEST_TAIL = 2**23
 MERGE_COST = 1.5
-#: So many of the newest entries stay in the tail, where nothing but Frank-Wolfe steps sees them.
+#: Up to this many of the newest entries stay in the tail, where only Frank-Wolfe steps use them.
 NEWEST = 2**15
 
 
@@ -35,5 +35,5 @@ def due_for_merge(n_sorted: int, n_newest: int, last_batch: int) -> int:
 
 
 def held_out(n_newest: int) -> int:
-    """Return how many of the newest entries stay out of regressions, to judge them."""
+    """Return how many of the newest entries regressions leave out, so that they can be judged."""
     return min(n_newest // 2, NEWEST)

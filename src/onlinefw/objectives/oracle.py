@@ -74,7 +74,7 @@ class GradientOracle(Objective):
         """Claim this objective for one learner; low-rank factors need rank-one atoms."""
         if self.low_rank and not constraint.has_rank_one_atoms:
             raise ValueError(
-                f"low_rank=True needs a set whose atoms have rank one, and {constraint} is not; "
+                f"low_rank=True needs a set with atoms of rank one, and {constraint} is not one; "
                 "use TraceNormBall or Spectrahedron, or low_rank=False"
             )
         super().attach(owner, constraint)
@@ -91,7 +91,7 @@ class GradientOracle(Objective):
         """Begin a round; return the objective at the current iterate (nan if it is not known)."""
         # The gradient is evaluated before the round is counted: if fn fails, nothing has changed.
         gradient = self._evaluate(self._t + 1)
-        loss = np.nan if self.value_fn is None else float(self.value_fn(self.theta))
+        loss = self.value()
         self._t += 1
         self.n_observations += 1
         self._fresh = gradient

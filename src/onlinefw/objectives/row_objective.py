@@ -15,7 +15,7 @@ from .base import Objective, PickledByState, spectral_norm_squared
 
 __all__ = ["RowObjective", "RowsBatch"]
 
-#: How rows in files have weights.
+#: What to do instead of passing weights for rows in files.
 WEIGHTS = ", and name a column of weights: ParquetRows(..., weight=...)"
 
 
@@ -55,7 +55,7 @@ class RowObjective(PickledByState, Objective):
         self._shared.use_place(device, workers, log_dir)
 
     def close(self) -> None:
-        """Give the workers back, if there are any; without this, they go with the objective."""
+        """Stop the workers, if there are any; otherwise they stop when the objective is deleted."""
         self._shared.past.close()
 
     # Batches --------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ class RowObjective(PickledByState, Objective):
         """The total weight of the rows in F_t."""
         return self._shared.total_weight
 
-    def _check_new_company(self) -> None:
+    def _check_no_rows(self) -> None:
         if self.n_observations:
             raise ValueError("rows have come already: call beside() before the first batch")
 

@@ -10,7 +10,8 @@ from scipy import sparse
 
 from .._devices import namespace, to_host
 from .._typing import Array, State
-from ..past.place import Place, check_place, moved, new_gram
+from ..past.place import Place, moved, new_gram
+from .base import other_place
 
 __all__ = ["ModelSums", "RunningSums", "products"]
 
@@ -19,7 +20,7 @@ MOST_CENTRED = 2**22
 
 
 class ModelSums(NamedTuple):
-    """What one model sums up besides X'X; a new one takes the place of the old in one assignment.
+    """What one model sums up besides X'X; always replaced as a whole, in one assignment.
 
     Attributes
     ----------
@@ -46,9 +47,9 @@ class RunningSums:
     past : GramPast
         X'X.
     mean : ndarray
-        Of the rows; 0 unless centred.
+        The mean of the rows; 0 unless centred.
     total_weight : float
-        Of all rows.
+        The total weight of all rows.
     """
 
     def __init__(self, n: int, centred: bool, place: Place | None = None) -> None:
@@ -90,7 +91,7 @@ class RunningSums:
         self, X: Any, targets: Sequence[Array], w: Array, thetas: Array, models: list[ModelSums]
     ) -> list[ModelSums]:
         total = float(w.sum())
-        seen, new, mean = self.total_weight, self.total_weight + float(w.sum()), self.mean
+        seen, new, mean = self.total_weight, self.total_weight + total, self.mean
         rows, weights = X, w
         if self.centred:
             batch_mean = _sums(X, w) / total
@@ -116,10 +117,8 @@ class RunningSums:
 
     def use_place(self, device: Any, workers: Any, log_dir: Any = None) -> None:
         """Move X'X to another place, or leave everything as it was."""
-        if workers == self.place.workers and device in (self.place.device, workers and "auto"):
-            return  # workers have found out what "auto" is
-        place = check_place(device, workers, log_dir)
-        if (place.device, place.workers) != (self.place.device, self.place.workers):
+        place = other_place(self.place, device, workers, log_dir)
+        if place is not None:
             self.past, self.place = moved(self.past, new_gram(place, self.mean.size)), place
 
     def state_dict(self) -> State:
@@ -141,13 +140,13 @@ class RunningSums:
 
 
 def products(X: Any, vectors: Array) -> Array:
-    """Return X V, as numpy's."""
+    """Return X V as a numpy array."""
     xp = namespace(X)
     return np.asarray(X @ vectors) if xp is np else to_host(X @ xp.asarray(vectors))
 
 
 def _sums(X: Any, vectors: Array) -> Array:
-    """Return X' R, as numpy's."""
+    """Return X' R as a numpy array."""
     xp = namespace(X)
     return np.asarray(X.T @ vectors) if xp is np else to_host(X.T @ xp.asarray(vectors))
 

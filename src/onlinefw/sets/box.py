@@ -65,7 +65,7 @@ class Box(ConvexSet):
             )
 
     def lmo(self, direction: Direction) -> DenseAtom:
-        """Return the corner with the lower bound where g > 0 and the upper one elsewhere."""
+        """Return the corner with the lower bound where g > 0, else the upper bound."""
         g = as_array(direction, self)
         finite(float(np.abs(g).max(initial=0.0)), self)
         return DenseAtom(np.where(g > 0, self.lower, self.upper))

@@ -22,6 +22,9 @@ class _Ball(ConvexSet):
     radius: float
     p: float
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", positive("radius", self.radius, type(self).__name__))
+
     def _contains(self, point: Any, tol: float) -> bool:
         """Tell whether ``||point||_p <= radius (1 + tol)``."""
         return bool(_norm(point.reshape(-1), self.p) <= self.radius * (1 + tol))
@@ -62,9 +65,6 @@ class L1Ball(_Ball):
     p = 1.0
     is_polytope = True
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", positive("radius", self.radius, "L1Ball"))
-
     def lmo(self, direction: Direction) -> SignedCoordinate:
         """Return ``-radius sign(g_i) e_i`` for the largest ``|g_i|``."""
         return opposite_coordinate(direction, self.radius, self)
@@ -89,9 +89,6 @@ class L2Ball(_Ball):
     radius: float
 
     p = 2.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", positive("radius", self.radius, "L2Ball"))
 
     def lmo(self, direction: Direction) -> Atom:
         """Return ``-radius g / ||g||``."""
@@ -120,11 +117,8 @@ class LinfBall(_Ball):
     p = np.inf
     is_polytope = True
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", positive("radius", self.radius, "LinfBall"))
-
     def lmo(self, direction: Direction) -> Atom:
-        """Return -radius sign(g), with a corner where g is zero."""
+        """Return -radius sign(g), and radius where g is zero."""
         return _lp_vertex(as_array(direction, self), np.inf, self.radius, self)
 
     def _project(self, point: Array) -> Array:
@@ -152,7 +146,7 @@ class LpBall(_Ball):
         if not (isinstance(self.p, (int, float, np.number)) and self.p >= 1):
             raise ValueError(f"LpBall needs p >= 1, got {self.p!r}")
         object.__setattr__(self, "p", float(self.p))
-        object.__setattr__(self, "radius", positive("radius", self.radius, "LpBall"))
+        super().__post_init__()
 
     @property
     def is_polytope(self) -> bool:  # type: ignore[override]
@@ -174,7 +168,7 @@ class LpBall(_Ball):
 
 
 def _norm(x: Array, p: float) -> float:
-    """||x||_p, safe from overflow."""
+    """Return ||x||_p without overflow."""
     largest = float(np.abs(x).max(initial=0.0))
     if largest == 0.0 or p == np.inf or not np.isfinite(largest):
         return largest
@@ -182,7 +176,7 @@ def _norm(x: Array, p: float) -> float:
 
 
 def _lp_vertex(g: Array, p: float, radius: float, owner: ConvexSet) -> Atom:
-    """-radius sign(g) |g|^(q-1) / |||g|^(q-1)||_p with 1/p + 1/q = 1."""
+    """Return -radius sign(g) |g|^(q-1) / |||g|^(q-1)||_p with 1/p + 1/q = 1."""
     largest = finite(float(np.abs(g).max(initial=0.0)), owner)
     if p == np.inf:
         return DenseAtom(np.where(g > 0, -radius, radius))

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._typing import Array
 
-__all__ = ["project_capped_l1", "project_l1_ball", "project_simplex", "soft_threshold"]
+__all__ = ["project_capped_l1", "project_l1_ball", "project_simplex"]
 
 
 def project_simplex(point: Array, radius: float) -> Array:
@@ -27,11 +27,6 @@ def project_simplex(point: Array, radius: float) -> Array:
     counts = np.arange(1, point.size + 1)
     last = int(np.flatnonzero(descending * counts > excess)[-1])
     return np.maximum(shifted - excess[last] / counts[last], 0.0)
-
-
-def soft_threshold(point: Array, threshold: float) -> Array:
-    """Return sign(x) max(|x| - threshold, 0)."""
-    return np.copysign(np.maximum(np.abs(point) - threshold, 0.0), point)
 
 
 def project_l1_ball(point: Array, radius: float) -> Array:

@@ -56,6 +56,6 @@ class Simplex(ConvexSet):
     def _diameter(self, ord: Ord, shape: Shape | None) -> float:
         if shape is not None and self._size(shape) == 1:
             return 0.0
-        if ord == "nuc":  # two entries in different rows and columns where there is room
+        if ord == "nuc":  # two entries in different rows and columns, if there are two of each
             return self.radius * (2.0 if min(self._shape(shape)) > 1 else np.sqrt(2.0))
         return self.radius * 2.0 ** (1.0 / ord)

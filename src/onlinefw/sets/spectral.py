@@ -80,7 +80,7 @@ class WeightedTraceNormBall(ConvexSet):
     Parameters
     ----------
     radius : float
-        Of the ball.
+        The radius of the ball.
     rows, columns : array-like
         Positive weights.
 
