@@ -44,7 +44,7 @@ class GrowingArray:
         return len(self.data)
 
     def _buffer_for(self, size: int) -> Array:
-        """Return the buffer, or a longer copy of it where so many items do not fit."""
+        """Return the buffer, or a longer copy of it if ``size`` items do not fit."""
         if size <= len(self._buffer):
             return self._buffer
         # Spare space takes no memory before it is written to.

@@ -15,7 +15,7 @@ class Corrective:
 
     A learner calls ``step`` in every step, where ``takes_steps`` is true, and ``after_round`` at
     the end of every round; ``learner.correct()`` calls ``correct``. All of them leave theta inside
-    the set, so gaps and certificates mean what they always mean. A corrective of your own is a
+    the set, so gaps and certificates stay valid. A corrective of your own is a
     subclass that overrides what it needs: by default nothing is done.
 
     A learner works with a copy of the corrective that it is given, so two learners do not share
@@ -62,7 +62,7 @@ class Corrective:
         objective, constraint
             The parts of the learner.
         gradient : array or operator
-            Of F_t at theta.
+            The gradient of F_t at theta.
         gap : float
             The Frank-Wolfe gap of theta.
 

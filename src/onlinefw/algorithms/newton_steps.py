@@ -17,12 +17,12 @@ __all__ = ["NewtonSteps"]
 
 #: The model is minimised to this share of the gap: the next model makes more of no use ...
 EXACTNESS = 0.1
-#: ... in at most so many pairwise steps per coordinate.
+#: ... in at most this many pairwise steps per coordinate.
 STEPS_PER_COORDINATE = 5
-#: A model with at most so many coordinates is minimised to rounding, which costs little and makes
+#: A model with at most this many coordinates is minimised to rounding, which costs little and makes
 #: the outcome a function of the data alone (a row of weight 2 is the same as two rows).
 SMALL, TO_ROUNDING, SMALL_STEPS_PER_COORDINATE = 100, 1e-13, 100
-#: A model has at most so many coordinates: it costs their square. The others wait for a later step.
+#: A model has at most this many coordinates, as it costs their square; the others come later.
 LARGEST_MODEL = 1000
 #: Added to the diagonal of the model, relative to its mean, in case columns are repeated.
 RIDGE = 1e-10
@@ -35,8 +35,8 @@ class NewtonSteps(Corrective):
     Frank-Wolfe steps add one coordinate at a time and shrink all others. This step takes the
     coordinates of theta and those ``candidates`` with the largest gradient, makes the second-order
     model of F_t in them, and minimises it over the same l1 ball by pairwise Frank-Wolfe steps,
-    which cost only the number of coordinates each. Theta then moves to that point, or a part of
-    the way if F_t says so; it stays feasible, sparse, and its gap means what it always means.
+    each of which costs only the number of coordinates. Theta then moves to that point, or a part
+    of the way if F_t would not fall enough. It stays feasible and sparse, so its gap stays valid.
 
     Parameters
     ----------

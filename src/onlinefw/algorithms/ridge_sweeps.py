@@ -22,9 +22,9 @@ __all__ = ["RidgeSweeps"]
 
 Factors = tuple[Array, Array]
 
-#: The first ridge is looked for among so many, each this many times smaller than the last ...
+#: The first ridge is the best of SEARCH_LENGTH, each SEARCH_STEP times smaller than the last ...
 SEARCH_LENGTH, SEARCH_STEP = 5, 4.0
-#: ... and from then on halved or doubled so many times at most, at one correction.
+#: ... and from then on halved or doubled at most this many times in one correction.
 HALVINGS = 3
 
 
@@ -35,8 +35,8 @@ class RidgeSweeps(Corrective):
     The trace norm of X is the smallest ``(|W|^2 + |H|^2) / 2`` over X = W H', so alternating
     ridge regressions for W and H (as in active ALT) minimise the same loss with the same norm, over
     matrices of bounded rank, from where theta is. They move the whole subspace at once, which
-    rank-one steps cannot. The result is brought back into the ball; so theta stays feasible, and
-    gaps and certificates mean what they always mean.
+    rank-one steps cannot. The result is scaled back into the ball, so theta stays feasible, and
+    gaps and certificates stay valid.
 
     With ``ridge="auto"`` the newest entries (the store's unsorted tail) are left out of the
     regressions and decide: the ridge is halved or doubled while they are predicted better, and
@@ -186,7 +186,7 @@ class _Regressions:
         self.row_penalty, self.column_penalty = 1.0 / a**2, 1.0 / b**2
 
     def sweep(self, factors: Factors, ridge: float, times: int) -> LowRank:
-        """Alternate ``times`` between columns and rows, and bring the product into the ball."""
+        """Alternate ``times`` between columns and rows, and scale the product into the ball."""
         left, right = factors
         for _ in range(times):
             right = self.data.solve_columns(left, ridge * self.column_penalty)

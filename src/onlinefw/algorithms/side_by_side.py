@@ -40,7 +40,7 @@ class SideBySide:
         self._objectives: list[Any] = [one.objective for one in learners]
 
     def use_place(self, device: str, workers: int | None) -> None:
-        """Move the past to so many workers (None: into this process), on that device."""
+        """Move the past to this many workers (None: into this process), on this device."""
         self._objectives[0].use_place(device, workers)
 
     def close(self) -> None:

@@ -303,7 +303,7 @@ class _Radius:
     def adjust(self, state: _State, gap: float) -> None:
         """Change the penalty once most of the gap comes from the trace norm, not from x itself."""
         norm, own = state.x.norm, state.slope
-        if norm == 0.0:  # can only be if the penalty has come too near the largest
+        if norm == 0.0:  # only if the penalty is too near the largest
             self.penalty /= LONGEST
             return
         if own <= 0.0 or state.ball_gap(norm) > OWN_SHARE * gap:

@@ -34,7 +34,7 @@ class LowRank(Factored):
     max_rank : int, optional
         The rank that recompression keeps; by default all of it, to rounding.
     dtype : dtype
-        Of the factors.
+        The type of the factors.
 
     Attributes
     ----------

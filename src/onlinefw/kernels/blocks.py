@@ -60,7 +60,7 @@ def backward(blocks, indptr, col, g, y, acc):
 
 @njit(cache=True, parallel=True)
 def heaviest(blocks, indptr, col, c):
-    """Return the largest total weight of an entry; repeats stand next to each other."""
+    """Return the largest total weight of an entry; repeats are next to each other."""
     largest = np.zeros(len(blocks) - 1)
     for thread in prange(len(blocks) - 1):
         best = 0.0

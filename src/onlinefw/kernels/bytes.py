@@ -34,7 +34,7 @@ TOP = 127 * 2**16
 TINY = 1e-290
 #: Rows between two conversions of the gradient, a multiple of 4.
 ROWS = 128
-#: Beyond this, so many rows do not stay in the cache. (Sums would overflow at 2**20.)
+#: ROWS rows with more columns would not stay in the cache. (Sums would overflow at 2**20.)
 MAX_COLUMNS = 2**12
 
 

@@ -15,7 +15,7 @@ from .rows import few_totals
 
 __all__ = ["ROUNDING", "compiled_descent", "compiled_root", "searches"]
 
-#: Newton steps stop when the slope has fallen below this share of the mean slope, or after so many.
+#: Newton steps stop when the slope is below this share of the total weight, or after MAX_STEPS.
 SHARE, MAX_STEPS = 1e-12, 60
 #: Below this share one more Newton step is the last: it squares what is left.
 LAST = 1e-8

@@ -31,7 +31,7 @@ from .wide import LINE, add_product, add_up, everywhere, fetch, nothing, read, r
 
 #: Rows that are summed in the precision of the products before double precision.
 CHUNK = 128
-#: Rows are prefetched so many bytes before they are read.
+#: Rows are prefetched this many bytes before they are read.
 AHEAD = 2**14
 #: Slopes in single precision are clipped to this, as 0 times infinity would be NaN.
 LARGE = 1e30

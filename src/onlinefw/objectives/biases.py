@@ -128,7 +128,7 @@ class RunningBiases:
         self._held = _Held(*held[:3], row_sums, col_sums, rows, columns)
 
     def _grown(self, m1: int, m2: int) -> _Held:
-        """Return what is held, with at least so many rows and columns."""
+        """Return what is held, with at least m1 rows and m2 columns."""
         held = self._held
         if m1 <= held.rows.size and m2 <= held.columns.size:
             return held

@@ -24,11 +24,11 @@ class CoordinateModel:
     Parameters
     ----------
     objective : LinearObjective
-        Whose theta ``move`` changes.
+        The objective whose theta ``move`` changes.
     chosen : ndarray of int
         The coordinates.
     gradient, hessian : ndarray
-        Of F in these coordinates.
+        The derivatives of F in these coordinates.
     cross, bend : ndarray, float
         Mixed second derivatives with the intercept, and its own.
     """

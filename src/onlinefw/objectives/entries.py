@@ -42,7 +42,7 @@ class ObservedEntries(HeldEntries):
     Parameters
     ----------
     shape : (int, int)
-        Rows and columns.
+        The number of rows and of columns.
     loss : Loss
         Any loss; for the square loss and the exponential families repeated observations of an
         entry are summed up, any other loss keeps each.
@@ -69,7 +69,7 @@ class ObservedEntries(HeldEntries):
         crosses per round is the batch and a few numbers. There the newest entries are added up in
         any order, so runs agree to rounding.
     workers : int, optional
-        Spread the entries over so many workers of a Ray cluster (:mod:`onlinefw.distributed`),
+        Spread the entries over this many workers of a Ray cluster (:mod:`onlinefw.distributed`),
         whole rows each; by default they are in the memory of this process. The device is theirs
         then, a GPU for each, and theta is in this process's memory.
     log_dir : path, optional
@@ -339,8 +339,7 @@ class ObservedEntries(HeldEntries):
     ) -> ObservedEntries:
         """Make the objective that ``state_dict`` described; a loss of your own is passed in.
 
-        Its entries may have been on any device, in one process or with any number of workers, and
-        go where you say.
+        Wherever its entries were, they go to the place that ``device`` and ``workers`` say.
         """
         check_state(state, "shape", "loss", "dtype", "options", "certificate_reads")
         objective = cls(

@@ -21,7 +21,7 @@ __all__ = ["Effort", "EntriesGradient", "Scaling", "WarmStart"]
 
 #: Up to this many entries a certificate takes the exact norm of the dense gradient.
 SMALL_MATRIX = 250_000
-#: At most so many Krylov steps from a random start, for a certificate or the end of a run.
+#: At most this many Krylov steps from a random start, for a certificate or the end of a run.
 CLOSE_STEPS = 80
 #: A certificate fails with at most this probability over its random start.
 CERTIFICATE_FAILURE = 1e-6
@@ -229,7 +229,7 @@ class EntriesGradient(PairOperator):
         """Tell whether another step is not worth a read.
 
         A residual only says that *some* singular value is near: after a warm start the top one may
-        still be missing. What the last step has gained tells more.
+        still be missing. The gain of the last step is a better sign.
         """
         return radius * gain <= self._effort.tol * (self.theta_dot + radius * s)
 

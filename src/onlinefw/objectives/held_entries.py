@@ -82,7 +82,7 @@ class HeldEntries(PickledByState, Objective):
         return self._place.workers
 
     def use_place(self, device: str, workers: int | None, log_dir: Any = None) -> None:
-        """Move the entries to so many workers (None: into this process), on that device."""
+        """Move the entries to this many workers (None: into this process), on this device."""
         place = other_place(self._place, device, workers, log_dir)
         if place is None:
             return

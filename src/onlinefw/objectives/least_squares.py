@@ -45,7 +45,7 @@ class RunningLeastSquares(RowObjective):
         All vectors as long as theta are in this process's memory either way. With ``workers`` the
         device is theirs, one GPU each.
     workers : int, optional
-        Let so many workers of a Ray cluster (:mod:`onlinefw.distributed`) add up X'X, whole
+        Let this many workers of a Ray cluster (:mod:`onlinefw.distributed`) add up X'X, whole
         batches in turn; a step along a coordinate asks each for one row of it. By default all is
         in this process.
     log_dir : path, optional

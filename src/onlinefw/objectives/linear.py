@@ -56,7 +56,7 @@ class LinearObjective(RowObjective):
         Add an intercept b to every prediction. It is outside the set: before each gradient it is
         minimised exactly, so that the gap certifies theta and b together.
     past : "all", "recent" or "reservoir"
-        Which rows count: all, the newest ``max_past``, or a uniform random sample of so many. The
+        Which rows count: all, the newest ``max_past``, or a uniform random sample of as many. The
         mean, and so every gap, is then over the rows kept.
     max_past : int, optional
         How many rows to keep, unless all.
@@ -68,7 +68,7 @@ class LinearObjective(RowObjective):
         or torch arrays. Theta and its gradient are in this process's memory either way. With
         ``workers`` the device is theirs, one GPU each.
     workers : int, optional
-        Spread the rows over so many workers of a Ray cluster (:mod:`onlinefw.distributed`), whole
+        Spread the rows over this many workers of a Ray cluster (:mod:`onlinefw.distributed`), whole
         batches in turn; by default they are in this process.
     log_dir : path, optional
         Where to log what workers have received, for those that are restarted; by default where

@@ -193,7 +193,7 @@ class _OracleLine:
 
 
 def _is_finite(gradient: Array) -> bool:
-    # One fused pass says yes almost always; only an overflow or a real NaN needs a second look.
+    # One fused pass is nearly always enough; only after an overflow or a NaN a second is needed.
     flat = gradient.reshape(-1)
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(np.dot(flat, flat)) or np.isfinite(flat).all())

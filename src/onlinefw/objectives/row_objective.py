@@ -51,7 +51,7 @@ class RowObjective(PickledByState, Objective):
         return self._shared.place.workers
 
     def use_place(self, device: str, workers: int | None, log_dir: Any = None) -> None:
-        """Move the past to so many workers (None: into this process), on that device."""
+        """Move the past to this many workers (None: into this process), on this device."""
         self._shared.use_place(device, workers, log_dir)
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class RowObjective(PickledByState, Objective):
 
     def _check_no_rows(self) -> None:
         if self.n_observations:
-            raise ValueError("rows have come already: call beside() before the first batch")
+            raise ValueError("rows have been observed already: call beside() before the first batch")
 
     def _check_alone(self, remedy: str) -> None:
         if self._shared.n_models > 1:
