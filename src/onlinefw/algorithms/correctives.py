@@ -15,8 +15,8 @@ class Corrective:
 
     A learner calls ``step`` in every step, where ``takes_steps`` is true, and ``after_round`` at
     the end of every round; ``learner.correct()`` calls ``correct``. All of them leave theta inside
-    the set, so gaps and certificates stay valid. A corrective of your own is a
-    subclass that overrides what it needs: by default nothing is done.
+    the set, so gaps and certificates stay valid. A corrective of your own is a subclass that
+    overrides what it needs: by default nothing is done.
 
     A learner works with a copy of the corrective that it is given, so two learners do not share
     what a corrective remembers.

@@ -67,7 +67,7 @@ class RowObjective(PickledByState, Objective):
 
     def _check_no_rows(self) -> None:
         if self.n_observations:
-            raise ValueError("rows have been observed already: call beside() before the first batch")
+            raise ValueError("rows have been observed: call beside() before the first batch")
 
     def _check_alone(self, remedy: str) -> None:
         if self._shared.n_models > 1:
