@@ -85,7 +85,8 @@ def _same_numbers(past: SplitPast, k: int, X: Any) -> Iterator[None]:
     after, models = placement.dtype, len(placement.iterates)
     if (before is not None and after != before) or (was_empty and X.dtype != after):
         nothing = np.empty((0, models))
-        past.widen(X[:0].astype(after), nothing, nothing, np.empty(0))
+        rows = placement.like_others(np.empty((0, X.shape[1]), after))
+        past.widen(rows, nothing, nothing, np.empty(0))
 
 
 def _without_predictions(past: SplitPast, k: int, X: Any, Z: Array, Y: Array, w: Array) -> Message:
