@@ -192,7 +192,7 @@ def test_a_checkpoint_of_the_format_before_is_refused_in_one_line(tmp_path, monk
 
 def test_indices_of_a_sparse_matrix_are_checked(tmp_path):
     save_checkpoint(sparse.csr_array(np.eye(3)), tmp_path / "run.ckpt")
-    tree = read_tree(tmp_path / "run.ckpt", "checkpoint")
+    tree = read_tree(tmp_path / "run.ckpt", "checkpoint")[1]
     tree["csr"]["indices"] = tree["csr"]["indices"] + 10**6
     write_tree(tmp_path / "run.ckpt", "checkpoint", tree)
     with pytest.raises(ModelFileError, match="a column lies outside the matrix"):

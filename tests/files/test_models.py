@@ -236,7 +236,7 @@ def test_a_model_with_anything_wrong_in_it_is_refused_or_harmless(name, k, tmp_p
     """Whatever stands where: loading and predicting raise ordinary errors, or work."""
     model, X = fitted(name, rounds=4)
     ofw.save(model, tmp_path / "model.ofw")
-    tree = read_tree(tmp_path / "model.ofw", "model")
+    tree = read_tree(tmp_path / "model.ofw", "model")[1]
     for place in places_of(tree):
         changed = with_changed(tree, place, CHANGES[k])
         try:
@@ -263,7 +263,7 @@ def test_a_model_with_anything_wrong_in_it_is_refused_or_harmless(name, k, tmp_p
 )
 def test_the_line_names_the_file(place, value, tmp_path):
     ofw.save(fitted("completion, ridge")[0], tmp_path / "model.ofw")
-    tree = read_tree(tmp_path / "model.ofw", "model")
+    tree = read_tree(tmp_path / "model.ofw", "model")[1]
     if place[-1] == "nonsense":
         tree["parameters"]["nonsense"] = value
     else:

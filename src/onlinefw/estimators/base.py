@@ -122,10 +122,11 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         """Play one round with these observations."""
         run: Any = self.__dict__.get("_run")
         first = run is None
-        if not first and run.team is None:
+        if not first and not run.can_learn:
             raise ValueError(CANNOT_LEARN)
         if isinstance(X, BatchHandle):
-            batch = self._file_batch(X, y, sample_weight, first)
+            self._check_alone(y, sample_weight)
+            batch = self._from_file(X, first)
         else:
             batch = self._checked(X, y, sample_weight, first, classes)
         if first:
@@ -137,10 +138,6 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
                 self._forget()
             raise
         return self
-
-    def _file_batch(self, X: Any, y: Any, sample_weight: Any, first: bool) -> Batch:
-        self._check_alone(y, sample_weight)
-        return self._from_file(X, first)
 
     @abstractmethod
     def _check_alone(self, y: Any, sample_weight: Any) -> None:
@@ -162,12 +159,16 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
     def _learn(self, batch: Batch) -> None:
         run = self._run
         run.history.start()
-        self._take_place()
+        self._use_place()
         self._play(batch)
 
-    def _take_place(self) -> None:
-        """Bring the past where it should be: a file holds the data, not where they were."""
-        run, place = self._run, (self.device, self.workers)
+    def _place(self) -> tuple[str, int | None]:
+        """Return device and workers that should hold the past."""
+        return self.device, self.workers
+
+    def _use_place(self) -> None:
+        """Move the past to its place, which is not saved with it."""
+        run, place = self._run, self._place()
         if place != run.place:
             run.team.use_place(*place)
             run.place = place
@@ -176,7 +177,7 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         """Play a round without new observations, over what is kept of the past."""
         run = self._learning("refine")
         run.history.start()
-        self._take_place()
+        self._use_place()
         run.refine()
         return self
 

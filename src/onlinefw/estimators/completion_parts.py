@@ -15,7 +15,6 @@ from .._validation import check_whole
 from ..algorithms import OnlineFrankWolfe, RidgeSweeps
 from ..losses import (
     Bernoulli,
-    Correntropy,
     Exponential,
     Gaussian,
     Logistic,
@@ -27,12 +26,12 @@ from ..losses import (
 from ..objectives import ObservedEntries, RunningBiases
 from ..sets import TraceNormBall
 from ..steps import Harmonic, LineSearch
-from .linear_parts import is_auto
+from .linear_parts import FAMILIES, REGRESSION, is_auto
 
 if TYPE_CHECKING:
     from .matrix_completion import FrankWolfeMatrixCompletion
 
-__all__ = ["LOSSES", "CompletionParts", "choice", "loss_named"]
+__all__ = ["LOSSES", "MANY", "CompletionParts", "choice"]
 
 LOSSES: dict[str, type[Loss]] = {
     "square": Square,
@@ -43,7 +42,6 @@ LOSSES: dict[str, type[Loss]] = {
     "poisson": Poisson,
     "exponential": Exponential,
 }
-REGRESSION = (Square, Gaussian, Correntropy)
 #: With so many observations one atom a round is too little: the factors are re-optimised now and
 #: then (benchmarks/matrix/accuracy-*.md).
 MANY = 2_000_000
@@ -61,15 +59,6 @@ def choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
     ):
         options = ", ".join(repr(option) for option in allowed)
         raise ValueError(f"{name} must be one of {options}, got {value!r}")
-
-
-def loss_named(loss: Any) -> Loss:
-    """Return the loss that a parameter names, or is."""
-    if isinstance(loss, str) and loss in LOSSES:
-        return LOSSES[loss]()
-    if not isinstance(loss, Loss):
-        raise ValueError(f"loss must be one of {', '.join(LOSSES)} or a Loss, got {loss!r}")
-    return loss
 
 
 @dataclass(frozen=True)
@@ -189,8 +178,8 @@ class CompletionParts:
 
     def _size(self, y: Array) -> float:
         """Return how large the entries of theta will be, about."""
-        families = (Bernoulli, Poisson, Exponential)  # theta is not in the units of y
-        if self.offsets is not None or isinstance(self.loss, families):
+        # With offsets theta is 0 on average; for families it is not in the units of y.
+        if self.offsets is not None or isinstance(self.loss, FAMILIES):
             return float(np.std(y)) or 1.0
         return float(np.sqrt(np.mean(y**2))) or 1.0
 

@@ -64,7 +64,7 @@ class CompletionRun(Run):
         team: Any = self.team
         X, y, w = batch
         if self.weights is not None:
-            self.weights.make_room(team.learners, X)
+            self.weights.grow(team.learners, X)
         if y is None:
             low, high = X.value_range()
         else:
@@ -73,7 +73,7 @@ class CompletionRun(Run):
         self.play(X, [y], w, batch.n, weight)
         self.low, self.high = min(self.low, low), max(self.high, high)
         if self.weights is not None:
-            self.weights.follow(team.learners)
+            self.weights.refresh(team.learners)
 
     def refine(self) -> None:
         """Play a round without new data; every tenth of a pass brings the biases up to date."""

@@ -81,12 +81,6 @@ class History:
         kept = np.unique(np.searchsorted(log_t, wanted - 1e-12).clip(0, n - 1))
         self._rounds = [self._rounds[k] for k in kept]
 
-    def last(self) -> dict[str, float]:
-        """Return loss and gap of the last round; nan before the first."""
-        if not self._rounds:
-            return {"loss": float("nan"), "gap": float("nan")}
-        return {"loss": self._rounds[-1][1], "gap": self._rounds[-1][2]}
-
     def as_dict(self) -> dict[str, Array]:
         """Return a dict of arrays of equal length."""
         columns = zip(*self._rounds, strict=True) if self._rounds else [()] * len(COLUMNS)

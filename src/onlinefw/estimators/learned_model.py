@@ -14,7 +14,10 @@ from ..losses import Loss
 from ..past.place import here
 from .run import CANNOT_LEARN, Run
 
-__all__ = ["LearnedModel"]
+__all__ = ["BESIDE", "LearnedModel"]
+
+#: Attributes that files and users add to an estimator, beside its parameters and its state.
+BESIDE = ("row_ids_", "col_ids_", "notes_")
 
 
 class LearnedModel(BaseEstimator):
@@ -43,8 +46,8 @@ class LearnedModel(BaseEstimator):
         return run
 
     def _drop_names(self) -> None:
-        """Forget what a model file says about rows and columns."""
-        for name in ("row_ids_", "col_ids_", "notes_"):
+        """Forget the ids and notes of an earlier fit."""
+        for name in BESIDE:
             self.__dict__.pop(name, None)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -136,15 +139,12 @@ class LearnedModel(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         names = type(self)._get_param_names()
         state = {name: value for name, value in super().__getstate__().items() if name in names}
-        kept = {name: getattr(self, name) for name in self._carried() if hasattr(self, name)}
+        beside = (*BESIDE, "_skl_callbacks", "_sklearn_output_config")
+        kept = {name: getattr(self, name) for name in beside if hasattr(self, name)}
         run = self.__dict__.get("_run")
         if run is not None:
             kept["_state"] = self.state_dict(past=run.can_learn)
         return {**state, **kept}
-
-    def _carried(self) -> tuple[str, ...]:
-        """Return the attributes that a pickle holds beside parameters and state."""
-        return ("row_ids_", "col_ids_", "notes_", "_skl_callbacks", "_sklearn_output_config")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         learned = state.pop("_state", None)

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._batches import BatchHandle
+from .._batches import BatchHandle, naming
 from .._state import check_state
 from .._typing import Array, Shape, State
 from .._validation import check_alone, check_rows, check_targets, check_weights, check_whole
@@ -21,7 +21,7 @@ from .linear_parts import LinearParts, is_auto, loss_of
 from .linear_run import LinearRun, new_run, run_from_state
 from .row_checks import checked_rows, checked_weights, plain_rows
 from .sparse_state import names_from_state, names_state
-from .stream import Batch, is_files, naming
+from .stream import Batch, is_files
 
 __all__ = ["LinearModel"]
 
@@ -161,9 +161,7 @@ class LinearModel(StreamingEstimator):
             if plain is not None:
                 return Batch(X, plain)
         if isinstance(X, BatchHandle) or is_files(X):
-            raise ValueError(
-                f"{type(self).__name__} learns from arrays here: X, y, weight = batch.read()"
-            )
+            raise ValueError(self._no_files())
         if first:
             self._forget()
         if y is None:
@@ -184,21 +182,15 @@ class LinearModel(StreamingEstimator):
 
     def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> LinearRun:
         parts = LinearParts.of(self, first.X.shape[1], n)
-        self._history_size(), self._path_size()
         return new_run(parts, first, self._n_models())
 
     def _path_size(self) -> int:
         return check_whole("path_size", self.path_size, 0)
 
-    def _take_place(self) -> None:
-        # Radii race each other in this process; the winner's past goes where it should be.
-        run: Any = self._run
-        workers = self.workers if run.race is None else None
-        place = self.device if workers == self.workers else "cpu", workers
-        if place != run.place:
-            assert run.team is not None
-            run.team.use_place(*place)
-            run.place = place
+    def _place(self) -> tuple[str, int | None]:
+        # Radii race each other in this process; only the winner's past moves to workers.
+        racing = self.workers is not None and self._run.race is not None
+        return ("cpu", None) if racing else super()._place()
 
     def _play(self, batch: Batch) -> None:
         targets = [None] if batch.y is None else self._targets(batch.y)
@@ -210,9 +202,11 @@ class LinearModel(StreamingEstimator):
         check_alone(y, sample_weight, WEIGHTS)
 
     def _file_rounds(self, files: Any) -> Any:
-        raise ValueError(
-            f"{type(self).__name__} learns from arrays here: X, y, weight = batch.read()"
-        )
+        raise ValueError(self._no_files())
+
+    def _no_files(self) -> str:
+        name = type(self).__name__
+        return f"{name} takes arrays here, not files: X, y, weight = batch.read()"
 
     def _from_file(self, batch: Any, first: bool = False) -> Batch:
         return self._file_rounds(batch)

@@ -8,11 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 
 from .._typing import Shape
 from .._validation import check_part, check_whole
 from ..algorithms import Learner, NewtonSteps, OnlineAwayFrankWolfe, OnlineFrankWolfe
-from ..losses import Correntropy, Gaussian, Loss, Sigmoid, Square
+from ..losses import (
+    Bernoulli,
+    Correntropy,
+    Exponential,
+    Gaussian,
+    Loss,
+    Poisson,
+    Sigmoid,
+    Square,
+)
 from ..objectives import LinearObjective, RunningLeastSquares
 from ..objectives.kept_rows import check_past
 from ..sets import ConvexSet, L1Ball, L2Ball, LinfBall, Simplex, TraceNormBall
@@ -24,7 +34,21 @@ from .teams import OnOnePast
 if TYPE_CHECKING:
     from .linear_model import LinearModel
 
-__all__ = ["LinearParts", "has_radius", "is_auto", "loss_of", "suggested_radius", "with_radius"]
+__all__ = [
+    "FAMILIES",
+    "REGRESSION",
+    "LinearParts",
+    "has_radius",
+    "is_auto",
+    "loss_of",
+    "suggested_radius",
+    "with_radius",
+]
+
+#: Losses G(z) - y z for which G'(z), not z, is the expected y.
+FAMILIES = (Bernoulli, Poisson, Exponential)
+#: Losses for which z is in the units of y.
+REGRESSION = (Square, Gaussian, Correntropy)
 
 CONSTRAINTS: dict[str, type[Any]] = {
     "l1": L1Ball,
@@ -258,7 +282,7 @@ def suggested_radius(loss: Loss, n_models: int, first: Batch) -> float:
     weights = np.full(len(y), 1.0 / len(y)) if w is None else w / w.sum()
     largest = float(np.sqrt(np.max(np.asarray(squares.T @ weights))))
     spread = 1.0
-    if isinstance(loss, (Square, Gaussian, Correntropy)) and n_models == 1:
+    if isinstance(loss, REGRESSION) and n_models == 1:
         spread = float(np.sqrt(weights @ (y - weights @ y) ** 2)) or 1.0
     elif isinstance(loss, Sigmoid):
         spread = 1.0 / loss.sharpness
@@ -273,9 +297,9 @@ def has_radius(model: LinearModel) -> bool:
     )
 
 
-def with_radius(model: LinearModel, radius: float) -> dict[str, Any]:
-    """Return the parameters of a model whose set, by name or as an object, has another radius."""
-    if isinstance(model.constraint, str):
-        return {"radius": radius}
-    constraint: Any = model.constraint  # sets with a radius are dataclasses
-    return {"constraint": replace(constraint, radius=radius)}
+def with_radius(model: LinearModel, radius: float) -> LinearModel:
+    """Return an unfitted copy whose set, given by name or as an object, has another radius."""
+    constraint: Any = model.constraint
+    if isinstance(constraint, str):
+        return clone(model).set_params(radius=radius)
+    return clone(model).set_params(constraint=replace(constraint, radius=radius))

@@ -102,6 +102,7 @@ class LinearRun(Run):
 def new_run(parts: LinearParts, first: Batch, n_models: int, team: Any = None) -> LinearRun:
     """Make the run of a stream that begins with these rows, with its learners if none are given."""
     model = parts.model
+    history, path = History(model._history_size()), Path(model._path_size())
     scaling = parts.scaling(first)
     seen = first if scaling is None else first._replace(X=scaling.apply(first.X))
     radii = parts.radii(seen)
@@ -116,7 +117,6 @@ def new_run(parts: LinearParts, first: Batch, n_models: int, team: Any = None) -
         team = parts.team(radii, n_models, *place)
     # Singles and bytes give coefficients and predictions in single precision.
     precision = np.float64 if first.X.dtype == np.float64 else np.float32
-    history, path = History(model._history_size()), Path(model._path_size())
     details: dict[str, Any] = {"parts": parts, "scaling": scaling, "precision": precision}
     return LinearRun(team, radii, race, history, path=path, **details)
 
@@ -140,8 +140,7 @@ def run_from_state(model: Any, state: State, n_models: int, team: Any = None) ->
         "precision": np.dtype(state["precision"]).type,
         "path": Path.from_state(state["path"]),
     }
-    learns = team is None and "team" in state
-    if team is None and learns:
+    if team is None and "team" in state:
         team = parts.team(radii.tolist(), n_models, "cpu", None)
     run = LinearRun(team, radii.tolist(), race, history, **details)
     if team is None:

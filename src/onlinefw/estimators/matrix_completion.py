@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._batches import BatchHandle
+from .._batches import BatchHandle, naming
 from .._devices import to_host
 from .._typing import Array, State
 from .._validation import (
@@ -23,14 +23,14 @@ from .._validation import (
     check_whole,
 )
 from ..algorithms import RidgeSweeps
-from ..losses import Bernoulli, Exponential, Logistic, Loss, Poisson, Sigmoid
+from ..losses import Logistic, Loss, Sigmoid
 from ..objectives import RunningBiases
 from ..readers.partitioned_ratings import ParquetBatch, ParquetRatings
 from .base import StreamingEstimator
-from .completion_parts import MANY, CompletionParts, choice, loss_named
+from .completion_parts import LOSSES, MANY, CompletionParts, choice
 from .completion_run import CompletionRun, new_run, run_from_state
-from .linear_parts import is_auto
-from .stream import Batch, FileStream, is_files, naming
+from .linear_parts import FAMILIES, is_auto, loss_of
+from .stream import Batch, FileStream, is_files
 
 __all__ = ["FrankWolfeMatrixCompletion"]
 
@@ -38,7 +38,7 @@ __all__ = ["FrankWolfeMatrixCompletion"]
 ROUNDS_PER_PASS, LEAST_BATCH = 1000, 32
 #: ... and fewer rounds where the factors are re-optimised now and then.
 MANY_ROUNDS = 80
-FAMILIES, LABELS = (Bernoulli, Poisson, Exponential), (Logistic, Sigmoid)
+LABELS = (Logistic, Sigmoid)
 
 
 class FrankWolfeMatrixCompletion(StreamingEstimator):
@@ -429,7 +429,7 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
     # State ----------------------------------------------------------------------------------------
 
     def _loss(self) -> Loss:
-        return loss_named(self.loss)
+        return loss_of(self.loss, LOSSES)
 
     def _loaded_run(self, state: State) -> CompletionRun:
         return run_from_state(self, state)

@@ -173,7 +173,9 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
             )
         radii = self._checked_radii(model, batch)
         names = {k: v for k, v in vars(model).items() if k.endswith("_")}
-        estimators = [_beside(model, names, radius) for radius in radii.tolist()]
+        estimators = [with_radius(model, radius) for radius in radii.tolist()]
+        for one in estimators:
+            vars(one).update(names)  # n_features_in_, feature_names_in_, classes_
         parts = [LinearParts.of(one, first.X.shape[1], n) for one in estimators]
         teams = _teams(parts, model._n_models(), model.device, model.workers)
         for one, its, team in zip(estimators, parts, teams, strict=True):
@@ -181,8 +183,7 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         self._scorer = None if self.scoring is None else check_scoring(model, self.scoring)
         self.radii_, self.estimators_ = radii, estimators
         self._team = _joined(teams)
-        for name, value in names.items():
-            setattr(self, name, value)
+        vars(self).update(names)
         self._race = Race(len(radii))
 
     def _checked_radii(self, model: LinearModel, batch: Batch) -> Array:
@@ -197,7 +198,7 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
             raise ValueError(f"radii must be positive numbers, got {self.radii!r}")
         return radii
 
-    def _take_place(self) -> None:
+    def _use_place(self) -> None:
         assert self._team is not None
         for one in self.estimators_:
             one._run.history.start()
@@ -205,7 +206,7 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         self._team.use_place(one.device, one.workers)
 
     def _play(self, batch: Batch) -> None:
-        self._take_place()
+        self._use_place()
         assert self._team is not None and batch.y is not None
         models, one = self.estimators_, self.estimators_[0]
         scores = None if self._scorer is None else self._scored(batch)
@@ -225,7 +226,7 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         if self._team is None:
             raise ValueError(CANNOT_LEARN)
-        self._take_place()
+        self._use_place()
         self._share(self._team.refine())
         for one in self.estimators_:
             one._run.n_refined += 1
@@ -301,7 +302,7 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         best = int(state["best"])
         if not 0 <= best < radii.size or len(state["models"]) != 1:
             raise ValueError(f"there is no radius number {best}")
-        one = clone(model).set_params(**with_radius(model, float(radii[best])))
+        one = with_radius(model, float(radii[best]))
         # The other radii lost: only what predicts is kept.
         estimators: list[Any] = [None] * radii.size
         estimators[best] = one.load_state(state["models"][0])
@@ -316,7 +317,7 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         for radius, its in zip(radii.tolist(), state["models"], strict=True):
             check_state(its, "run")
             check_state(its["run"], "kept")
-            one = clone(model).set_params(**with_radius(model, radius))
+            one = with_radius(model, radius)
             one._load_names(its)
             kept = its["run"]["kept"]
             parts.append(LinearParts(one, one.n_features_in_, one._loss(), *kept))
@@ -420,7 +421,7 @@ def _teams(
     first = parts[0].objective(device, workers)
     objectives: Any = (first.beside() if k else first for k in range(len(parts) * n_models))
     return [
-        OnOnePast([one.learner(float(one.radius), next(objectives)) for _ in range(n_models)])
+        OnOnePast([one.learner(one.radius, next(objectives)) for _ in range(n_models)])
         for one in parts
     ]
 
@@ -428,11 +429,3 @@ def _teams(
 def _joined(teams: list[OnOnePast]) -> OnOnePast:
     """Let the learners of all models take their steps side by side."""
     return OnOnePast([learner for team in teams for learner in team.learners])
-
-
-def _beside(model: LinearModel, names: dict[str, Any], radius: float) -> Any:
-    """Return a model like another, with another radius."""
-    one = clone(model).set_params(**with_radius(model, radius))
-    for name, value in names.items():  # n_features_in_, feature_names_in_, classes_
-        setattr(one, name, value)
-    return one

@@ -19,12 +19,10 @@ from ..losses import (
 )
 from ..readers.partitioned_rows import ParquetRows, ParquetRowsBatch
 from .linear_model import LinearModel, checked_file
-from .linear_parts import is_auto
+from .linear_parts import FAMILIES, is_auto
 from .stream import Batch, FileStream
 
 __all__ = ["FrankWolfeRegressor"]
-
-FAMILIES = (Bernoulli, Poisson, Exponential)
 
 
 class FrankWolfeRegressor(RegressorMixin, LinearModel):

@@ -26,7 +26,7 @@ class SmoothedWeights:
     def __init__(self) -> None:
         self.due = 0.0
 
-    def make_room(self, learners: Sequence[Any], X: Array) -> None:
+    def grow(self, learners: Sequence[Any], X: Array) -> None:
         """Add new rows and columns, with the weight of what has never been seen."""
         m1, m2 = X.max(axis=0).tolist()
         m1, m2, ball = m1 + 1, m2 + 1, learners[0].constraint
@@ -43,7 +43,7 @@ class SmoothedWeights:
                 grown = [np.append(w, np.full(n - w.size, sqrt(0.5))) for w, n in sizes]
                 _constrain(learner, WeightedTraceNormBall(ball.radius, *grown))
 
-    def follow(self, learners: Sequence[Any]) -> None:
+    def refresh(self, learners: Sequence[Any]) -> None:
         """Set the weights from the data, if these have grown enough."""
         total = learners[0].objective.n_observations
         if total < self.due:

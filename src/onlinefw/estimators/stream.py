@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._batches import naming
+from .._batches import BatchHandle
 from .._typing import Array
 from ..readers.rounds import FileRounds
 
@@ -17,7 +17,6 @@ __all__ = [
     "Batch",
     "FileStream",
     "is_files",
-    "naming",
     "play_rounds",
     "shuffled",
 ]

@@ -11,18 +11,16 @@ from scipy import sparse
 from .._randomness import generator_from_state, generator_state
 from .._typing import State
 from .._version import __version__
+from ..estimators.learned_model import BESIDE
 from ..estimators.run import CANNOT_LEARN
 from ..estimators.sparse_state import csr_from_state, csr_state
-from .container import FORMAT_VERSION, read_with_header, write_tree
-from .errors import ModelFileError
+from .container import FORMAT_VERSION, read_tree, write_tree
+from .errors import ModelFileError, whole
 from .labels import labels_from_tree, labels_to_tree
 from .parameters import ESTIMATORS, parameters_from_tree, parameters_to_tree
 from .tree import KINDS
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
-
-#: What an estimator may know beside its parameters and its state.
-BESIDE = ("row_ids_", "col_ids_", "notes_")
 
 
 def save_checkpoint(obj: Any, path: str | Path) -> None:
@@ -63,26 +61,15 @@ def load_checkpoint(path: str | Path) -> Any:
     A checkpoint is for stopping and going on, with the same version of onlinefw; to keep a model,
     use :func:`onlinefw.save`.
     """
-    header, tree = read_with_header(path, "checkpoint")
+    header, tree = read_tree(path, "checkpoint")
     if header["onlinefw"] != __version__ or header["format_version"] != FORMAT_VERSION:
         raise ModelFileError(
             f"{path} was made by onlinefw {header['onlinefw']} (format "
             f"{header['format_version']}) and this is {__version__} (format {FORMAT_VERSION}): go "
             f"on with onlinefw {header['onlinefw']}, or begin anew"
         )
-    try:
+    with whole(path, "checkpoint"):
         return _from_tree(tree)
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        MemoryError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise ModelFileError(f"{path} does not hold a whole checkpoint: {reason}") from None
 
 
 # Values as trees ----------------------------------------------------------------------------------

@@ -37,8 +37,8 @@ FORMAT_VERSION = 2
 MOST_DEFLATED = 1032
 HEADER, CONTENT = "onlinefw.json", "content.json"
 #: How the archive's comment begins; the digest in hexadecimal follows.
-SEAL = b"onlinefw sha256 "
-SEAL_LENGTH = len(SEAL) + 64
+DIGEST_MARK = b"onlinefw sha256 "
+DIGEST_LENGTH = len(DIGEST_MARK) + 64
 #: What a file begins with: the first member's header, up to and with its name.
 NAME_AT = 30
 CHUNK = 2**20
@@ -64,7 +64,7 @@ def write_tree(path: str | Path, kind: str, tree: Any, *, compress: bool = False
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "a.ofw"
     ...     write_tree(path, "model", {"coef": np.array([1.0, 2.0]), "gap": float("inf")})
-    ...     read_tree(path, "model")
+    ...     read_tree(path, "model")[1]
     {'coef': array([1., 2.]), 'gap': inf}
     """
     values, arrays = split(tree)
@@ -81,45 +81,45 @@ def write_tree(path: str | Path, kind: str, tree: Any, *, compress: bool = False
         )
     try:
         with whole_file(path) as file:
-            sealing = _Sealing(file)
+            digested = _DigestedFile(file)
             how = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
-            with zipfile.ZipFile(cast(BinaryIO, sealing), "w", how) as archive:
-                archive.comment = SEAL + b"0" * 64
+            with zipfile.ZipFile(cast(BinaryIO, digested), "w", how) as archive:
+                archive.comment = DIGEST_MARK + b"0" * 64
                 _add_json(archive, HEADER, header)
                 for name, array in arrays.items():
                     with _member(archive, f"{name}.npy", array.nbytes) as member:
                         np.lib.format.write_array(member, array, allow_pickle=False)
                 _add_json(archive, CONTENT, values)
-            sealing.seal()
+            digested.write_digest()
     except OSError as error:
         reason = error.strerror or str(error)
         raise OSError(error.errno, f"{reason}; nothing was written", str(path)) from error
 
 
-class _Sealing:
+class _DigestedFile:
     """A file that is only written forward, and ends in the digest of what was written."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._digest = file, hashlib.sha256()
-        self._last = b""  # what may turn out to be the seal
+        self._last = b""  # what may turn out to be the digest
 
     def write(self, data: Any) -> int:
         self._file.write(data)
-        size = len(memoryview(data).cast("B"))
-        if size >= SEAL_LENGTH:
+        view = memoryview(data).cast("B")
+        if len(view) >= DIGEST_LENGTH:
             self._digest.update(self._last)
-            self._digest.update(memoryview(data).cast("B")[:-SEAL_LENGTH])
-            self._last = bytes(memoryview(data).cast("B")[-SEAL_LENGTH:])
+            self._digest.update(view[:-DIGEST_LENGTH])
+            self._last = bytes(view[-DIGEST_LENGTH:])
         else:
-            self._last += bytes(data)
-            self._digest.update(self._last[:-SEAL_LENGTH])
-            self._last = self._last[-SEAL_LENGTH:]
-        return size
+            self._last += bytes(view)
+            self._digest.update(self._last[:-DIGEST_LENGTH])
+            self._last = self._last[-DIGEST_LENGTH:]
+        return len(view)
 
     def flush(self) -> None:
         self._file.flush()
 
-    def seal(self) -> None:
+    def write_digest(self) -> None:
         self._file.seek(-64, 2)
         self._file.write(self._digest.hexdigest().encode())
 
@@ -143,11 +143,6 @@ def _add_json(archive: zipfile.ZipFile, name: str, values: Any) -> None:
 # Reading ------------------------------------------------------------------------------------------
 
 
-def read_tree(path: str | Path, kind: str) -> Any:
-    """Return the tree of a file of this kind, or refuse the file with :class:`ModelFileError`."""
-    return read_with_header(path, kind)[1]
-
-
 def read_header(path: str | Path) -> dict[str, Any]:
     """Return format, kind, format_version and onlinefw (the version that wrote the file)."""
     path = Path(path)
@@ -157,14 +152,14 @@ def read_header(path: str | Path) -> dict[str, Any]:
             return _checked_header(path, _json(archive, HEADER))
 
 
-def read_with_header(path: str | Path, kind: str) -> tuple[dict[str, Any], Any]:
-    """Return header and tree."""
+def read_tree(path: str | Path, kind: str) -> tuple[dict[str, Any], Any]:
+    """Return header and tree of a file of this kind, or raise :class:`ModelFileError`."""
     path = Path(path)
     with path.open("rb") as file:
         _check_begin(path, file)
         with _refusing(path), zipfile.ZipFile(file) as archive:
             header = _checked_header(path, _json(archive, HEADER))
-            _check_seal(file)
+            _check_digest(file)
             if header["kind"] != kind:
                 name = KIND_NAMES.get(header["kind"], f"a file of the kind {header['kind']!r}")
                 raise ModelFileError(f"{path} is {name}")
@@ -247,8 +242,8 @@ def _checked_header(path: Path, header: Any) -> dict[str, Any]:
     return header
 
 
-def _check_seal(file: BinaryIO) -> None:
-    left = file.seek(0, 2) - SEAL_LENGTH
+def _check_digest(file: BinaryIO) -> None:
+    left = file.seek(0, 2) - DIGEST_LENGTH
     digest = hashlib.sha256()
     file.seek(0)
     while left > 0:
@@ -257,7 +252,7 @@ def _check_seal(file: BinaryIO) -> None:
             raise EOFError("it ends early")
         digest.update(chunk)
         left -= len(chunk)
-    if file.read() != SEAL + digest.hexdigest().encode():
+    if file.read() != DIGEST_MARK + digest.hexdigest().encode():
         raise ValueError("its contents do not match their SHA-256")
 
 

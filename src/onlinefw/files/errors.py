@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["ModelFileError"]
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["ModelFileError", "whole"]
 
 
 class ModelFileError(ValueError):
@@ -20,3 +24,21 @@ class ModelFileError(ValueError):
     ...         print(str(error).replace(str(path), "notes.ofw"))
     notes.ofw is not an onlinefw file
     """
+
+
+@contextmanager
+def whole(path: str | Path, what: str) -> Iterator[None]:
+    """Turn every error that missing or altered values lead to into a ModelFileError of one line."""
+    try:
+        yield
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        MemoryError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise ModelFileError(f"{path} does not hold a whole {what}: {reason}") from None

@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 
 from .._typing import State
+from ..estimators.history import COLUMNS
 from ..estimators.sparse_state import check_compressed
 from .labels import labels_from_tree
 
 __all__ = ["from_format_1"]
-
-#: Parameters that estimators had then and no longer have.
-GONE = ("atoms_per_round",)
-HISTORY = ("t", "loss", "gap", "gap_upper", "step_size", "kind", "reads", "seconds")
 
 
 def from_format_1(tree: State) -> State:
@@ -36,17 +33,16 @@ def from_format_1(tree: State) -> State:
 
 
 def _parameters(tree: State) -> State:
-    parameters = {name: value for name, value in tree.items() if name not in GONE}
-    if isinstance(parameters.get("constraint"), dict):  # its size is its own
-        parameters["radius"] = "auto"
-    return parameters
+    # A set given as an object has its own radius.
+    own = isinstance(tree.get("constraint"), dict)
+    return {**tree, "radius": "auto"} if own else dict(tree)
 
 
 def _counters(tree: State, radius: float) -> State:
     columns = dict(tree["history"])
     n = len(columns["t"])
     missing: dict[str, Any] = {"gap_upper": np.full(n, np.nan), "reads": np.zeros(n, int)}
-    columns = {name: columns.get(name, missing.get(name)) for name in HISTORY}
+    columns = {name: columns.get(name, missing.get(name)) for name in COLUMNS}
     elapsed = float(columns["seconds"][-1]) if n else 0.0
     return {
         "radii": np.array([radius]),

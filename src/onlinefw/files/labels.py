@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array, State
+from ..estimators.sparse_state import names_state
 
 __all__ = ["labels_from_tree", "labels_to_tree"]
 
-#: Arrays of these kinds are kept as they are.
+#: Arrays of these kinds are kept as they are; text ("U") becomes UTF-8.
 PLAIN = "biufSmM"
 
 
@@ -24,17 +25,10 @@ def labels_to_tree(values: Any, name: str) -> State | Array:
     array(['yes', 'no'], dtype='<U3')
     """
     array = np.asarray(values)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
+    names = names_state(name, array)
     if array.dtype.kind in PLAIN:
-        return array
-    texts = array.tolist()
-    for text in texts:
-        if not isinstance(text, str):
-            raise ValueError(
-                f"{name} must be numbers or text to be saved, got {text!r}; convert them first"
-            )
-    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        return names
+    encoded = [text.encode("utf-8", "surrogatepass") for text in array.tolist()]
     return {
         "utf8": np.frombuffer(b"".join(encoded), np.uint8),
         "ends": np.cumsum([len(text) for text in encoded], dtype=np.uint64),

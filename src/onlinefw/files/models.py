@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import State
 from ..estimators import FrankWolfeMatrixCompletion
-from .container import read_with_header, write_tree
-from .errors import ModelFileError
+from .container import read_tree, write_tree
+from .errors import whole
 from .format_1 import from_format_1
 from .labels import labels_from_tree, labels_to_tree
 from .parameters import ESTIMATORS, parameters_from_tree, parameters_to_tree
@@ -114,19 +114,9 @@ def load(path: str | Path) -> Any:
     >>> loaded.row_ids_[1], loaded.col_ids_[items]
     (np.str_('bob'), array([20]))
     """
-    header, tree = read_with_header(path, "model")
-    try:
+    header, tree = read_tree(path, "model")
+    with whole(path, "model"):
         return _from_tree(from_format_1(tree) if header["format_version"] == 1 else tree)
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        MemoryError,
-        TypeError,
-        ValueError,
-    ) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise ModelFileError(f"{path} does not hold a whole model: {reason}") from None
 
 
 def _from_tree(tree: State) -> Any:

@@ -79,9 +79,6 @@ class RatingsSession(Session):
     def _predict(self, X: Array) -> Array:
         return self.model.predict(X, unknown="fallback")
 
-    def _learn(self, X: Array, y: Array) -> None:
-        self.model.partial_fit(X, y)
-
     def size(self) -> dict[str, int]:
         """Return the rank."""
         return {"rank": self.model.rank_}
@@ -100,13 +97,10 @@ class RatingsSession(Session):
         X[X < 0] = max(self.model.shape_)  # a number that no row or column has
         score.add(chunk.values, self._predict(X))
 
-    def _settings(self) -> State:
-        return self._common_settings()
-
     def state_dict(self) -> State:
         """Return everything: the model itself, and plain values and arrays beside it."""
         names = {"users": self.users.state_dict(), "items": self.items.state_dict()}
-        return {**super().state_dict(), "kind": self.kind, **names}
+        return {**super().state_dict(), **names}
 
     def load_state(self, state: State) -> None:
         """Go on from there."""

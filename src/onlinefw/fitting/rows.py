@@ -8,6 +8,7 @@ import numpy as np
 
 from .._typing import Array, State
 from ..estimators import FrankWolfeClassifier, FrankWolfeRegressor
+from ..estimators.base import FIRST_ROWS
 from ..losses import Loss
 from ..readers import DataError
 from .scores import ErrorRate, SquaredError
@@ -15,8 +16,6 @@ from .session import Session
 
 __all__ = ["RowsSession"]
 
-#: The first rows decide the scale of the columns, the classes and the radii (if asked to).
-FIRST_ROWS = 5000
 #: More labels than this, and most of them different: they are numbers, it seems.
 MANY_CLASSES = 20
 
@@ -149,12 +148,6 @@ class RowsSession(Session):
             )
         return classes
 
-    def _predict(self, X: Any) -> Array:
-        return self.model.predict(X)
-
-    def _learn(self, X: Any, y: Array) -> None:
-        self.model.partial_fit(X, y)
-
     def size(self) -> dict[str, int]:
         """Return how many coefficients are not zero, of all classes, and how many there are."""
         coef = self.model.coef_
@@ -169,12 +162,12 @@ class RowsSession(Session):
         score.add(_plain(chunk.y), self._predict(chunk.X))
 
     def _settings(self) -> State:
-        return {**self._common_settings(), "kind": self.kind}
+        return {**super()._settings(), "kind": self.kind}
 
     def state_dict(self) -> State:
         """Return everything: the model itself, and plain values and arrays beside it."""
         labels = {"classes": self.classes, "classes_were_given": self._classes_were_given}
-        return {**super().state_dict(), "kind": self.kind, **labels}
+        return {**super().state_dict(), **labels}
 
     def load_state(self, state: State) -> None:
         """Go on from there."""

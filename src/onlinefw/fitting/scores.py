@@ -23,7 +23,7 @@ class SquaredError:
     {'rows': 2, 'mse': 0.5, 'r2': 0.5}
     """
 
-    name, better = "mse", "lower"
+    name = "mse"
 
     def __init__(self) -> None:
         self.n = 0
@@ -72,7 +72,7 @@ class ErrorRate:
     {'rows': 4, 'error': 0.25, 'error of the commonest label': 0.25}
     """
 
-    name, better = "error", "lower"
+    name = "error"
 
     def __init__(self) -> None:
         self.n = self._wrong = 0

@@ -46,6 +46,7 @@ class Session(ABC):
         About how many rows there will be.
     """
 
+    kind: str
     score: SquaredError | ErrorRate
     least_batch = 32
 
@@ -79,13 +80,9 @@ class Session(ABC):
     def _prepare(self, *columns: Any) -> None:
         """Let the model look at the rows that wait, before the first round."""
 
-    @abstractmethod
     def _predict(self, X: Any) -> Any:
-        """Return what the model says about rows."""
-
-    @abstractmethod
-    def _learn(self, X: Any, y: Any) -> None:
-        """Learn from rows."""
+        """Return the predictions of rows."""
+        return self.model.predict(X)
 
     @abstractmethod
     def size(self) -> dict[str, int]:
@@ -170,7 +167,7 @@ class Session(ABC):
         if self.rounds:
             self.score.add(y, self._predict(X))
             self.score_path.add(self.score.n, self.score.value)
-        self._learn(X, y)
+        self.model.partial_fit(X, y)
         self.rounds += 1
         self.rows_learned += X.shape[0]
 
@@ -203,6 +200,7 @@ class Session(ABC):
         """Return everything: the model itself, and plain values and arrays beside it."""
         return {
             "model": self.model,
+            "kind": self.kind,
             "settings": self._settings(),
             "counters": {name: getattr(self, name) for name in COUNTERS},
             "position": self.position,
@@ -212,11 +210,8 @@ class Session(ABC):
             "score_path": self.score_path.state_dict(),
         }
 
-    @abstractmethod
     def _settings(self) -> State:
-        """Return the arguments that make this session, but for those of the model."""
-
-    def _common_settings(self) -> State:
+        """Return the arguments that make this session, except those of the model."""
         names = ("batch_size", "test_share", "seed", "expected_rows")
         return {name: getattr(self, name) for name in names}
 
