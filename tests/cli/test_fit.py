@@ -377,7 +377,7 @@ def test_a_disk_that_is_full_leaves_nothing_half_written(
     if when == "fsync":
         monkeypatch.setattr(os, "fsync", full)
     else:
-        monkeypatch.setattr("onlinefw.files.container._Sealing.write", full)
+        monkeypatch.setattr("onlinefw.files.container._DigestedFile.write", full)
     line = refusal("fit", "matrix", matrix, "-o", out, *FAST)
     assert line == f"ofw fit: {out}: No space left on device; nothing was written"
     left = {path.name: path.read_bytes() for path in folder.iterdir()}

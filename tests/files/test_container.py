@@ -150,21 +150,21 @@ def test_the_same_tree_gives_the_same_bytes(whole, folder):
     assert (folder / "again.ofw").read_bytes() == whole
 
 
-# Files that somebody has made on purpose, with a seal that fits ----------------------------------
+# Files made on purpose, with a digest that fits ---------------------------------------------------
 
 
 HEADER = {"format": "onlinefw", "kind": "model", "format_version": 1, "onlinefw": "1.0"}
 
 
-def sealed(path, *members, compression=zipfile.ZIP_STORED):
+def write_archive(path, *members, compression=zipfile.ZIP_STORED):
     """Write an archive with any (name, text) as members and a digest that is right."""
     with path.open("w+b") as file:
-        sealing = container._Sealing(file)
-        with zipfile.ZipFile(sealing, "w", compression) as archive:
-            archive.comment = container.SEAL + b"0" * 64
+        digested = container._DigestedFile(file)
+        with zipfile.ZipFile(digested, "w", compression) as archive:
+            archive.comment = container.DIGEST_MARK + b"0" * 64
             for name, text in (("onlinefw.json", json.dumps(HEADER)), *members):
                 archive.writestr(name, text)
-        sealing.seal()
+        digested.write_digest()
 
 
 def npy(array):
@@ -179,14 +179,14 @@ def test_an_array_of_objects_is_refused(folder, tmp_path):
             return (tmp_path.joinpath("shout").touch, ())
 
     content = json.dumps({"a": {"$array": "a"}})
-    sealed(folder / "o.ofw", ("a.npy", npy(np.array([Shout()]))), ("content.json", content))
+    write_archive(folder / "o.ofw", ("a.npy", npy(np.array([Shout()]))), ("content.json", content))
     assert_refused(folder / "o.ofw", match="holds object")
     assert not (tmp_path / "shout").exists()
 
 
 def test_an_array_that_promises_more_than_there_is_is_refused_before_memory_is_taken(folder):
     text = npy(np.zeros(10**6, np.uint8))[:200].replace(b"(1000000,)", b"(99999999999999,)")
-    sealed(folder / "large.ofw", ("a.npy", text), ("content.json", "{}"))
+    write_archive(folder / "large.ofw", ("a.npy", text), ("content.json", "{}"))
     assert_refused(folder / "large.ofw", match="another size")
 
 
@@ -205,14 +205,14 @@ def test_an_array_that_promises_more_than_there_is_is_refused_before_memory_is_t
     ],
 )
 def test_what_is_no_tree_is_refused(content, folder):
-    sealed(folder / "tree.ofw", ("content.json", content))
+    write_archive(folder / "tree.ofw", ("content.json", content))
     assert_refused(folder / "tree.ofw")
 
 
 def test_a_member_compressed_in_another_way_is_refused(folder):
     content = ("content.json", " " * 10**6 + "{}")
-    sealed(folder / "other.ofw", content, compression=zipfile.ZIP_BZIP2)
-    assert_refused(folder / "other.ofw", match="compressed in another way")
+    write_archive(folder / "other.ofw", content, compression=zipfile.ZIP_BZIP2)
+    assert_refused(folder / "other.ofw", match="compressed by another method")
 
 
 def test_compressed_files_are_small_and_hold_the_same(folder):
@@ -224,7 +224,7 @@ def test_compressed_files_are_small_and_hold_the_same(folder):
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_two_members_of_one_name_are_refused(folder):
-    sealed(folder / "twice.ofw", ("content.json", "{}"), ("content.json", "[]"))
+    write_archive(folder / "twice.ofw", ("content.json", "{}"), ("content.json", "[]"))
     assert_refused(folder / "twice.ofw", match="same name")
 
 
@@ -236,7 +236,7 @@ def test_a_full_disk_leaves_what_was_there_and_nothing_else(share, whole, tmp_pa
     path, room = tmp_path / "model.ofw", share * len(whole)
     write_tree(path, "model", {"t": 1})
     written = 0
-    write = container._Sealing.write
+    write = container._DigestedFile.write
 
     def full(self, data):
         nonlocal written
@@ -245,7 +245,7 @@ def test_a_full_disk_leaves_what_was_there_and_nothing_else(share, whole, tmp_pa
             raise OSError(errno.ENOSPC, "No space left on device")
         return write(self, data)
 
-    monkeypatch.setattr(container._Sealing, "write", full)
+    monkeypatch.setattr(container._DigestedFile, "write", full)
     with pytest.raises(OSError, match=r"No space left on device; nothing was written.*model"):
         write_tree(path, "model", TREE)
     monkeypatch.undo()

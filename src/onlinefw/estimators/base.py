@@ -17,15 +17,15 @@ from .stream import ArrayRounds, Batch, FileStream, is_files, play_rounds, shuff
 
 __all__ = ["StreamingEstimator"]
 
-#: ``fit`` looks at so many observations for what the first ones decide.
+#: The first observations decide scales, radii and shape, where these are "auto": so many of them.
 FIRST_ROWS = 5000
 
 
 class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
     """An estimator that plays rounds.
 
-    What has been learned is in ``_run``, apart from what scikit-learn wants as attributes. It is
-    made whole before it takes the place of another, so that a refusal changes nothing.
+    Everything learned is in ``_run``, except the attributes that scikit-learn expects. A new run
+    is complete before it replaces another.
     """
 
     _run: Any
@@ -48,7 +48,7 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
 
     @abstractmethod
     def _from_file(self, batch: Any, first: bool = False) -> Batch:
-        """Return a batch that is in a file: as it is where workers can open it, else opened."""
+        """Return a batch of a file: as it is if workers can open it, else opened."""
 
     @abstractmethod
     def _file_rounds(self, files: Any) -> FileStream:
@@ -56,7 +56,7 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
 
     @abstractmethod
     def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> Run:
-        """Make the learners for a stream that begins like this; parameters are checked here."""
+        """Make the learners for a stream that begins with ``first``; check the parameters."""
 
     @abstractmethod
     def _play(self, batch: Batch) -> None:
@@ -141,7 +141,7 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
 
     @abstractmethod
     def _check_alone(self, y: Any, sample_weight: Any) -> None:
-        """Refuse values beside files, which hold their own."""
+        """Refuse targets and weights beside files, which hold their own."""
 
     def prepare(self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None) -> Self:
         """Look at the first observations without learning from them.
@@ -182,9 +182,9 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         return self
 
     def correct(self) -> Self:
-        """Re-optimise all that is in use now, where ``corrective`` does that between rounds.
+        """Re-optimise the factors, if ``corrective`` is one that does so between rounds.
 
-        ``fit`` does so at its end.
+        ``fit`` does so at its end. With other correctives nothing changes.
         """
         self._learning("correct").correct()
         return self
@@ -195,7 +195,7 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
     # Parameters -----------------------------------------------------------------------------------
 
     def _seed(self, *purpose: int) -> Any:
-        """Return what to draw random numbers from: others for each purpose."""
+        """Return the generator, or a seed that differs for each purpose."""
         if self.random_state is None or isinstance(self.random_state, np.random.Generator):
             return self.random_state
         otherwise = ", a numpy Generator or None"

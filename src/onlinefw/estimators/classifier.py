@@ -35,7 +35,7 @@ class FrankWolfeClassifier(ClassifierMixin, LinearModel):
     Parameters
     ----------
     constraint : str or ConvexSet
-        Where the coefficients live: "l1" (sparse), "trace" (low rank, with ``coef_shape``), "l2",
+        The set of the coefficients: "l1" (sparse), "trace" (low rank, with ``coef_shape``), "l2",
         "linf", "simplex", or a set of :mod:`onlinefw.sets`.
     radius : float or "auto"
         Of the set, if it is given by name. "auto" lets eight radii, a factor of 3 apart, learn side
@@ -48,13 +48,13 @@ class FrankWolfeClassifier(ClassifierMixin, LinearModel):
     away_steps : bool
         Use O-AW instead of O-FW (polytopes such as "l1").
     step : None, "line-search" or step rule
-        None searches the step with ``inner_steps="auto"``, and is the paper's 2 / (t + 1) with a
-        number of them.
+        None is a line search with ``inner_steps="auto"``, and the paper's 2 / (t + 1) with a fixed
+        number of inner steps.
     batch_size : int
         Rows a round in ``fit``; one ``partial_fit`` is one round whatever its length.
     epochs : int
-        Passes of ``fit``. From the second on nothing is stored again: rounds go on with the rows
-        already held.
+        Passes of ``fit``. From the second on nothing is stored again: rounds use the rows already
+        kept.
     inner_steps : int or "auto"
         Steps a round; 1 is the paper's setting. "auto" takes steps until the gap is below 1% of
         the mean loss of the rows kept, 20 at most (plain steps more while there are few rows).
@@ -91,12 +91,12 @@ class FrankWolfeClassifier(ClassifierMixin, LinearModel):
     verbose : int
         1 shows a progress bar in terminals and notebooks (with ``rich`` installed).
     device : "cpu", "cuda" or "auto"
-        Where what is kept of the past lives: in this process's memory or on a GPU (which needs
+        Where the past is kept: in this process's memory or on a GPU (which needs
         ``onlinefw[gpu]``); "auto" takes a GPU if there is one. With ``workers`` the device is
         theirs, one GPU each.
     workers : int, optional
         Spread the data over so many workers of a Ray cluster (:mod:`onlinefw.distributed`): a
-        running one, or a local one that is started; by default they are in this process.
+        running one, or a local one that is started; by default this process keeps them.
 
     Attributes
     ----------
@@ -241,9 +241,9 @@ class FrankWolfeClassifier(ClassifierMixin, LinearModel):
             return None
         if y.dtype.kind == "O":
             return None
-        places = np.searchsorted(self.classes_, y)
-        places[places == self.classes_.size] = 0
-        return places if (self.classes_[places] == y).all() else None
+        indices = np.searchsorted(self.classes_, y)
+        indices[indices == self.classes_.size] = 0
+        return indices if (self.classes_[indices] == y).all() else None
 
     def _n_models(self) -> int:
         return 1 if self.classes_.size == 2 else self.classes_.size

@@ -45,8 +45,8 @@ LOSSES: dict[str, type[Loss]] = {
 #: With so many observations one atom a round is too little: the factors are re-optimised now and
 #: then (benchmarks/matrix/accuracy-*.md).
 MANY = 2_000_000
-#: The ridge keeps the factors small then, and the radius is a cap: so many times the square root of
-#: rows times columns, in standard deviations of the values.
+#: Then a ridge keeps the factors small, and the radius is only a cap: so many times
+#: sqrt(rows * columns) * the size of the values.
 CAP = 4.0
 #: ``radius="auto"``: these times sqrt(rows * columns) * the size of the values race each other.
 RADII = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -68,13 +68,13 @@ class CompletionParts:
     Attributes
     ----------
     model : FrankWolfeMatrixCompletion
-        Whose parameters they are.
+        The estimator, with its parameters.
     loss : Loss
         The loss.
     many : bool
         Whether more observations are expected than single steps can learn well from.
     offsets : RunningBiases or None
-        What is predicted besides theta, as a pattern to copy.
+        What is predicted besides theta; each learner gets its own copy.
     weighting : None or "smoothed"
         Of the trace norm.
     clip : bool
@@ -90,7 +90,7 @@ class CompletionParts:
 
     @classmethod
     def of(cls, model: FrankWolfeMatrixCompletion, n: int | None) -> CompletionParts:
-        """Decide what is left to the estimator; n is how many values will come, if known."""
+        """Decide what is "auto"; n is how many values will come, if known."""
         loss = model._loss()
         many = n is not None and n >= MANY and type(loss) is Square
         return cls.decided(model, many)
@@ -177,7 +177,7 @@ class CompletionParts:
         raise ValueError(f'radius must be a positive number or "auto", got {radius!r}')
 
     def _size(self, y: Array) -> float:
-        """Return how large the entries of theta will be, about."""
+        """Return about how large the entries of theta will be."""
         # With offsets theta is 0 on average; for families it is not in the units of y.
         if self.offsets is not None or isinstance(self.loss, FAMILIES):
             return float(np.std(y)) or 1.0

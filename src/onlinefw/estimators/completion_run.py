@@ -23,7 +23,7 @@ __all__ = ["CompletionRun", "new_run", "run_from_state"]
 
 #: Radii race each other over this part of a fit, and over this many rounds of ``partial_fit`` ...
 RACE_SHARE, RACE_ROUNDS = 0.2, 100
-#: ... but in at least so many, and on no more observations than this: each has a store of its own.
+#: ... but over at least so many, and no more observations than this: each keeps its own past.
 LEAST_ROUNDS, RACE_SIZE = 10, 1_000_000
 #: How often a pass without new data brings the biases up to date.
 REFRESHES_PER_PASS = 10
@@ -40,9 +40,8 @@ class CompletionRun(Run):
         What predicts, where there are no learners.
     """
 
-    #: Small radii do best on the first data, by up to 7% where they are much too small for all of
-    #: them. What is best grows with the data, so where a race has not decided, the radius that is
-    #: right for most data at last is the better guess.
+    #: The best radius grows with the data: on the first data, radii that are much too small for all
+    #: of them do best, by up to 7%. So among radii this close the middlemost is the better guess.
     close = 0.08
 
     def __init__(
@@ -151,7 +150,7 @@ def run_from_state(model: Any, state: State) -> CompletionRun:
     parts = CompletionParts.decided(model, bool(state["many"]))
     matrix = team = None
     if "team" in state:
-        # Learners of the same parameters, with nothing in them; the state says where they stand.
+        # New learners with the same parameters; the state replaces what they know.
         team = Apart([parts.learner((1, 1), radius) for radius in radii.tolist()])
     else:
         check_state(state, "matrix", "gap")

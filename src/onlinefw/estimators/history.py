@@ -53,7 +53,7 @@ class History:
         one : Round
             The round.
         t, loss : optional
-            To be noted instead of those of the round.
+            Values to note instead of the round's own.
         """
         if self._since is not None:
             now = perf_counter()
@@ -87,7 +87,7 @@ class History:
         return {name: np.array(c) for name, c in zip(COLUMNS, columns, strict=True)}
 
     def state_dict(self) -> State:
-        """Return the rounds as columns; another process has another clock."""
+        """Return the rounds as columns, without the clock that runs."""
         return {"size": self.size, "elapsed": self._elapsed, "columns": self.as_dict()}
 
     @classmethod

@@ -113,11 +113,11 @@ def _factors(state: State) -> LowRank:
     if weights.shape != (k,) or 0 in (left.shape[0], right.shape[0]):
         raise ValueError("the factors do not fit the matrix")
     if left.dtype not in (np.float32, np.float64) or right.dtype != left.dtype:
-        raise ValueError(f"the factors are {left.dtype}")
+        raise ValueError(f"the factors cannot be {left.dtype} and {right.dtype}")
     factors = {"left": left, "weights": weights.astype(float), "right": right, "scale": 1.0}
     limits = {"truncated": 0.0, "max_atoms": max(2, k), "max_rank": None}
-    # Room at the end of each row, if there was some: compiled loops over rows that follow each
-    # other closely round differently.
+    # Keep unused capacity at the end of each row if there was some: compiled loops over contiguous
+    # rows round differently.
     return LowRank.from_state({**factors, **limits, "capacity": k + bool(state["padded"])})
 
 

@@ -130,7 +130,7 @@ class LearnedModel(BaseEstimator):
         return self
 
     def _names(self) -> State:
-        """Return what else is known of observations: the number and names of features, classes."""
+        """Return what else was learned: the number and names of features, and classes."""
         return {}
 
     def _load_names(self, state: State) -> None:
@@ -150,6 +150,6 @@ class LearnedModel(BaseEstimator):
         learned = state.pop("_state", None)
         self.__dict__.update(state)
         if self.workers is None and self.device == "cuda":
-            self.device = here("cuda").device  # a file holds the data, not where they were
+            self.device = here("cuda").device  # there may be no GPU here
         if learned is not None:
             self.load_state(learned)

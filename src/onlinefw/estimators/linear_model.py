@@ -25,11 +25,11 @@ from .stream import Batch, is_files
 
 __all__ = ["LinearModel"]
 
-#: ``fit`` makes so many rounds at least while radii race each other: the first says nothing ...
+#: ``fit`` plays at least so many rounds while radii race: the first cannot tell them apart ...
 LEAST_ROUNDS = 10
 #: ... unless there are fewer rows than this.
 FEW_ROWS = 100
-#: How rows in files have weights.
+#: What to do instead of passing weights beside files.
 WEIGHTS = ", and name a column of weights: ParquetRows(..., weight=...)"
 
 
@@ -112,7 +112,7 @@ class LinearModel(StreamingEstimator):
 
     @abstractmethod
     def _plain_y(self, y: Any, n: int) -> Array | None:
-        """Return such targets if they are plain arrays, or None."""
+        """Return targets that need no conversion, checked quickly; None for the full check."""
 
     def _n_models(self) -> int:
         """How many problems are solved side by side."""

@@ -57,15 +57,15 @@ CONSTRAINTS: dict[str, type[Any]] = {
     "simplex": Simplex,
     "trace": TraceNormBall,
 }
-#: Sets that treat coordinates alike: with them it makes sense to put columns on one scale.
+#: Sets that treat all coordinates alike, so that columns should be on one scale.
 OF_COORDINATES = ("l1", "l2", "linf")
-#: The square loss with at most this many features is kept as sums (8 n^2 bytes, constant cost).
+#: With at most this many features the square loss needs X'X and X'y only (8 n^2 bytes).
 MOST_SUMS = 1024
 #: ``past="auto"``: so many rows are kept of a longer stream, drawn at random.
 MAX_PAST = 200_000
 #: Fewer rows than this say too little about the scale of their columns.
 LEAST_SCALED = 10
-#: ``radius="auto"`` tries these powers of 3 times what makes predictions of the right size.
+#: ``radius="auto"`` tries the suggested radius times these powers of 3.
 POWERS = range(-1, 7)
 
 
@@ -81,18 +81,18 @@ def loss_of(loss: Any, losses: dict[str, Any]) -> Loss:
     names = ", ".join(losses)
     if isinstance(loss, str):
         raise ValueError(f"loss must be one of {names} or a Loss, got {loss!r}")
-    check_part("loss", loss, Loss, f'{next(iter(losses.values()))()} or "{names}"')
+    check_part("loss", loss, Loss, f"{next(iter(losses.values()))()}, or one of {names}")
     return loss
 
 
 @dataclass(frozen=True)
 class LinearParts:
-    """The learners that a linear estimator asks for, before there are any.
+    """What the learners of a linear estimator are made of.
 
     Attributes
     ----------
     model : LinearModel
-        Whose parameters they are.
+        The estimator, with its parameters.
     n_features : int
         Columns of the rows.
     loss : Loss
@@ -109,7 +109,7 @@ class LinearParts:
 
     @classmethod
     def of(cls, model: LinearModel, n_features: int, n: int | None) -> LinearParts:
-        """Resolve what is left to the estimator; n is how many rows will come, if that is known."""
+        """Decide what is "auto"; n is how many rows will come, if that is known."""
         past, max_past = model.past, model.max_past
         loss = model._loss()
         if is_auto(past):
@@ -118,7 +118,7 @@ class LinearParts:
             all_of_them = few or _sums_suffice(model, loss, n_features)
             past, max_past = ("all", None) if all_of_them else ("reservoir", most)
         parts = cls(model, n_features, loss, past, max_past)
-        check_past(past, max_past)  # also where sums suffice
+        check_past(past, max_past)  # objectives that keep sums do not check it
         parts._seed()
         parts.shape(parts.constraint(1.0))
         return parts
@@ -271,12 +271,12 @@ def _sums_suffice(model: LinearModel, loss: Loss, n_features: int) -> bool:
 def suggested_radius(loss: Loss, n_models: int, first: Batch) -> float:
     """Return the radius at which one coordinate alone gives predictions as large as they should be.
 
-    The size of the targets (or 1, where the loss has a scale of its own) over the largest root
-    mean square of a feature, to three digits: repeated rows suggest the same to the last bit as
-    rows that weigh more.
+    That is the size of the targets (or that of the loss, if it has its own) over the largest root
+    mean square of a feature. It is rounded to three digits, so that a repeated row and a row of
+    twice the weight give the same to the last bit.
     """
     X, y, w = first
-    if y is None:  # in a file, in any units
+    if y is None:  # the rows have not been read
         return 1.0
     squares = X.astype(float).power(2) if sparse.issparse(X) else np.square(X, dtype=float)
     weights = np.full(len(y), 1.0 / len(y)) if w is None else w / w.sum()

@@ -21,7 +21,7 @@ __all__ = ["LinearRun", "new_run", "run_from_state"]
 
 #: ``radius="auto"``: several radii learn side by side on so many rows, or in so many rounds ...
 RACE_ROWS, RACE_ROUNDS = 5000, 500
-#: ... and while nothing is known this one of them predicts: three times the size suggested.
+#: ... and before the first round this one of them predicts: three times the suggested radius.
 FIRST_CHOICE = 2
 
 
@@ -111,11 +111,11 @@ def new_run(parts: LinearParts, first: Batch, n_models: int, team: Any = None) -
         race = Race(len(radii), rows=RACE_ROWS, rounds=RACE_ROUNDS, middle=FIRST_CHOICE)
     place = (model.device, model.workers)
     if race is not None and model.workers is not None:
-        check_place(*place)  # what is wrong with them is said before the race, not after it
+        check_place(*place)  # refuse a wrong place before the race, not after it
         place = ("cpu", None)
     if team is None:
         team = parts.team(radii, n_models, *place)
-    # Singles and bytes give coefficients and predictions in single precision.
+    # Rows of float32 or uint8 give coefficients and predictions in single precision.
     precision = np.float64 if first.X.dtype == np.float64 else np.float32
     details: dict[str, Any] = {"parts": parts, "scaling": scaling, "precision": precision}
     return LinearRun(team, radii, race, history, path=path, **details)
@@ -124,7 +124,7 @@ def new_run(parts: LinearParts, first: Batch, n_models: int, team: Any = None) -
 def run_from_state(model: Any, state: State, n_models: int, team: Any = None) -> LinearRun:
     """Make the run that ``state_dict`` described, with or without its past.
 
-    A ``team`` that is given has been loaded already: it shares its past with others.
+    A ``team`` that is given shares its past with others, which load it together.
     """
     check_state(state, "precision", "scaling", "kept", "path")
     radii, history, race = read_counters(state)
@@ -132,7 +132,7 @@ def run_from_state(model: Any, state: State, n_models: int, team: Any = None) ->
     past, max_past = state["kept"]
     parts = LinearParts(model, n_features, model._loss(), past, max_past)
     if state["precision"] not in ("float32", "float64"):
-        raise ValueError(f"coefficients are not {state['precision']!r}")
+        raise ValueError(f"coefficients cannot be {state['precision']!r}")
     scaling = state["scaling"]
     details: dict[str, Any] = {
         "parts": parts,
@@ -153,7 +153,7 @@ def _coefficients(state: State, n_models: int, n_features: int) -> tuple[Array, 
     check_state(state, "coef", "intercept", "gap")
     coef, intercept = np.asarray(state["coef"]), np.asarray(state["intercept"])
     if coef.shape != (n_models, n_features) or intercept.shape != (n_models,):
-        raise ValueError(f"the coefficients have shape {coef.shape}")
+        raise ValueError(f"the coefficients have shape {coef.shape}, not {n_models, n_features}")
     if coef.dtype.name != state["precision"] or intercept.dtype != coef.dtype:
-        raise ValueError(f"the coefficients are {coef.dtype}")
+        raise ValueError(f"coefficients should be {state['precision']}, not {coef.dtype}")
     return np.ascontiguousarray(coef), intercept

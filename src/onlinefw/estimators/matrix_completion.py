@@ -44,9 +44,9 @@ LABELS = (Logistic, Sigmoid)
 class FrankWolfeMatrixCompletion(StreamingEstimator):
     """A low-rank matrix from a stream of its entries, by online Frank-Wolfe on a trace-norm ball.
 
-    Each batch costs one round: the model is right *now*, rows and columns may appear at any time,
-    and ``gap_`` says how far from optimal it is. Without arguments it is the best we know for
-    ratings, the same as ``ofw fit matrix``; :meth:`paper` is the paper's set-up.
+    Each batch is one round. The model can predict after each, new rows and columns may come at any
+    time, and ``gap_`` says how far from optimal the model is. Without arguments it is the best we
+    know for ratings, the same as ``ofw fit matrix``; :meth:`paper` is the paper's set-up.
 
     What is "auto" is decided once, at the start, by the loss and by the number of observations
     that will come (those of ``fit``; in a stream, ``expected_size``).
@@ -71,8 +71,8 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
         "joint" for a regression ("biases" with many observations), None for other losses.
     weighting : "auto", None or "smoothed"
         Weigh the trace norm by the square roots of half empirical, half uniform frequencies of
-        rows and columns. They follow the data; theta is scaled back into the ball if a change of
-        weights leaves it outside. "auto" is "smoothed" (None with many observations).
+        rows and columns. They are refreshed as data come; theta is scaled back into the ball if
+        new weights leave it outside. "auto" is "smoothed" (None with many observations).
     clip : "auto" or bool
         Clip predictions of a regression to the range of the values seen; "auto" does.
     step : "auto", None, "line-search" or step rule
@@ -82,8 +82,8 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
         Observations a round in ``fit``; "auto" makes 1000 rounds of a pass, of at least 32
         observations each (80 rounds with many observations).
     epochs : int
-        Passes of ``fit``. From the second on nothing is stored again: rounds go on with what is
-        held.
+        Passes of ``fit``. From the second on nothing is stored again: rounds use what is
+        already kept.
     inner_steps : int
         Frank-Wolfe steps per round.
     corrective : "auto", None, "ridge" or RidgeSweeps
@@ -106,12 +106,12 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
     verbose : int
         1 shows a progress bar in terminals and notebooks (with ``rich`` installed).
     device : "cpu", "cuda" or "auto"
-        Where the data and the factors live: in memory, on a GPU (``pip install 'onlinefw[gpu]'``),
+        Where the data and the factors are: in memory, on a GPU (``pip install 'onlinefw[gpu]'``),
         or on a GPU if there is one. Predictions and factors are handed out as numpy arrays. With
         ``workers`` the device is theirs, one GPU each, and the factors are in memory.
     workers : int, optional
         Spread the data over so many workers of a Ray cluster (:mod:`onlinefw.distributed`): a
-        running one, or a local one that is started; by default they are in this process.
+        running one, or a local one that is started; by default this process keeps them.
 
     Attributes
     ----------
@@ -298,7 +298,7 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
             batch = self._opened(next(iter(files)))
             try:
                 last = np.array([files.shape]) - 1
-            except ValueError:  # the files do not say
+            except ValueError:  # the files do not say their shape
                 return batch
             return batch._replace(X=np.concatenate((batch.X, last)))
 
@@ -372,9 +372,10 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
         return float(r2_score(y, self.predict(X, unknown="fallback")))
 
     def recommend(self, row: int, n: int = 10, *, exclude_seen: bool = True) -> tuple[Array, Array]:
-        """Return the n columns with the largest predictions in a row, and these.
+        """Return the n columns with the largest predictions in a row, and the predictions.
 
-        For labels the margins are returned instead: they tell +1 from +1.
+        For labels (logistic, sigmoid) the values of ``decision_function`` are returned instead,
+        because predictions are only -1 or +1.
 
         Parameters
         ----------

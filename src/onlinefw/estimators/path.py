@@ -33,7 +33,7 @@ class Path:
 
     def __init__(self, size: int) -> None:
         self.size = max(size, 2) if size else 0
-        # t, seconds, how many coefficients there are, which of them are not 0, and these.
+        # t, seconds, the number of coefficients, the indices of those not 0, and their values.
         self._kept: list[Snapshot] = []
         self._spacing = 1.0
         self._due = 0.0
@@ -63,9 +63,9 @@ class Path:
     def _columns(kept: list[Snapshot]) -> tuple[Array, Array, Any]:
         if not kept:
             return np.empty(0, int), np.empty(0), sparse.csr_array((0, 0))
-        times, clock, sizes, places, values = zip(*kept, strict=True)
-        indptr = np.cumsum([0, *(len(one) for one in places)])
-        parts = (np.concatenate(values), np.concatenate(places), indptr)
+        times, clock, sizes, indices, values = zip(*kept, strict=True)
+        indptr = np.cumsum([0, *(len(one) for one in indices)])
+        parts = (np.concatenate(values), np.concatenate(indices), indptr)
         rows = sparse.csr_array(parts, shape=(len(kept), max(sizes)))
         return np.array(times), np.array(clock), rows
 
@@ -88,7 +88,7 @@ class Path:
         rows = csr_from_state(state["coef"])
         times, clock = np.asarray(state["t"]), np.asarray(state["seconds"])
         if not times.shape == clock.shape == (rows.shape[0],):
-            raise ValueError("the path has not as many rounds as coefficients")
+            raise ValueError("the path must have coefficients for each of its rounds")
         path._spacing = float(state["spacing"])
         for k, (t, seconds) in enumerate(zip(times.tolist(), clock.tolist(), strict=True)):
             part = slice(rows.indptr[k], rows.indptr[k + 1])
@@ -99,5 +99,5 @@ class Path:
 
 def _snapshot(t: int, seconds: float, coef: Array) -> Snapshot:
     flat = coef.reshape(-1)
-    places = flat.nonzero()[0]
-    return t, seconds, flat.size, places, flat[places]
+    indices = flat.nonzero()[0]
+    return t, seconds, flat.size, indices, flat[indices]

@@ -1,4 +1,4 @@
-"""A progress bar for those who look, and nothing for those who do not."""
+"""A progress bar for rounds."""
 
 from __future__ import annotations
 

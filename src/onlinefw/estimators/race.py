@@ -16,8 +16,8 @@ class Race:
     """Scores of several models by progressive validation, and the choice among them.
 
     Every batch is predicted by all models before they learn it. Round t counts t times, so that
-    what happened before much was known matters little (or only the second half counts). A round
-    with a score that is not defined says nothing; an infinite loss is never made good.
+    early rounds matter little (with ``late``, only the second half counts). A round with an
+    undefined score does not count; a model that had an infinite loss stays last.
 
     Parameters
     ----------
@@ -31,7 +31,8 @@ class Race:
     late : bool
         Let the second half of the race decide, all rounds of which count alike.
     middle : int, optional
-        The model to prefer among equals (while nothing is known, all are); by default the middle.
+        Of equal models the one nearest to this is best; by default the middle one. Before the
+        first round all are equal.
 
     Examples
     --------
@@ -82,7 +83,7 @@ class Race:
 
     @property
     def over(self) -> bool:
-        """Whether the race has seen all that it was to see."""
+        """Whether enough observations or rounds have come."""
         enough = (self.rounds is not None and self.t >= self.rounds) or (
             self.rows is not None and self.n_seen >= self.rows
         )

@@ -60,8 +60,8 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     best_radius_ : float
-        The radius with the best score so far; round t counts t times, so that what happened
-        before much was known matters little.
+        The radius with the best score so far; round t counts t times, so that early
+        rounds matter little.
     best_estimator_ : estimator
         Its model.
     radii_ : ndarray
@@ -303,12 +303,12 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         if not 0 <= best < radii.size or len(state["models"]) != 1:
             raise ValueError(f"there is no radius number {best}")
         one = with_radius(model, float(radii[best]))
-        # The other radii lost: only what predicts is kept.
+        # A model file holds the best model only.
         estimators: list[Any] = [None] * radii.size
         estimators[best] = one.load_state(state["models"][0])
         self.estimators_, self._team = estimators, None
         if self.best_index_ != best:
-            raise ValueError("its best radius is not the best")
+            raise ValueError("the radius saved as best does not have the best score")
 
     def _load_models(self, model: LinearModel, radii: Array, state: State) -> None:
         if len(state["models"]) != radii.size:
@@ -372,7 +372,7 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
 
     @property
     def best_index_(self) -> int:
-        """The place of the best radius in ``radii_``."""
+        """The index of the best radius in ``radii_``."""
         check_is_fitted(self)
         return self._race.simplest(self.standard_errors)
 

@@ -28,13 +28,13 @@ __all__ = ["FrankWolfeRegressor"]
 class FrankWolfeRegressor(RegressorMixin, LinearModel):
     """Sparse or low-rank linear regression from a stream of rows, by online Frank-Wolfe.
 
-    One ``partial_fit`` is one round: the model is right *now*, and ``gap_`` says how far from
-    optimal it is on the rows seen.
+    One ``partial_fit`` is one round. The model can predict after each, and ``gap_`` says how far
+    from optimal it is on the rows kept.
 
     Parameters
     ----------
     constraint : str or ConvexSet
-        Where the coefficients live: "l1" (sparse), "trace" (low rank, with ``coef_shape``), "l2",
+        The set of the coefficients: "l1" (sparse), "trace" (low rank, with ``coef_shape``), "l2",
         "linf", "simplex", or a set of :mod:`onlinefw.sets`.
     radius : float or "auto"
         Of the set, if it is given by name. "auto" lets eight radii, a factor of 3 apart, learn side
@@ -48,13 +48,13 @@ class FrankWolfeRegressor(RegressorMixin, LinearModel):
     away_steps : bool
         Use O-AW instead of O-FW (polytopes such as "l1").
     step : None, "line-search" or step rule
-        None searches the step with ``inner_steps="auto"``, and is the paper's 2 / (t + 1) with a
-        number of them.
+        None is a line search with ``inner_steps="auto"``, and the paper's 2 / (t + 1) with a fixed
+        number of inner steps.
     batch_size : int
         Rows a round in ``fit``; one ``partial_fit`` is one round whatever its length.
     epochs : int
-        Passes of ``fit``. From the second on nothing is stored again: rounds go on with the rows
-        already held.
+        Passes of ``fit``. From the second on nothing is stored again: rounds use the rows already
+        kept.
     inner_steps : int or "auto"
         Steps a round; 1 is the paper's setting. "auto" takes steps until the gap is below 1% of
         the mean loss of the rows kept, 20 at most (plain steps more while there are few rows).
@@ -91,12 +91,12 @@ class FrankWolfeRegressor(RegressorMixin, LinearModel):
     verbose : int
         1 shows a progress bar in terminals and notebooks (with ``rich`` installed).
     device : "cpu", "cuda" or "auto"
-        Where what is kept of the past lives: in this process's memory or on a GPU (which needs
+        Where the past is kept: in this process's memory or on a GPU (which needs
         ``onlinefw[gpu]``); "auto" takes a GPU if there is one. With ``workers`` the device is
         theirs, one GPU each.
     workers : int, optional
         Spread the data over so many workers of a Ray cluster (:mod:`onlinefw.distributed`): a
-        running one, or a local one that is started; by default they are in this process.
+        running one, or a local one that is started; by default this process keeps them.
 
     Attributes
     ----------
@@ -227,7 +227,9 @@ class FrankWolfeRegressor(RegressorMixin, LinearModel):
             if differ is None
             else f"the feature {differ[1]!r} where the model has learned from {differ[0]!r}"
         )
-        raise ValueError(f"{batch}: it has {what}; name the same, features=[...]")
+        raise ValueError(
+            f"{batch}: it has {what}; choose the same ones with ParquetRows(..., features=[...])"
+        )
 
     # The model ------------------------------------------------------------------------------------
 

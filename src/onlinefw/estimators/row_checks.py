@@ -14,7 +14,7 @@ from .._validation import TOO_LARGE, TOO_LARGE_FOR_FLOAT32, check_finite
 
 __all__ = ["checked_rows", "checked_weights", "plain_rows"]
 
-#: Numbers that are kept as they come; everything else becomes double precision.
+#: Types that are kept; all other numbers become double precision.
 KEPT = (np.float64, np.float32, np.uint8)
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
 
@@ -22,7 +22,7 @@ FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
 def plain_rows(X: Any, n_features: int) -> bool:
     """Whether X needs no conversion: a C-ordered array of numbers of the right width, all moderate.
 
-    Whatever else X is, or is wrong with it, is for the full check.
+    Everything else goes through the full check, which says what is wrong.
     """
     if type(X) is not np.ndarray or X.ndim != 2 or X.shape[1] != n_features or not X.shape[0]:
         return False
@@ -41,20 +41,20 @@ def checked_rows(model: Any, X: Any, y: Any = None, *, first: bool = False) -> A
     Parameters
     ----------
     model : estimator
-        Whose ``n_features_in_`` and ``feature_names_in_`` count.
+        Its ``n_features_in_`` and ``feature_names_in_`` are compared, or set if ``first``.
     X : array-like or sparse matrix
         The rows.
     y : array-like, optional
         The targets.
     first : bool
-        Whether the model learns from these what rows are like.
+        Whether these rows set the number and the names of the features.
     """
     X = received_here("X", X, model.device)
     options: dict[str, Any] = {
         "reset": first,
         "accept_sparse": "csr",
         "dtype": KEPT,
-        "ensure_all_finite": False,  # we say where, below
+        "ensure_all_finite": False,  # check_finite says where
     }
     if y is None:
         X = validate_data(model, X, **options)

@@ -30,7 +30,7 @@ class RowQueue:
 
     def __init__(self) -> None:
         self._parts: list[tuple[Any, ...]] = []
-        self._used = 0  # rows of the first part that are gone already
+        self._used = 0  # rows of the first part that were taken
 
     def __len__(self) -> int:
         return sum(part[0].shape[0] for part in self._parts) - self._used
@@ -54,7 +54,7 @@ class RowQueue:
         return taken
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the rows that wait, as columns."""
+        """Return the rows in the queue, as columns."""
         return {"columns": list(self.look()) if len(self) else []}
 
     @classmethod
@@ -64,7 +64,7 @@ class RowQueue:
         columns = state["columns"]
         if columns:
             if len({column.shape[0] for column in columns}) > 1:
-                raise ValueError("the columns of the rows that wait differ in length")
+                raise ValueError("the columns of the queue differ in length")
             queue.put(*columns)
         return queue
 

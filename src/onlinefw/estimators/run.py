@@ -37,7 +37,7 @@ class Run:
         What happened in the rounds of the radius that predicted best at the time.
     """
 
-    #: Within which share of the best score the middlemost radius wins the race.
+    #: The middlemost radius whose score is within this share of the best one wins the race.
     close = 0.0
 
     def __init__(
@@ -51,7 +51,7 @@ class Run:
         self.n_models = 1 if team is None else len(team.learners) // len(self.radii)
         self.leader = 0 if race is None else race.best
         self.n_rounds = self.n_refined = self.n_observations = 0
-        #: Device and workers that the past was last brought to.
+        #: Device and workers that the past was last moved to.
         self.place: tuple[str, int | None] | None = None
         #: The gap when the model was saved without its past.
         self.gap = float("nan")
@@ -60,7 +60,7 @@ class Run:
 
     @property
     def can_learn(self) -> bool:
-        """Whether the past is there."""
+        """Whether the past is there, so that learning can go on."""
         return self.team is not None
 
     @property
@@ -132,7 +132,7 @@ class Run:
         self.n_refined += 1
 
     def correct(self) -> None:
-        """Re-optimise what is there, where the corrective does that between rounds."""
+        """Re-optimise what is there, if the corrective does that between rounds."""
         for one in self.learners:
             correct(one)
 
@@ -155,7 +155,7 @@ class Run:
     # State ----------------------------------------------------------------------------------------
 
     def state_dict(self, past: bool, team: bool = True) -> State:
-        """Return everything; without ``past``, what is known of it (the gap) instead.
+        """Return everything; without ``past``, the gap instead of the learners.
 
         Without ``team`` the learners are left out: a search saves those of all radii at once.
         """
@@ -193,7 +193,7 @@ def read_counters(state: State) -> tuple[Array, History, Race | None]:
     check_state(state, "radii", "n_rounds", "n_refined", "n_observations", "history")
     radii = np.asarray(state["radii"], float)
     if radii.ndim != 1 or radii.size == 0:
-        raise ValueError("the radii are not a row of numbers")
+        raise ValueError("the radii must be a one-dimensional array")
     if "gap" not in state:
         check_state(state, "leader", "race", "team")
     race = None if state.get("race") is None else Race.from_state(state["race"])

@@ -36,8 +36,8 @@ class Scaling:
     def of(cls, X: Array, sample_weight: Array | None = None) -> Self:
         """Learn means and standard deviations from some rows; a constant column keeps its scale.
 
-        Both are rounded to about two digits, which is enough. So they are the same to the last bit
-        for rows that are repeated and for rows that weigh more, in any order.
+        Both are rounded to about two digits, which is enough, so that a repeated row and a row of
+        twice the weight give the same to the last bit, in any order.
         """
         center = np.average(X, axis=0, weights=sample_weight).astype(float)
         spread = np.sqrt(np.average((X - center) ** 2, axis=0, weights=sample_weight))

@@ -1,4 +1,4 @@
-"""Weights of a trace norm that follow how often rows and columns are seen."""
+"""Weights of a trace norm by how often rows and columns are seen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..sets import WeightedTraceNormBall
 
 __all__ = ["SmoothedWeights"]
 
-#: Weights follow the data when these have grown by this factor.
+#: Weights are refreshed when the data have grown by this factor.
 GROWTH = 1.1
 
 
@@ -27,7 +27,7 @@ class SmoothedWeights:
         self.due = 0.0
 
     def grow(self, learners: Sequence[Any], X: Array) -> None:
-        """Add new rows and columns, with the weight of what has never been seen."""
+        """Add the new rows and columns of X, with the weight of those never seen."""
         m1, m2 = X.max(axis=0).tolist()
         m1, m2, ball = m1 + 1, m2 + 1, learners[0].constraint
         if type(ball) is WeightedTraceNormBall and m1 <= ball.rows.size and m2 <= ball.columns.size:
@@ -44,7 +44,7 @@ class SmoothedWeights:
                 _constrain(learner, WeightedTraceNormBall(ball.radius, *grown))
 
     def refresh(self, learners: Sequence[Any]) -> None:
-        """Set the weights from the data, if these have grown enough."""
+        """Compute the weights from the data, if these have grown enough."""
         total = learners[0].objective.n_observations
         if total < self.due:
             return

@@ -41,7 +41,7 @@ def csr_from_state(state: State) -> Any:
     rows, columns = (int(n) for n in state["shape"])
     check_compressed(state["indptr"], state["indices"], rows, columns)
     if np.shape(state["data"]) != np.shape(state["indices"]):
-        raise ValueError("there are not as many values as places")
+        raise ValueError("values and column indices differ in number")
     parts = (state["data"], state["indices"], state["indptr"])
     return sparse.csr_array(parts, shape=(rows, columns))
 
@@ -51,9 +51,9 @@ def check_compressed(indptr: Array, indices: Array, rows: int, columns: int) -> 
     whole = indptr.ndim == indices.ndim == 1 and indptr.shape == (rows + 1,)
     whole = whole and indptr.dtype.kind in "iu" and indices.dtype.kind in "iu"
     if not whole or indptr[0] != 0 or indptr[-1] != indices.size:
-        raise ValueError("the rows do not fill their arrays")
+        raise ValueError("the row pointers do not fit the arrays")
     if (np.diff(indptr.astype(np.int64)) < 0).any():
-        raise ValueError("the rows are out of order")
+        raise ValueError("the row pointers decrease")
     if indices.size and not 0 <= indices.min() <= indices.max() < columns:
         raise ValueError("a column lies outside the matrix")
 
@@ -80,4 +80,4 @@ def names_from_state(name: str, state: Any) -> Array:
         return np.array(state, dtype=object)
     if isinstance(state, np.ndarray) and state.ndim == 1 and state.dtype.kind in PLAIN:
         return state
-    raise ValueError(f"{name} must be a row of numbers or of text")
+    raise ValueError(f"{name} must be a one-dimensional array of numbers or text")

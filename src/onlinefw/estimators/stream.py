@@ -1,4 +1,4 @@
-"""Rounds out of arrays, of files and of chunks that are read, and the one loop that plays them."""
+"""Rounds made from arrays and from files, and the one loop that plays rounds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 class Batch(NamedTuple):
-    """Checked observations of a round: arrays, or (X alone) where they are in a file."""
+    """Checked observations of a round: arrays, or as X alone the handle of rows in a file."""
 
     X: Any
     y: Array | None = None
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """How much they count together (in a file: how many they are)."""
+        """The sum of their weights (in a file: how many they are)."""
         return float(self.n) if self.w is None else float(self.w.sum())
 
     def part(self, rows: Any) -> Batch:
@@ -92,13 +92,13 @@ class FileStream:
     Parameters
     ----------
     files : FileRounds
-        An iterable of batches that say where their observations are.
+        An iterable of handles, which say where the observations of a round are.
     n : int
         How many observations there are.
     first : callable
         Returns the first of them.
     take : callable
-        Returns a batch as a :class:`Batch`: opened, or as it is if workers open it.
+        Turns a handle into a :class:`Batch`: opened, or as it is if workers open it.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class FileStream:
         return len(self._files)
 
     def first(self, n: int) -> Batch:
-        """Return the observations of the first batch."""
+        """Return the observations of the first batch, whatever n is."""
         return self._first()
 
     def __iter__(self) -> Iterator[Batch]:
@@ -139,15 +139,15 @@ def play_rounds(
     Parameters
     ----------
     batches : iterable
-        What the rounds of the one pass over the data are played with.
+        The batches of the one pass over the data.
     play : callable
         Plays a round with a batch.
     refine : callable
         Plays a round without new data.
     passes_left : callable
-        Whether another such round is wanted.
+        Whether another round without new data is wanted.
     stop : callable
-        Asked after every round.
+        Whether to stop; asked after every round.
 
     Examples
     --------

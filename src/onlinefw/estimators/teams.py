@@ -30,21 +30,21 @@ class OnOnePast(SideBySide):
     def state_dict(self) -> State:
         """Return the past once, all else of every learner, and the gradients that are known.
 
-        Gradients of several models are made in one read, which rounds differently from a read for
-        each: with them the certificates are the same to the last bit.
+        Gradients of several models are computed in one read of the past, which rounds differently
+        from one read for each. Saving them keeps certificates the same to the last bit.
         """
         known = [getattr(one.objective, "_gradient", None) for one in self.learners]
         return {**super().state_dict(), "gradients": known}
 
     def load_state(self, state: State) -> None:
-        """Become what ``state_dict`` described; there are as many learners, of the same kinds."""
+        """Become what ``state_dict`` described, of as many learners of the same kinds."""
         check_state(state, "past", "learners", "gradients")
         super().load_state(state)
         for one, gradient in zip(self.learners, state["gradients"], strict=True):
             objective: Any = one.objective
             if gradient is not None:
                 if np.shape(gradient) != objective.shape:
-                    raise ValueError("a gradient has another shape than theta")
+                    raise ValueError("a gradient does not have the shape of theta")
                 objective._gradient = gradient
 
 
@@ -55,7 +55,7 @@ class Apart:
         self.learners: list[Any] = list(learners)
 
     def use_place(self, device: str, workers: int | None) -> None:
-        """Move what each keeps to a device of this process, or to workers."""
+        """Move the past of each to a device of this process, or to workers."""
         for one in self.learners:
             one.objective.use_place(device, workers)
 
@@ -89,14 +89,14 @@ class Apart:
         return {"learners": [one.state_dict() for one in self.learners]}
 
     def load_state(self, state: State) -> None:
-        """Become what ``state_dict`` described; the learners are those of the same parameters."""
+        """Become what ``state_dict`` described, of learners with the same parameters."""
         check_state(state, "learners")
         pairs = zip(self.learners, state["learners"], strict=True)
         self.learners = [_loaded(one, its) for one, its in pairs]
 
 
 def _loaded(learner: Learner, state: State) -> Learner:
-    """Return a learner of a state; parts of the user's own are those of a new one."""
+    """Return the learner of a state, with the user's own parts of a new learner."""
     check_state(state, "learner", "step", "constraint", "objective")
     objective: Any = learner.objective
     parts: dict[str, Any] = {}

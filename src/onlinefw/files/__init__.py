@@ -1,6 +1,7 @@
-"""Model files, which predict, and checkpoints, which go on.
+"""Model files, which only predict, and checkpoints, from which learning goes on.
 
-Both are whole or not there, hold arrays and JSON only, and reading them runs nothing.
+Both hold arrays and JSON only. They are written completely or not at all, and reading them runs
+no code.
 """
 
 from .checkpoints import load_checkpoint, save_checkpoint

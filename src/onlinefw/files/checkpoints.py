@@ -26,8 +26,8 @@ __all__ = ["load_checkpoint", "save_checkpoint"]
 def save_checkpoint(obj: Any, path: str | Path) -> None:
     """Write an estimator with its past, or a dict of such things, so that it can go on.
 
-    The file is whole or not there: a reader sees the checkpoint before until this one is
-    complete. Nothing about the estimator changes, and nothing is computed.
+    The file is replaced at once: until the new checkpoint is complete, a reader sees the previous
+    one. Nothing about the estimator changes, and nothing is computed.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def save_checkpoint(obj: Any, path: str | Path) -> None:
 
 
 def load_checkpoint(path: str | Path) -> Any:
-    """Return what :func:`save_checkpoint` wrote; reading it runs nothing.
+    """Return what :func:`save_checkpoint` wrote; reading it runs no code.
 
     A checkpoint is for stopping and going on, with the same version of onlinefw; to keep a model,
     use :func:`onlinefw.save`.
@@ -75,18 +75,18 @@ def load_checkpoint(path: str | Path) -> Any:
 # Values as trees ----------------------------------------------------------------------------------
 
 
-def _to_tree(value: Any, place: str) -> Any:
+def _to_tree(value: Any, where: str) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic) and value.dtype.kind in KINDS:
         return value.item()
     if isinstance(value, np.ndarray):
-        return _array_to_tree(value, place)
+        return _array_to_tree(value, where)
     if isinstance(value, (list, tuple)):
         kind = "list" if isinstance(value, list) else "tuple"
-        return {kind: [_to_tree(item, place) for item in value]}
+        return {kind: [_to_tree(item, where) for item in value]}
     if isinstance(value, dict):
-        return {"dict": {_key(k): _to_tree(v, _at(place, k)) for k, v in value.items()}}
+        return {"dict": {_key(k): _to_tree(v, _at(where, k)) for k, v in value.items()}}
     if sparse.issparse(value):
         return {"csr": csr_state(value)}
     if isinstance(value, np.random.Generator):
@@ -95,17 +95,17 @@ def _to_tree(value: Any, place: str) -> Any:
         return _estimator_to_tree(value)
     what = getattr(value, "__qualname__", type(value).__qualname__)
     raise ValueError(
-        f"a checkpoint holds onlinefw's own parts only, but {place or 'this'} is {what} "
+        f"a checkpoint holds onlinefw's own parts only, but {where or 'this'} is {what} "
         f"(of {getattr(value, '__module__', type(value).__module__)})"
     )
 
 
-def _array_to_tree(array: Any, place: str) -> State:
+def _array_to_tree(array: Any, where: str) -> State:
     if array.dtype.kind in KINDS:
         return {"array": array}
     if array.dtype.kind == "O" and array.ndim == 1:
-        return {"texts": labels_to_tree(array, place or "an array")}
-    raise ValueError(f"a checkpoint cannot hold {array.dtype} values, at {place}")
+        return {"texts": labels_to_tree(array, where or "an array")}
+    raise ValueError(f"a checkpoint cannot hold {array.dtype} values, at {where}")
 
 
 def _estimator_to_tree(estimator: Any) -> State:
@@ -127,8 +127,8 @@ def _key(key: Any) -> str:
     return key
 
 
-def _at(place: str, key: Any) -> str:
-    return f"{place}.{key}" if place else str(key)
+def _at(where: str, key: Any) -> str:
+    return f"{where}.{key}" if where else str(key)
 
 
 def _from_tree(tree: Any) -> Any:

@@ -1,13 +1,13 @@
 """One file that holds a tree of values and arrays, for models and checkpoints.
 
-A zip archive; models are compressed, checkpoints (which are written while others wait) are not:
+A zip archive; models are compressed, checkpoints (for which learning pauses) are not:
 
 - ``onlinefw.json``, the first member: format, kind, format version, onlinefw version;
 - ``*.npy``, the arrays, which ``numpy.load`` reads too;
 - ``content.json``, the tree;
 - the archive's comment, the last bytes of the file: the SHA-256 of everything before it.
 
-Reading runs nothing: JSON and numbers are all that there is.
+Reading runs no code, since there are only JSON and arrays.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from .tree import KINDS, join, split
 __all__ = ["FORMAT_VERSION", "read_header", "read_tree", "write_tree"]
 
 FORMAT_VERSION = 2
-#: What deflate can make of a byte, at most.
+#: Deflate makes at most so many bytes of one.
 MOST_DEFLATED = 1032
 HEADER, CONTENT = "onlinefw.json", "content.json"
 #: How the archive's comment begins; the digest in hexadecimal follows.
 DIGEST_MARK = b"onlinefw sha256 "
 DIGEST_LENGTH = len(DIGEST_MARK) + 64
-#: What a file begins with: the first member's header, up to and with its name.
+#: Where the name of the first member begins in the file, after its header of fixed length.
 NAME_AT = 30
 CHUNK = 2**20
 #: A member's size is written in 64 bits if it may exceed this.
 LARGE = 2**30
-#: What the reader of a file of each kind is told to do with one of the other kind.
+#: What an error says about a file that is of another kind than expected.
 KIND_NAMES = {
     "model": "a model file: it only predicts; read it with onlinefw.load",
     "checkpoint": "a checkpoint; read it with onlinefw.files.load_checkpoint",
@@ -55,7 +55,7 @@ KIND_NAMES = {
 
 
 def write_tree(path: str | Path, kind: str, tree: Any, *, compress: bool = False) -> None:
-    """Write nested dicts and lists of JSON values and arrays; the file is whole or not there.
+    """Write nested dicts and lists of JSON values and arrays; all of it or nothing.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def write_tree(path: str | Path, kind: str, tree: Any, *, compress: bool = False
 
 
 class _DigestedFile:
-    """A file that is only written forward, and ends in the digest of what was written."""
+    """A file that is written without seeking, and ends in the digest of what was written."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._digest = file, hashlib.sha256()
@@ -168,7 +168,7 @@ def read_tree(path: str | Path, kind: str) -> tuple[dict[str, Any], Any]:
 
 @contextmanager
 def _refusing(path: Path) -> Iterator[None]:
-    """Turn whatever a damaged archive leads to into one line."""
+    """Turn every error that a damaged archive leads to into a ModelFileError of one line."""
     try:
         yield
     except ModelFileError:
@@ -224,7 +224,7 @@ def _checked(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
     elif info.compress_type == zipfile.ZIP_DEFLATED:
         most = MOST_DEFLATED * info.compress_size
     else:
-        raise ValueError("a member is compressed in another way")
+        raise ValueError("a member is compressed by another method than deflate")
     if info.file_size > most:
         raise ValueError("a member is larger than it can be")
     return info
@@ -272,7 +272,7 @@ def _content(file: BinaryIO, archive: zipfile.ZipFile) -> Any:
 
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
-    """Return an array, once its header is known to promise no more than there is."""
+    """Return an array, after checking that its header promises no more bytes than there are."""
     with archive.open(info) as member:
         version = np.lib.format.read_magic(member)
         if version == (1, 0):

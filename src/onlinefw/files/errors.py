@@ -1,4 +1,4 @@
-"""What is said about files that cannot be read."""
+"""The error of files that cannot be read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["ModelFileError", "whole"]
 
 
 class ModelFileError(ValueError):
-    """A model file or checkpoint that is damaged, foreign, of another kind or from elsewhere.
+    """A file that is damaged, of another kind or version, or not of onlinefw at all.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Model files of format 1 as those of today."""
+"""Model files of format 1, converted to the current format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["from_format_1"]
 
 
 def from_format_1(tree: State) -> State:
-    """Return what a model file of format 1 holds, as one of today holds it."""
+    """Return the content of a model file of format 1 in the current format."""
     parameters = _parameters(tree["parameters"])
     model: State = {"estimator": tree["estimator"], "parameters": parameters}
     for name in ("notes", "row_ids", "col_ids"):

@@ -40,14 +40,14 @@ def labels_from_tree(tree: State | Array) -> Array:
     """Return the array that was described."""
     if isinstance(tree, np.ndarray):
         if tree.ndim != 1 or tree.dtype.kind not in PLAIN:
-            raise ValueError("labels must be a row of numbers")
+            raise ValueError("labels must be a one-dimensional array of numbers")
         return tree
     if tree["utf8"].dtype != np.uint8 or tree["ends"].dtype.kind != "u":
         raise ValueError("labels must be text")
     whole, ends = tree["utf8"].tobytes(), tree["ends"].astype(np.int64)
     starts = np.concatenate(([0], ends[:-1])) if ends.size else ends
     if (starts > ends).any() or (ends.size and ends[-1] != len(whole)):
-        raise ValueError("the strings do not fill their bytes")
+        raise ValueError("the ends of the strings do not fit their bytes")
     pairs = zip(starts.tolist(), ends.tolist(), strict=True)
     texts = [whole[start:end].decode("utf-8", "surrogatepass") for start, end in pairs]
     return np.array(texts, object if tree["objects"] else str).reshape(-1)

@@ -31,8 +31,8 @@ def save(
 ) -> None:
     """Write a fitted estimator to a model file, which predicts but cannot go on learning.
 
-    The file holds arrays and JSON only, compressed, in a versioned format. It is whole or not
-    there: a disk that is full while it is written leaves what was there before. Nothing about the
+    The file holds arrays and JSON only, compressed, in a versioned format. It is written
+    completely or not at all: if the disk fills up, the previous file stays. Nothing about the
     estimator changes (its certificate is computed, as ``gap_`` does). To stop and go on, use
     :func:`onlinefw.files.save_checkpoint`.
 
@@ -91,9 +91,9 @@ def _checked_ids(estimator: Any, label: str, ids: Any) -> Any:
 
 
 def load(path: str | Path) -> Any:
-    """Return the estimator of a model file; reading it runs nothing.
+    """Return the estimator of a model file; reading it runs no code.
 
-    It predicts as the one that was saved did, bit for bit, and tells its coefficients or factors,
+    It predicts as the one that was saved did, bit for bit, and has its coefficients or factors,
     certificate and history. ``partial_fit`` refuses, since the past is not in the file.
 
     Parameters
@@ -122,14 +122,14 @@ def load(path: str | Path) -> Any:
 def _from_tree(tree: State) -> Any:
     model = ESTIMATORS[tree["estimator"]](**parameters_from_tree(tree["parameters"]))
     if "team" in tree["state"] or "team" in tree["state"].get("run", {}):
-        raise ValueError("there is a past in it")
+        raise ValueError("it holds a past, which only a checkpoint does")
     model.load_state(tree["state"])
     for label in IDS:
         if label in tree:
             ids = labels_from_tree(tree[label])
             size = model.shape_[IDS.index(label)]
             if ids.size != size:
-                raise ValueError(f"{label} has {ids.size} values for {size}")
+                raise ValueError(f"{label} has {ids.size} names for {size} rows or columns")
             setattr(model, f"{label}_", ids)
     if "notes" in tree:
         model.notes_ = tree["notes"]

@@ -17,12 +17,12 @@ from .._typing import Array
 
 __all__ = ["join", "split"]
 
-#: Arrays of these kinds of numbers and text; no objects, no records.
+#: Kinds of arrays that are saved: numbers, text, times; no objects, no records.
 KINDS = "biufcSUmM"
 
 
 def split(tree: Any) -> tuple[Any, dict[str, Array]]:
-    """Return the tree as JSON values, and its arrays by name (named after their places).
+    """Return the tree as JSON values, and its arrays by name (their keys, joined).
 
     Examples
     --------
@@ -36,7 +36,7 @@ def split(tree: Any) -> tuple[Any, dict[str, Array]]:
 
 
 def join(values: Any, arrays: dict[str, Array]) -> Any:
-    """Return the tree that was split; KeyError or ValueError for what never was one."""
+    """Return the tree that was split; KeyError or ValueError if it was none."""
     if isinstance(values, list):
         return [join(item, arrays) for item in values]
     if not isinstance(values, dict):
@@ -60,30 +60,30 @@ class _Splitter:
         self.arrays: dict[str, Array] = {}
         self._names: dict[int, str] = {}
 
-    def split(self, value: Any, place: tuple[str, ...]) -> Any:
+    def split(self, value: Any, keys: tuple[str, ...]) -> Any:
         kind = type(value)
         if value is None or kind in (bool, int, str):
             return value
         if kind is float:
             return value if isfinite(value) else {"$float": repr(value)}
         if isinstance(value, np.ndarray):
-            return {"$array": self._name(value, place)}
+            return {"$array": self._name(value, keys)}
         if isinstance(value, np.generic):
-            return self.split(value.item(), place)
+            return self.split(value.item(), keys)
         if isinstance(value, (list, tuple)):
-            return [self.split(item, (*place, str(k))) for k, item in enumerate(value)]
+            return [self.split(item, (*keys, str(k))) for k, item in enumerate(value)]
         if isinstance(value, dict):
-            items = [(_key(k), self.split(v, (*place, str(k)))) for k, v in value.items()]
+            items = [(_key(k), self.split(v, (*keys, str(k)))) for k, v in value.items()]
             marked = any(k.startswith("$") for k, _ in items)
             return {"$dict": [[k, v] for k, v in items]} if marked else dict(items)
-        where = "/".join(place) or "the tree"
+        where = "/".join(keys) or "the tree"
         raise TypeError(f"a file cannot hold the {kind.__name__} at {where}")
 
-    def _name(self, array: Array, place: tuple[str, ...]) -> str:
+    def _name(self, array: Array, keys: tuple[str, ...]) -> str:
         if array.dtype.kind not in KINDS:
-            raise TypeError(f"a file cannot hold an array of {array.dtype} at {'/'.join(place)}")
+            raise TypeError(f"a file cannot hold an array of {array.dtype} at {'/'.join(keys)}")
         if id(array) not in self._names:
-            name = "/".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) or "_" for part in place)[:200]
+            name = "/".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) or "_" for part in keys)[:200]
             name = name or "array"
             if name in self.arrays:
                 name = f"{name}.{len(self.arrays)}"

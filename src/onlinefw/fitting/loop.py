@@ -28,9 +28,9 @@ class Checkpoint:
     Attributes
     ----------
     path : Path
-        The file; it is replaced whole.
+        The file; it is replaced at once.
     every : int
-        Rounds between two.
+        Rounds between two writes.
     options : dict
         What else to keep, as JSON-able values: which data, which columns.
     """
@@ -80,7 +80,7 @@ def learn(
     on_round : callable, optional
         Called with the session after every round.
     stop : callable
-        Asked after every round.
+        Whether to stop; asked after every round.
     """
 
     def after_round() -> bool:
@@ -94,7 +94,7 @@ def learn(
 
     def batches() -> Iterator[Any]:
         yield from session.batches(chunks)
-        # A pipe that waits ends its chunks when it is to stop: the rows waiting are not the last.
+        # A pipe ends its chunks early when ``stop`` says so: the queue is not the end of the data.
         if stop():
             interrupted.append(True)
         else:

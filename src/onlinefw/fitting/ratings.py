@@ -103,6 +103,6 @@ class RatingsSession(Session):
         return {**super().state_dict(), **names}
 
     def load_state(self, state: State) -> None:
-        """Go on from there."""
+        """Become what ``state_dict`` described."""
         super().load_state(state)
         self.users, self.items = (IdMap.from_state(state[name]) for name in ("users", "items"))

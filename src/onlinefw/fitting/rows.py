@@ -16,7 +16,7 @@ from .session import Session
 
 __all__ = ["RowsSession"]
 
-#: More labels than this, and most of them different: they are numbers, it seems.
+#: More classes than this, and than half the rows, look like numbers.
 MANY_CLASSES = 20
 
 
@@ -49,7 +49,7 @@ class RowsSession(Session):
     True
     """
 
-    least_batch = 256  # a round re-optimises all coefficients: fewer and better ones
+    least_batch = 256  # a round re-optimises all coefficients, so fewer rounds suffice
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class RowsSession(Session):
 
     @property
     def loss(self) -> Loss | None:
-        """The loss of numbers; labels become what their loss needs."""
+        """The loss of a regression; None for labels, which the model encodes for its loss."""
         return super().loss if self.kind == "regression" else None
 
     def read(self, chunk: Any) -> None:
@@ -170,7 +170,7 @@ class RowsSession(Session):
         return {**super().state_dict(), **labels}
 
     def load_state(self, state: State) -> None:
-        """Go on from there."""
+        """Become what ``state_dict`` described."""
         super().load_state(state)
         self.classes = state["classes"]
         self._classes_were_given = bool(state["classes_were_given"])

@@ -30,7 +30,7 @@ class SquaredError:
         self._error = self._mean = self._spread = 0.0
 
     def add(self, y: Any, predicted: Any) -> None:
-        """Count rows: what they were, and what had been predicted."""
+        """Count rows: their targets, and what was predicted before."""
         y, predicted = np.asarray(y, dtype=float), np.asarray(predicted, dtype=float)
         self._error += float(np.sum(np.square(y - predicted)))
         # Chan's update of mean and spread: no sum of squares that could cancel.
@@ -55,7 +55,7 @@ class SquaredError:
         self._mean, self._spread = float(state["mean"]), float(state["spread"])
 
     def summary(self) -> dict[str, Any]:
-        """Return what there is to say, as JSON-able values."""
+        """Return the number of rows and the scores, as JSON-able values."""
         r2 = 1.0 - self._error / self._spread if self._spread > 0.0 else None
         return {"rows": self.n, "mse": self.value if self.n else None, "r2": r2}
 
@@ -79,7 +79,7 @@ class ErrorRate:
         self._counts: dict[Any, int] = {}
 
     def add(self, y: Any, predicted: Array) -> None:
-        """Count rows: what they were, and what had been predicted."""
+        """Count rows: their targets, and what was predicted before."""
         y = np.asarray(y)
         self.n += y.size
         self._wrong += int(np.count_nonzero(y != np.asarray(predicted)))
@@ -103,7 +103,7 @@ class ErrorRate:
         self._counts = {label: int(n) for label, n in state["labels"]}
 
     def summary(self) -> dict[str, Any]:
-        """Return what there is to say, as JSON-able values."""
+        """Return the number of rows and the scores, as JSON-able values."""
         if not self.n:
             return {"rows": 0, "error": None, "error of the commonest label": None}
         rest = 1.0 - max(self._counts.values()) / self.n

@@ -1,4 +1,4 @@
-"""A model that learns from rows as they are read, and all that goes with it.
+"""A model that learns from rows as they are read, with its queue, scores and counters.
 
 Everything that decides what is learned next is in the session: the model, rows read and not yet
 learned, rows held out, scores and counters. So a session that is saved and loaded goes on as if
@@ -65,7 +65,7 @@ class Session(ABC):
         self.rows_read = self.rows_learned = self.rounds = 0
         #: Rounds without new rows, which are counted in ``rounds``, too.
         self.refined = 0
-        #: Where the data go on, as the reader tells it.
+        #: Where the reader has to go on.
         self.position: Any = None
         self._waiting, self._test = RowQueue(), RowQueue()
         self.score_path = ScorePath()
@@ -78,7 +78,7 @@ class Session(ABC):
 
     @abstractmethod
     def _prepare(self, *columns: Any) -> None:
-        """Let the model look at the rows that wait, before the first round."""
+        """Let the model look at the rows in the queue, before the first round."""
 
     def _predict(self, X: Any) -> Any:
         """Return the predictions of rows."""
@@ -90,7 +90,7 @@ class Session(ABC):
 
     @abstractmethod
     def size_so_far(self) -> tuple[str, int]:
-        """Return a size that costs nothing to tell, for displays."""
+        """Return the name and value of a size that is cheap to compute, for displays."""
 
     @abstractmethod
     def new_score(self) -> SquaredError | ErrorRate:
@@ -102,7 +102,7 @@ class Session(ABC):
 
     @property
     def loss(self) -> Loss | None:
-        """The loss, if it is one of targets as they are read."""
+        """The loss that checks targets as they are read; None if it takes others."""
         return self.model.loss_
 
     # Rows -----------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class Session(ABC):
 
     def batches(self, chunks: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         """Read chunks (with their ``position``); yield rows for a round when there are enough."""
-        while self.ready:  # what a checkpoint held back comes first
+        while self.ready:  # rows in the queue of a checkpoint come first
             yield self._next()
         for chunk in chunks:
             self.read(chunk)
@@ -149,12 +149,12 @@ class Session(ABC):
                 yield self._next()
 
     def last_batches(self) -> Iterator[tuple[Any, Any]]:
-        """Yield the rows that wait, when no more will come."""
+        """Yield the rows left in the queue, when no more will come."""
         while self.n_waiting:
             yield self._next()
 
     def _next(self) -> Any:
-        """Take the rows of a round; before the first, let the model look at all that wait."""
+        """Take the rows of a round; before the first, let the model look at the whole queue."""
         if self.rounds == 0:
             self._prepare(*self._waiting.look())
         return self._waiting.take(self.batch_length)
@@ -183,7 +183,7 @@ class Session(ABC):
         return self.refined < (self.model.epochs - 1) * (self.rounds - self.refined)
 
     def finish(self) -> None:
-        """Do what is done once, when the data have ended."""
+        """Correct the model once, when the data have ended."""
         self.model.correct()
 
     def test_score(self) -> SquaredError | ErrorRate:
@@ -216,7 +216,7 @@ class Session(ABC):
         return {name: getattr(self, name) for name in names}
 
     def load_state(self, state: State) -> None:
-        """Go on from there."""
+        """Become what ``state_dict`` described."""
         check_state(state, "model", "counters", "position", "waiting", "test", "score")
         if type(state["model"]) is not type(self.model):
             raise ValueError(f"this is the state of a {type(state['model']).__name__}")
