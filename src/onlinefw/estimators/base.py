@@ -17,7 +17,7 @@ from .stream import ArrayRounds, Batch, FileStream, is_files, play_rounds, shuff
 
 __all__ = ["StreamingEstimator"]
 
-#: The first observations decide scales, radii and shape, where these are "auto": so many of them.
+#: ``fit`` looks at so many first observations to decide what is "auto": scales, radii and shape.
 FIRST_ROWS = 5000
 
 

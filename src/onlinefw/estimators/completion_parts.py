@@ -178,7 +178,7 @@ class CompletionParts:
 
     def _size(self, y: Array) -> float:
         """Return about how large the entries of theta will be."""
-        # With offsets theta is 0 on average; for families it is not in the units of y.
+        # With offsets theta is about 0 on average; for families it is not in the units of y.
         if self.offsets is not None or isinstance(self.loss, FAMILIES):
             return float(np.std(y)) or 1.0
         return float(np.sqrt(np.mean(y**2))) or 1.0

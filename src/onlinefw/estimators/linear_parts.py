@@ -271,13 +271,12 @@ def _sums_suffice(model: LinearModel, loss: Loss, n_features: int) -> bool:
 def suggested_radius(loss: Loss, n_models: int, first: Batch) -> float:
     """Return the radius at which one coordinate alone gives predictions as large as they should be.
 
-    That is the size of the targets (or that of the loss, if it has its own) over the largest root
-    mean square of a feature. It is rounded to three digits, so that a repeated row and a row of
-    twice the weight give the same to the last bit.
+    That is the size of the targets (1, or 1 / sharpness, where predictions have other units) over
+    the largest root mean square of a feature. It is rounded to three digits, so that a repeated row
+    and a row of twice the weight give the same to the last bit.
     """
     X, y, w = first
-    if y is None:  # the rows have not been read
-        return 1.0
+    assert y is not None  # files are opened if radii are to be suggested
     squares = X.astype(float).power(2) if sparse.issparse(X) else np.square(X, dtype=float)
     weights = np.full(len(y), 1.0 / len(y)) if w is None else w / w.sum()
     largest = float(np.sqrt(np.max(np.asarray(squares.T @ weights))))

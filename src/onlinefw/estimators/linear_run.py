@@ -155,5 +155,6 @@ def _coefficients(state: State, n_models: int, n_features: int) -> tuple[Array, 
     if coef.shape != (n_models, n_features) or intercept.shape != (n_models,):
         raise ValueError(f"the coefficients have shape {coef.shape}, not {n_models, n_features}")
     if coef.dtype.name != state["precision"] or intercept.dtype != coef.dtype:
-        raise ValueError(f"coefficients should be {state['precision']}, not {coef.dtype}")
+        kinds = f"{coef.dtype} and {intercept.dtype}"
+        raise ValueError(f"coefficients and intercept are {kinds}, not {state['precision']}")
     return np.ascontiguousarray(coef), intercept

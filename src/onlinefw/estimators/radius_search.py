@@ -60,8 +60,8 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     best_radius_ : float
-        The radius with the best score so far; round t counts t times, so that early
-        rounds matter little.
+        The radius with the best score so far; round t counts t times, so that early rounds
+        matter little.
     best_estimator_ : estimator
         Its model.
     radii_ : ndarray

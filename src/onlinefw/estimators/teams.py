@@ -96,7 +96,7 @@ class Apart:
 
 
 def _loaded(learner: Learner, state: State) -> Learner:
-    """Return the learner of a state, with the user's own parts of a new learner."""
+    """Return the learner of a state; ``learner``, a new one, has the user's own parts."""
     check_state(state, "learner", "step", "constraint", "objective")
     objective: Any = learner.objective
     parts: dict[str, Any] = {}
