@@ -470,7 +470,7 @@ def test_an_estimator_says_what_cannot_go_with_files(tmp_path):
         model.partial_fit(batch, sample_weight=np.ones(3))
     with pytest.raises(ValueError, match="shuffle=False"):
         ofw.FrankWolfeRegressor(shuffle=True).fit(rows)
-    with pytest.raises(ValueError, match=r"FrankWolfeClassifier learns from arrays.*batch\.read"):
+    with pytest.raises(ValueError, match=r"FrankWolfeClassifier takes arrays.*batch\.read"):
         ofw.FrankWolfeClassifier().fit(rows, None)
     empty = tmp_path / "empty.parquet"
     write(empty, np.empty((0, 3)), np.empty(0))
