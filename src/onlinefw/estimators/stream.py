@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._batches import BatchHandle
 from .._typing import Array
 from ..readers.rounds import FileRounds
 
