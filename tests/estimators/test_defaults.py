@@ -67,6 +67,12 @@ def test_fit_is_a_stream_of_partial_fits_after_a_look_at_the_first_rows(rng):
         streamed.prepare(X, y)
 
 
+def test_there_is_nothing_to_refine_before_the_first_round(rng):
+    X, y = rows(rng, 60)
+    with pytest.raises(ValueError, match="call partial_fit before refine"):
+        Regressor().prepare(X, y).refine()
+
+
 def test_rows_with_weights_suggest_the_same_radii_as_repeated_ones(rng):
     X, y = rows(rng, 60)
     w = rng.integers(1, 4, 60)

@@ -117,3 +117,13 @@ def test_a_file_that_is_not_what_its_name_says_is_left_to_the_reader(tmp_path):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(b"user,item\n" * 10)
     assert expected_rows([(str(path), "csv", "gzip")]) == 1
+
+
+def test_an_empty_chunk_changes_no_score():
+    score = SquaredError()
+    score.add([], [])
+    assert score.n == 0 and np.isnan(score.value)
+    score.add([1.0, 3.0], [0.0, 3.0])
+    before = score.value
+    score.add([], [])
+    assert score.value == before

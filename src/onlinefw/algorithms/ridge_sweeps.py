@@ -140,11 +140,13 @@ class RidgeSweeps(Corrective):
         # each time from theta: a ridge that is too large makes the factors 0.
         length = SEARCH_LENGTH if self._found is None else 1
         problem = _Regressions(objective, ball, everything=False)
-        best_score = np.inf
+        best, best_score, ridge = None, np.inf, largest
         for trial in largest * SEARCH_STEP ** -np.arange(length):
             other = problem.sweep(start, trial, self.sweeps)
             if (found := score(other)) < best_score:
                 best, best_score, ridge = other, found, float(trial)
+        if best is None:
+            return  # no trial has a finite loss
         for factor in (0.5, 2.0):
             for _ in range(HALVINGS):
                 other = problem.sweep((best.left, best.right), factor * ridge, 1)

@@ -176,6 +176,8 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
     def refine(self) -> Self:
         """Play a round without new observations, over what is kept of the past."""
         run = self._learning("refine")
+        if run.n_rounds == 0:
+            raise ValueError("no round has been played yet; call partial_fit before refine")
         run.history.start()
         self._use_place()
         run.refine()

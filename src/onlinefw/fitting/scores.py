@@ -32,6 +32,8 @@ class SquaredError:
     def add(self, y: Any, predicted: Any) -> None:
         """Count rows: their targets, and what was predicted before."""
         y, predicted = np.asarray(y, dtype=float), np.asarray(predicted, dtype=float)
+        if not y.size:
+            return
         self._error += float(np.sum(np.square(y - predicted)))
         # Chan's update of mean and spread: no sum of squares that could cancel.
         mean, n = float(y.mean()), self.n + y.size

@@ -304,7 +304,8 @@ class ObservedEntries(HeldEntries):
 
     def load_state(self, state: State) -> None:
         """Become what a ``state_dict`` described, of an objective with the same parts."""
-        check_state(state, "iterate", "past", "block", "offsets", "last_batch", "has_offsets")
+        needed = "iterate past block offsets last_batch has_offsets shape certificate_reads"
+        check_state(state, *needed.split())
         kind = low_rank_class(self._place)
         theta = kind.from_state(state["iterate"])
         if theta.dtype != self.dtype or list(theta.shape) != list(state["shape"]):
