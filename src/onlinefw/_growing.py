@@ -59,7 +59,7 @@ class GrowingArray:
         Both share memory where the items fit, so only the newest may be extended again.
         """
         longer = GrowingArray.__new__(GrowingArray)
-        longer._hold(self._buffer, len(self.data))
+        longer._buffer, longer.data = self._buffer, self.data
         longer.append(items)
         return longer
 
@@ -69,7 +69,7 @@ class GrowingArray:
         size = before + len(items)
         buffer = self._buffer_for(size)
         buffer[before:size] = items
-        self._hold(buffer, size)
+        self._buffer, self.data = buffer, buffer[:size]
 
     def kept(self, mask: Array) -> GrowingArray:
         """Return the items where ``mask`` is True, in memory of their own."""

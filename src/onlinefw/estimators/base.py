@@ -122,7 +122,7 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         """Play one round with these observations."""
         run: Any = self.__dict__.get("_run")
         first = run is None
-        if not first and not run.can_learn:
+        if not first and run.team is None:
             raise ValueError(CANNOT_LEARN)
         if isinstance(X, BatchHandle):
             self._check_alone(y, sample_weight)

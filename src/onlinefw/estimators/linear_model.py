@@ -190,7 +190,7 @@ class LinearModel(StreamingEstimator):
     def _place(self) -> tuple[str, int | None]:
         # Radii race each other in this process; only the winner's past moves to workers.
         racing = self.workers is not None and self._run.race is not None
-        return ("cpu", None) if racing else super()._place()
+        return ("cpu", None) if racing else (self.device, self.workers)
 
     def _play(self, batch: Batch) -> None:
         targets = [None] if batch.y is None else self._targets(batch.y)
