@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ __all__ = ["BatchHandle", "naming"]
 
 
 @dataclass(frozen=True)
-class BatchHandle:
+class BatchHandle(ABC):
     """Where the data of a round are, not the data: some rows of one file.
 
     ``open()`` reads them, in whichever process it is called. A handle is pickled alone, without
@@ -42,9 +43,9 @@ class BatchHandle:
     partition: int = 0
     following: Self | None = field(default=None, repr=False, compare=False)
 
+    @abstractmethod
     def open(self) -> tuple[Any, Array, Array | None]:
         """Read the batch: X, y and the weights, None where there are none."""
-        raise NotImplementedError
 
     @property
     def where(self) -> tuple[str, int, int, Any]:

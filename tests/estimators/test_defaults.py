@@ -110,7 +110,8 @@ def test_columns_are_scaled_where_the_radius_is_ours_and_coefficients_are_in_the
         Regressor("trace", coef_shape=(2, 4)),
     ):
         assert other.fit(X, y).scale_ is None
-    assert Regressor(radius=2.0, scale=True).fit(X, y).scale_ is not None
+    given = Regressor(radius=2.0, scale=True).fit(X, y)
+    np.testing.assert_allclose(given.scale_, X.std(axis=0), rtol=0.05)
     assert Regressor().fit(sp.csr_array(X), y).scale_ is None
     assert Regressor().partial_fit(X[:5], y[:5]).scale_ is None  # too few to tell
     with pytest.raises(ValueError, match=r"scale must be True, False or .auto., got 'yes'"):
@@ -169,7 +170,8 @@ def test_a_stream_can_say_how_long_it_will_be(rng, monkeypatch):
     monkeypatch.setattr(completion_parts, "MANY", 500)
     X = np.column_stack((rng.integers(9, size=300), rng.integers(7, size=300)))
     y = rng.standard_normal(300)
-    assert Completion(expected_size=600).partial_fit(X, y)._run.learners[0].corrective is not None
+    long = Completion(expected_size=600).partial_fit(X, y)
+    assert isinstance(long._run.learners[0].corrective, ofw.RidgeSweeps)
     assert Completion(expected_size=400).partial_fit(X, y)._run.learners[0].corrective is None
     with pytest.raises(ValueError, match="expected_size must be"):
         Completion(expected_size=-1).partial_fit(X, y)

@@ -1,7 +1,6 @@
 """Queues, held-out rows, scores and scales: the pieces of a session."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +11,6 @@ from onlinefw.estimators.row_queue import RowQueue
 from onlinefw.estimators.scaling import Scaling
 from onlinefw.fitting.held_out import held_out
 from onlinefw.fitting.scores import ErrorRate, SquaredError
-from onlinefw.readers.expected import expected_rows
 
 
 @given(st.lists(st.integers(0, 7), max_size=12), st.integers(1, 9))
@@ -96,27 +94,6 @@ def test_scales_are_the_same_to_the_last_bit_for_weights_and_for_repeated_rows(r
     repeated = Scaling.of(rng.permutation(np.repeat(X, w, axis=0)))
     np.testing.assert_array_equal(weighted.center, repeated.center)
     np.testing.assert_array_equal(weighted.scale, repeated.scale)
-
-
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".csv.zst"])
-@pytest.mark.parametrize("n", [1, 50, 400_000])
-def test_how_many_rows_there_are_is_about_known_compressed_or_not(tmp_path, rng, ending, n):
-    numbers = rng.integers(10**6, size=n)
-    text = "".join(f"{number},{number % 7}\n" for number in numbers.tolist()).encode()
-    path = tmp_path / f"a{ending}"
-    codec = {".csv.gz": "gzip", ".csv.zst": "zstd"}.get(ending)
-    if codec:
-        with pa.CompressedOutputStream(str(path), codec) as file:
-            file.write(text)
-    else:
-        path.write_bytes(text)
-    assert expected_rows([(str(path), "csv", codec)]) == pytest.approx(n, rel=0.05)
-
-
-def test_a_file_that_is_not_what_its_name_says_is_left_to_the_reader(tmp_path):
-    path = tmp_path / "a.csv.gz"
-    path.write_bytes(b"user,item\n" * 10)
-    assert expected_rows([(str(path), "csv", "gzip")]) == 1
 
 
 def test_an_empty_chunk_changes_no_score():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
@@ -108,14 +109,14 @@ class RowObjective(PickledByState, Objective):
         return self.add_together([self], batch)[0]
 
     @staticmethod
+    @abstractmethod
     def add_together(objectives: Sequence[Any], batch: Any) -> list[float]:
         """Add a checked batch to the past of several objectives; return each one's mean loss."""
-        raise NotImplementedError
 
     @staticmethod
+    @abstractmethod
     def keep_together(objectives: Sequence[Any]) -> None:
         """Let the past of these objectives forget all others that share it."""
-        raise NotImplementedError
 
     @staticmethod
     def make_gradients(objectives: Sequence[Any]) -> None:
@@ -139,13 +140,13 @@ class RowObjective(PickledByState, Objective):
 
     # State ----------------------------------------------------------------------------------------
 
+    @abstractmethod
     def own_state(self) -> State:
         """Return what is this objective's own: all but the past."""
-        raise NotImplementedError
 
+    @abstractmethod
     def load_own(self, state: State) -> None:
         """Take over what ``own_state`` described."""
-        raise NotImplementedError
 
     def past_state(self) -> State:
         """Return the past, which other objectives may share."""

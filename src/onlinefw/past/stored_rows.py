@@ -6,6 +6,7 @@ a loss is summed over rows. The class of each place names its own.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -174,9 +175,9 @@ class StoredRows(RowSums):
         self.agree(m)
 
     @staticmethod
+    @abstractmethod
     def _blend(z: Any, keep: float, image: Any, step: float) -> None:
         """Let z <- keep z + step image."""
-        raise NotImplementedError
 
     def refresh(self, m: int) -> None:
         """Compute all predictions of one model from its iterate again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -18,16 +19,16 @@ from .worker import Method, Shard
 __all__ = ["Placement", "SplitPast"]
 
 
-class Placement:
+class Placement(ABC):
     """What this process knows about a kind of past that is spread over shards.
 
     Attributes of a subclass hold what this process knows without a message: the attributes of the
     protocol, and which shard has what. Its methods note changes, as the table says (``note``).
     """
 
+    @abstractmethod
     def opening(self, k: int, n: int, device: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Return a function and its arguments, which make shard k of n without data."""
-        raise NotImplementedError
 
     def rebuild(self, past: SplitPast, k: int, logged: Iterable[Message]) -> Iterator[Message]:
         """Yield the messages of the log, and others that a new shard k needs."""
