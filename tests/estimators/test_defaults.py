@@ -164,6 +164,7 @@ def test_losses_of_labels_have_no_offsets_by_default(rng):
     X = np.column_stack((rng.integers(9, size=300), rng.integers(7, size=300)))
     model = Completion(loss="logistic").fit(X, rng.choice([-1.0, 1.0], 300))
     assert model.objective_.offsets is None
+    assert not model.has_offsets_
 
 
 def test_a_stream_can_say_how_long_it_will_be(rng, monkeypatch):

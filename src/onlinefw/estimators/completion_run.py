@@ -96,6 +96,13 @@ class CompletionRun(Run):
         """The low-rank part."""
         return self.matrix.theta
 
+    @property
+    def has_offsets(self) -> bool:
+        """Whether offsets of rows and columns are added to theta."""
+        if self._matrix is not None:
+            return self._matrix.row_offsets is not None
+        return self.objective.offsets is not None
+
     def fallback(self, rows: Array, cols: Array) -> Array:
         """Return mean and biases where they are known; 0 without offsets."""
         if self._matrix is not None:

@@ -418,6 +418,11 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
         return to_host(u[:, :k]), s[:k], to_host(v[:, :k])
 
     @property
+    def has_offsets_(self) -> bool:
+        """Whether an offset for each row and column is added to the low-rank part."""
+        return bool(self._fitted("has_offsets_").has_offsets)
+
+    @property
     def rank_(self) -> int:
         """The rank of the low-rank part."""
         return self.factors_[1].size

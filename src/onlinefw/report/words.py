@@ -66,7 +66,7 @@ def _predicts(facts: Facts) -> str:
 
 def _constraint(facts: Facts) -> str:
     if facts.kind == "matrix":
-        offsets = "" if facts.best.offsets is None else ", plus an offset for each user and item"
+        offsets = ", plus an offset for each user and item" if facts.best.has_offsets_ else ""
         return (
             f"The table is a sum of {counted(facts.rank, 'pattern')} (its rank), each with a "
             f"weight for every user and for every item{offsets}. The radius, {facts.radius:.4g}, "
