@@ -1,10 +1,11 @@
 """Killed at any moment, the last checkpoint is whole."""
 
-import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
-from pathlib import Path
+import time
 
 import numpy as np
 import pytest
@@ -13,62 +14,95 @@ from onlinefw.files import ModelFileError
 from onlinefw.fitting.loop import resume
 
 from ..readers.writing import write
-from .running import assert_same_models, ofw_says, ratings
+from .running import MAIN, assert_same_models, ofw_says, ratings
 
 MOMENTS = 20
 
 
-#: One thread, and a way to have more that survives a fork.
-ENVIRONMENT = {
-    "NUMBA_NUM_THREADS": "1",
-    "NUMBA_THREADING_LAYER": "workqueue",
-    "OPENBLAS_NUM_THREADS": "1",
-}
+def fit(data, folder, *more):
+    """Arguments of a run that writes a checkpoint after every round."""
+    files = ["-o", folder / "m.ofw", "--checkpoint", folder / "run.ckpt"]
+    return ["fit", "matrix", data, "--batch-size", "10", "--every", "1", "--quiet", *files, *more]
 
 
-def run(whole, killed):
-    result = subprocess.run(
-        [sys.executable, Path(__file__).with_name("killed.py")],
-        input=json.dumps({"whole": whole, "killed": killed}, default=str),
-        capture_output=True,
-        text=True,
-        env={**os.environ, **ENVIRONMENT},
-    )
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
+def run_and_copy(data, folder, moments=()):
+    """Run; return how many moments it had. At each of ``moments`` its files are copied.
+
+    A moment is a call or return of a Python or C function. Bytes that were written to a file
+    survive the process and what is still in a buffer does not, so a copy made in mid-run is what
+    SIGKILL would leave there.
+    """
+    passed = 0
+
+    def count(frame, event, argument):
+        nonlocal passed
+        passed += 1
+        if passed in moments:
+            shutil.copytree(folder, folder.with_name(f"killed-{passed}"))
+
+    folder.mkdir(exist_ok=True)
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        ofw_says(*fit(data, folder))
+    finally:
+        sys.setprofile(before)
+    return passed
+
+
+def goes_on(data, folder):
+    """Resume what a killed run left; return after how many rounds it had been killed."""
+    left = {path.name for path in folder.iterdir()} - {"m.ofw", "run.ckpt"}
+    # What was being written is hidden and named otherwise, so no pattern takes it for one.
+    assert all(part.startswith(".") and part.endswith(".tmp") for part in left)
+    checkpoint = folder / "run.ckpt"
+    resumed, rounds = [], 0
+    if checkpoint.exists():
+        rounds = resume(checkpoint)[0].rounds
+        resumed = ["--resume", checkpoint]
+    ofw_says(*fit(data, folder, *resumed))
+    # What was left behind is gone with the next save.
+    assert {path.name for path in folder.iterdir()} == {"m.ofw", "run.ckpt"}
+    return rounds
 
 
 @pytest.mark.slow
 def test_killed_at_20_random_moments_it_goes_on_from_its_last_checkpoint(tmp_path):
     data = write(tmp_path / "ratings.csv", ratings(120))
-    fit = ["fit", "matrix", data, "--batch-size", "10", "--every", "1", "--quiet", "-o"]
+    whole = tmp_path / "whole"
+    run_and_copy(data, whole)  # here first, so that nothing has to be imported or compiled
+    shutil.rmtree(whole)
+    last = run_and_copy(data, whole)
+    moments = set(np.random.default_rng(0).integers(1, last, size=MOMENTS).tolist())
+    shutil.rmtree(whole)
+    run_and_copy(data, whole, moments)
 
-    def command(name):
-        folder = tmp_path / name
-        folder.mkdir(exist_ok=True)
-        return [*fit, folder / "m.ofw", "--checkpoint", folder / "run.ckpt"]
-
-    shares = np.random.default_rng(0).random(MOMENTS).tolist()
-    names = [f"killed-{k}" for k in range(MOMENTS)]
-    jobs = [(command(name), share) for name, share in zip(names, shares, strict=True)]
-    assert run(command("whole"), jobs) == [0] + [-9] * MOMENTS
-
+    killed = list(tmp_path.glob("killed-*"))
+    assert len(killed) == len(moments)
     rounds = set()
-    for name in names:
-        folder = tmp_path / name
-        checkpoint = folder / "run.ckpt"
-        left = {path.name for path in folder.iterdir()} - {"m.ofw", "run.ckpt"}
-        # What was being written is hidden and named otherwise, so no pattern takes it for one.
-        assert all(part.startswith(".") and part.endswith(".tmp") for part in left)
-        resumed = []
-        if checkpoint.exists():
-            rounds.add(resume(checkpoint)[0].rounds)
-            resumed = ["--resume", checkpoint]
-        ofw_says(*command(name), *resumed)
-        # What was left behind is gone with the next save.
-        assert {path.name for path in folder.iterdir()} == {"m.ofw", "run.ckpt"}
-        assert_same_models(folder / "m.ofw", tmp_path / "whole" / "m.ofw")
+    for folder in killed:
+        rounds.add(goes_on(data, folder))
+        assert_same_models(folder / "m.ofw", whole / "m.ofw")
     assert len(rounds) > 5  # the moments were spread over the run
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_can_be_resumed(tmp_path):
+    data = write(tmp_path / "ratings.csv", ratings(1200))
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    whole.mkdir()
+    killed.mkdir()
+    ofw_says(*fit(data, whole))
+    process = subprocess.Popen(
+        [sys.executable, "-c", MAIN, *map(str, fit(data, killed))],
+        env={**os.environ, "NUMBA_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+    )
+    while process.poll() is None and not (killed / "run.ckpt").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL  # it had not come to its end
+    assert 0 < goes_on(data, killed) < 120
+    assert_same_models(killed / "m.ofw", whole / "m.ofw")
 
 
 def test_half_a_checkpoint_is_refused(tmp_path):
