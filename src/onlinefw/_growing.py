@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -34,7 +34,7 @@ class GrowingArray:
         self._buffer, self.data = buffer, buffer[:size]
 
     @classmethod
-    def holding(cls, items: Array) -> GrowingArray:
+    def holding(cls, items: Array) -> Self:
         """Return an array that starts with these items, in their own memory."""
         array = cls.__new__(cls)
         array._hold(items, len(items))
@@ -53,12 +53,13 @@ class GrowingArray:
         grown[: len(self.data)] = self.data
         return grown
 
-    def extended(self, items: Any) -> GrowingArray:
+    def extended(self, items: Any) -> Self:
         """Return an array with more items at the end; this one stays what it is.
 
         Both share memory where the items fit, so only the newest may be extended again.
         """
-        longer = GrowingArray.__new__(GrowingArray)
+        kind = type(self)
+        longer = kind.__new__(kind)
         longer._buffer, longer.data = self._buffer, self.data
         longer.append(items)
         return longer
@@ -71,9 +72,9 @@ class GrowingArray:
         buffer[before:size] = items
         self._buffer, self.data = buffer, buffer[:size]
 
-    def kept(self, mask: Array) -> GrowingArray:
+    def kept(self, mask: Array) -> Self:
         """Return the items where ``mask`` is True, in memory of their own."""
-        return GrowingArray.holding(self.data[mask])
+        return self.holding(self.data[mask])
 
     def swap_remove(self, k: int) -> None:
         """Remove item k by putting the last one in its place."""
@@ -81,9 +82,9 @@ class GrowingArray:
         self._buffer[k] = self._buffer[last]
         self.data = self._buffer[:last]
 
-    def astype(self, dtype: DTypeLike) -> GrowingArray:
+    def astype(self, dtype: DTypeLike) -> Self:
         """Return a copy with numbers of another type."""
-        return GrowingArray.holding(self.data.astype(dtype))
+        return self.holding(self.data.astype(dtype))
 
     def __getstate__(self) -> dict[str, Any]:
         # Without the spare space, which holds whatever was in that memory before.

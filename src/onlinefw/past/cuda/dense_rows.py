@@ -9,8 +9,9 @@ from scipy import sparse
 
 from ..._devices import cupy, namespace, to_host
 from ..._typing import Array, Shape, State
-from ..host.dense_rows import LEAST_ROWS, ROWS_PER_COORDINATE, DenseRows
+from ..host.dense_rows import DenseRows
 from ..pending import PendingMove
+from ..row_store import RowStore, spaced
 from . import row_kernels as kernels
 from .growing import CudaGrowing
 from .row_loss import CudaRowLoss
@@ -47,11 +48,11 @@ class Scratch:
         return self._parts, self._sums
 
 
-class CudaDenseRows:
+class CudaDenseRows(RowStore):
     """Rows of doubles, singles or bytes in one C-ordered array on the device, as they came.
 
-    What is as long as the number of rows stays on the device. What is as long as theta comes back
-    to this process: it is small, and the lmo is faster here than on a device.
+    What is as long as theta comes back to this process: it is small, and the lmo is faster here
+    than on a device.
 
     Parameters
     ----------
@@ -83,18 +84,12 @@ class CudaDenseRows:
     @property
     def dtype(self) -> np.dtype:
         """The type of the numbers kept."""
-        return self._data.dtype
+        return self._data.data.dtype
 
     def matrix(self) -> Array:
-        """Return all rows as one array of this process's memory."""
         return to_host(self._data.data)[:, : self.n_features]
 
-    def merged(self) -> CudaDenseRows:
-        """Return the rows themselves: they have no tail."""
-        return self
-
     def extended(self, batch: Any) -> CudaDenseRows:
-        """Return rows with a batch at the end, from the device or this process's memory."""
         batch = batch.toarray() if sparse.issparse(batch) else batch
         data, scratch = self._data, self._scratch
         dtype = batch.dtype if len(self) == 0 else np.result_type(batch.dtype, self.dtype)
@@ -110,7 +105,7 @@ class CudaDenseRows:
         if stride == self.n_features or len(batch) == 0:
             return data.extended(batch)
         if namespace(batch) is np:
-            padded = np.zeros((len(batch), stride), data.dtype)
+            padded = np.zeros((len(batch), stride), data.data.dtype)
             padded[:, : self.n_features] = batch
             return data.extended(padded)
         longer, new = data.lengthened(len(batch))
@@ -118,7 +113,6 @@ class CudaDenseRows:
         return longer
 
     def kept(self, mask: Array) -> CudaDenseRows:
-        """Return the rows where ``mask`` is True."""
         return CudaDenseRows(self.shape, self._data.kept(mask), self._scratch)
 
     # Products -------------------------------------------------------------------------------------
@@ -147,7 +141,6 @@ class CudaDenseRows:
         kernels.dense_move(self._data.buffer, count, keep, step, self._sent(a), z)
 
     def matvec(self, vector: Array) -> Any:
-        """Return X v."""
         out = cupy().empty(len(self))
         self.move(out, 0.0, 1.0, vector, len(self))
         return out
@@ -158,7 +151,6 @@ class CudaDenseRows:
         return self._scratch.a
 
     def rmatvec(self, vector: Any) -> Array:
-        """Return X' r, for one vector (N,) or several (N, k)."""
         xp = cupy()
         vectors = xp.ascontiguousarray(xp.asarray(vector, float).reshape(len(self), -1).T)
         out = np.empty((self.n_features, len(vectors)))
@@ -171,42 +163,28 @@ class CudaDenseRows:
         return out.reshape(self.n_features, *vector.shape[1:])
 
     def column(self, j: int) -> Any:
-        """Return X e_j."""
         return self._data.data[:, j].astype(float)
 
     def columns(self, indices: Array, values: Array) -> Any:
-        """Return the sum of values_k X e_{indices_k}."""
         if indices.size * 4 > self.n_features:
-            vector = np.zeros(self.n_features)
-            vector[indices] = values
-            return self.matvec(vector)
+            return super().columns(indices, values)
         xp = cupy()
         out = xp.empty(len(self))
         where, values = xp.asarray(indices, np.int32), xp.asarray(values, float)
         kernels.some_columns(self._data.buffer, len(self), where, values, out)
         return out
 
-    def bilinear(self, u: Array, v: Array) -> Any:
-        """Return u' x_i v."""
-        return self.matvec(np.multiply.outer(u, v).reshape(-1))
-
     def gram(self, chosen: Array, weights: Any) -> tuple[Array, Array]:
-        """Return X_S' diag(w) X_S and X_S' w, from evenly spaced rows if there are many."""
-        every = max(1, len(self) // max(LEAST_ROWS, ROWS_PER_COORDINATE * chosen.size))
-        w = weights[::every]
-        if every > 1 and float(w.sum()) > 0.0:
-            w = w * (float(weights.sum()) / float(w.sum()))
-        rows = self._data.data[::every][:, cupy().asarray(chosen)].astype(float)
+        some, w = spaced(weights, chosen.size)
+        rows = self._data.data[some][:, cupy().asarray(chosen)].astype(float)
         scaled = rows * w[:, None]
         return to_host(rows.T @ scaled), to_host(scaled.sum(axis=0))
 
     # State ----------------------------------------------------------------------------------------
 
     def state_dict(self) -> State:
-        """Return the rows as one array, as rows in this process's memory do."""
         return {"kind": "dense", "data": np.ascontiguousarray(self.matrix())}
 
     @classmethod
     def from_state(cls, state: State, shape: Shape) -> CudaDenseRows:
-        """Make the rows that a ``state_dict`` described, or refuse what cannot be rows."""
         return cls(shape).extended(DenseRows.from_state(state, shape).data)

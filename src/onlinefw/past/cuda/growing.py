@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ..._devices import cupy, namespace
+from ..._growing import GrowingArray
 from ..._typing import Array, Shape
 
 __all__ = ["CudaGrowing", "write"]
@@ -22,10 +23,8 @@ def write(part: Any, items: Any) -> None:
         part[...] = items
 
 
-class CudaGrowing:
-    """A buffer on the device with spare items at its end; ``data`` is the part in use.
-
-    Longer arrays share the buffer while it has spare items, so only the longest may be extended.
+class CudaGrowing(GrowingArray):
+    """The same on the device.
 
     Parameters
     ----------
@@ -36,49 +35,29 @@ class CudaGrowing:
     """
 
     def __init__(self, shape: Shape = (), dtype: Any = float) -> None:
-        self.buffer = cupy().zeros((0, *shape), dtype)
-        self._size = 0
-
-    @classmethod
-    def holding(cls, buffer: Any, size: int | None = None) -> CudaGrowing:
-        """Return an array of the first ``size`` items of a buffer (or all), in its memory."""
-        array = cls.__new__(cls)
-        array.buffer, array._size = buffer, len(buffer) if size is None else size
-        return array
-
-    def __len__(self) -> int:
-        return self._size
+        self._hold(cupy().zeros((0, *shape), dtype), 0)
 
     @property
-    def data(self) -> Any:
-        """The part in use, as a view."""
-        return self.buffer[: self._size]
+    def buffer(self) -> Any:
+        """The whole memory, with spare items at its end."""
+        return self._buffer
 
-    @property
-    def dtype(self) -> np.dtype:
-        """The type of the numbers."""
-        return self.buffer.dtype
-
-    def lengthened(self, n: int) -> tuple[CudaGrowing, Any]:
+    def lengthened(self, n: int) -> tuple[Self, Any]:
         """Return an array with n more items, and those: 0, or what was written there before."""
-        old, size, buffer = self._size, self._size + n, self.buffer
+        old, size, buffer = len(self), len(self) + n, self._buffer
         if size > len(buffer):
             # Zeros, because the padding of rows must be 0.
             buffer = cupy().zeros((max(size, 2 * old), *buffer.shape[1:]), buffer.dtype)
             buffer[:old] = self.data
-        return CudaGrowing.holding(buffer, size), buffer[old:size]
+        longer = self.holding(buffer)
+        longer._hold(buffer, size)
+        return longer, buffer[old:size]
 
-    def extended(self, items: Any) -> CudaGrowing:
-        """Return an array with more items at the end; this one does not change."""
+    def extended(self, items: Any) -> Self:
         longer, new = self.lengthened(len(items))
         if len(items):
             write(new, items)
         return longer
 
-    def kept(self, mask: Array) -> CudaGrowing:
-        """Return the items where ``mask`` (in this process's memory) is True."""
-        return CudaGrowing.holding(self.data[cupy().asarray(np.flatnonzero(mask))])
-
-    def astype(self, dtype: Any) -> CudaGrowing:
-        """Return a copy with numbers of another type."""
-        return CudaGrowing.holding(self.data.astype(dtype))
+    def kept(self, mask: Array) -> Self:
+        return super().kept(cupy().asarray(np.flatnonzero(mask)))

@@ -12,9 +12,9 @@ from ..._arrays import here
 from ..._devices import cupy, to_host
 from ..._typing import Array, Shape, State
 from ..host.sparse_rows import MIN_TAIL_PER_FEATURE, TAIL_SHARE, SparseRows
+from ..row_store import RowStore
 from . import row_kernels as kernels
 from .growing import CudaGrowing
-from .row_loss import CudaRowLoss
 
 __all__ = ["CudaSparseRows"]
 
@@ -24,7 +24,7 @@ SEGMENT = 512
 MOST_DENSE = 2**25
 
 
-class CudaSparseRows:
+class CudaSparseRows(RowStore):
     """All rows in compressed rows; the older ones in compressed columns as well.
 
     X v reads the rows. X' r and a column of X read the columns, and the newest rows (the tail) by
@@ -58,14 +58,13 @@ class CudaSparseRows:
     @property
     def dtype(self) -> np.dtype:
         """The type of the numbers kept."""
-        return self._data.dtype
+        return self._data.data.dtype
 
     @property
     def _rows(self) -> tuple[Any, Any, Any]:
         return self._indptr.buffer, self._indices.buffer, self._data.buffer
 
     def extended(self, batch: Any) -> CudaSparseRows:
-        """Return rows with a batch at the end; these rows do not change."""
         batch, longer = sparse.csr_array(here(batch)), copy(self)
         dtype = batch.dtype if len(self) == 0 else np.result_type(batch.dtype, self.dtype)
         if dtype != self.dtype:
@@ -82,12 +81,7 @@ class CudaSparseRows:
         self._indices = self._indices.extended(batch.indices)
         self._data = self._data.extended(batch.data)
 
-    def merged(self) -> CudaSparseRows:
-        """Return the rows themselves: second-order models read rows."""
-        return self
-
     def matrix(self) -> Any:
-        """Return all rows as one CSR matrix of this process's memory."""
         arrays = (self._data.data, self._indices.data, self._indptr.data)
         return sparse.csr_array(tuple(map(to_host, arrays)), shape=(len(self), self.n_features))
 
@@ -127,7 +121,6 @@ class CudaSparseRows:
         return xp.searchsorted(ends, xp.arange(len(self._data)), side="right")
 
     def kept(self, mask: Array) -> CudaSparseRows:
-        """Return the rows where ``mask`` is True."""
         xp, fewer = cupy(), copy(self)
         stays = xp.asarray(mask)
         lengths = (self._indptr.data[1:] - self._indptr.data[:-1])[stays]
@@ -141,12 +134,7 @@ class CudaSparseRows:
 
     # Products -------------------------------------------------------------------------------------
 
-    def fuses(self, loss: CudaRowLoss) -> bool:
-        """Return False: moves along a column are cheap, and gradients read columns."""
-        return False
-
     def matvec(self, vector: Array) -> Any:
-        """Return X v."""
         xp = cupy()
         out = xp.empty(len(self))
         v = xp.asarray(np.ascontiguousarray(vector, float))
@@ -154,7 +142,6 @@ class CudaSparseRows:
         return out
 
     def rmatvec(self, vector: Any) -> Array:
-        """Return X' r, for one vector (N,) or several (N, k)."""
         xp = cupy()
         vectors = xp.ascontiguousarray(xp.asarray(vector, float).reshape(len(self), -1).T)
         sums = xp.empty((len(vectors), self.n_features))
@@ -170,24 +157,12 @@ class CudaSparseRows:
             kernels.scatter_tail(*self._rows, self._bulk_rows, len(self), r, out)
 
     def column(self, j: int) -> Any:
-        """Return X e_j."""
         out = cupy().zeros(len(self))
         by_column = (self._column_ptr, self._row_indices, self._values)
         kernels.sparse_column(j, by_column, self._rows, self._bulk_rows, len(self), out)
         return out
 
-    def columns(self, indices: Array, values: Array) -> Any:
-        """Return the sum of values_k X e_{indices_k}."""
-        vector = np.zeros(self.n_features)
-        vector[indices] = values
-        return self.matvec(vector)
-
-    def bilinear(self, u: Array, v: Array) -> Any:
-        """Return u' x_i v: each column of the data has one coefficient u_a v_b."""
-        return self.matvec(np.multiply.outer(u, v).reshape(-1))
-
     def gram(self, chosen: Array, weights: Any) -> tuple[Array, Array]:
-        """Return X_S' diag(w) X_S and X_S' w, from all rows, some at a time."""
         xp = cupy()
         k = chosen.size
         where = xp.asarray(chosen)
@@ -207,7 +182,6 @@ class CudaSparseRows:
     # State ----------------------------------------------------------------------------------------
 
     def state_dict(self) -> State:
-        """Return bulk and tail as plain arrays, as rows in this process's memory do."""
         tail = slice(self._merged, None)
         return {
             "kind": "sparse",
@@ -222,7 +196,6 @@ class CudaSparseRows:
 
     @classmethod
     def from_state(cls, state: State, shape: Shape) -> CudaSparseRows:
-        """Make the rows that a ``state_dict`` described, with the same tail."""
         SparseRows.from_state(state, shape)  # refuses what cannot be rows
         rows, n = cls(shape, np.asarray(state["bulk_data"]).dtype), int(np.prod(shape))
         bulk = tuple(state[f"bulk_{name}"] for name in ("data", "indices", "indptr"))

@@ -16,20 +16,18 @@ from ..._typing import Array, Shape, State
 from ...kernels import rows as kernels
 from ...kernels.bytes import few_fused_bytes, fused_bytes, suits
 from ..pending import PendingMove
+from ..row_store import RowStore, spaced
 from .row_loss import RowLoss
 
-__all__ = ["ENTRIES_PER_START", "LEAST_ROWS", "ROWS_PER_COORDINATE", "DenseRows"]
+__all__ = ["ENTRIES_PER_START", "DenseRows"]
 
-#: Second-order models use about this many rows per coordinate: with fewer rows steps are shorter,
-#: and each row costs coordinates^2.
-ROWS_PER_COORDINATE, LEAST_ROWS = 8, 2048
 #: Products are fast, so a second thread pays only in loops that are this many times longer.
 ENTRIES_PER_START = 8
 #: Rows of bytes become floating-point numbers so many at a time.
 CHUNK = 2048
 
 
-class DenseRows:
+class DenseRows(RowStore):
     """Rows in one C-ordered array.
 
     Examples
@@ -60,7 +58,6 @@ class DenseRows:
         return blocks if count is None else np.minimum(blocks, count)
 
     def extended(self, batch: Any) -> DenseRows:
-        """Return rows with a batch at the end; these rows do not change."""
         batch = batch.toarray() if sparse.issparse(batch) else batch
         data = self._data
         if len(data.data) == 0:
@@ -72,21 +69,14 @@ class DenseRows:
         return DenseRows(self.shape, data.extended(batch))
 
     def kept(self, mask: Array) -> DenseRows:
-        """Return the rows where ``mask`` is True."""
         return DenseRows(self.shape, self._data.kept(mask))
 
     def matrix(self) -> Array:
-        """Return all rows as one array, not to be changed."""
         return self.data
-
-    def merged(self) -> DenseRows:
-        """Return the rows themselves: they have no tail."""
-        return self
 
     # Products -------------------------------------------------------------------------------------
 
     def fuses(self, loss: RowLoss) -> bool:
-        """Whether one read can carry out a move that waits and compute the gradient of a loss."""
         return loss.is_compiled
 
     def fused_gradient(
@@ -113,13 +103,11 @@ class DenseRows:
         kernel(self.data, self._blocks(count), keep, step, a, z)
 
     def matvec(self, vector: Array) -> Array:
-        """Return X v."""
         out = np.zeros(len(self))
         self.move(out, 0.0, 1.0, np.asarray(vector), len(self))
         return out
 
     def rmatvec(self, vector: Array) -> Array:
-        """Return X' r, for one vector (N,) or several (N, k)."""
         if vector.ndim == 1:
             out = np.zeros(self.data.shape[1])
             few = self._work < SMALL_LOOP
@@ -134,40 +122,26 @@ class DenseRows:
         return total.T
 
     def column(self, j: int) -> Array:
-        """Return X e_j."""
         return self.data[:, j].astype(float)
 
     def columns(self, indices: Array, values: Array) -> Array:
-        """Return the sum of values_k X e_{indices_k}."""
         if indices.size * 4 > self.data.shape[1]:
-            vector = np.zeros(self.data.shape[1])
-            vector[indices] = values
-            return self.matvec(vector)
+            return super().columns(indices, values)
         return self.data[:, indices].astype(self.working_dtype, copy=False) @ values
 
-    def bilinear(self, u: Array, v: Array) -> Array:
-        """Return u' x_i v."""
-        return self.matvec(np.multiply.outer(u, v).reshape(-1))
-
     def gram(self, chosen: Array, weights: Array) -> tuple[Array, Array]:
-        """Return X_S' diag(w) X_S and X_S' w, from evenly spaced rows if there are many."""
-        every = max(1, len(self) // max(LEAST_ROWS, ROWS_PER_COORDINATE * chosen.size))
-        w = weights[::every]
-        if every > 1 and w.any():
-            w = w * (weights.sum() / w.sum())
-        rows = self.data[::every, chosen].astype(self.working_dtype, copy=False)
+        some, w = spaced(weights, chosen.size)
+        rows = self.data[some, chosen].astype(self.working_dtype, copy=False)
         scaled = rows * w[:, None].astype(self.working_dtype)
         return (rows.T @ scaled).astype(float), scaled.sum(axis=0, dtype=float)
 
     # State ----------------------------------------------------------------------------------------
 
     def state_dict(self) -> State:
-        """Return the rows as one array."""
         return {"kind": "dense", "data": self.data.copy()}
 
     @classmethod
     def from_state(cls, state: State, shape: Shape) -> DenseRows:
-        """Make the rows that ``state_dict`` described, or refuse what cannot be rows."""
         data = np.asarray(state["data"])
         if data.ndim != 2 or data.shape[1] != int(np.prod(shape)):
             raise ValueError(f"the rows have shape {data.shape}, but theta has shape {shape}")

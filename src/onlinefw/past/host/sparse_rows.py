@@ -11,8 +11,8 @@ from ..._growing import GrowingArray
 from ..._threads import balanced_blocks, threads_for
 from ..._typing import Array, Shape, State
 from ...kernels import columns as kernels
+from ..row_store import RowStore
 from .dense_rows import ENTRIES_PER_START
-from .row_loss import RowLoss
 
 __all__ = ["MIN_TAIL_PER_FEATURE", "TAIL_SHARE", "SparseRows"]
 
@@ -22,13 +22,14 @@ MIN_TAIL_PER_FEATURE = 0.25
 TAIL_SHARE = 0.125
 
 
-class SparseRows:
+class SparseRows(RowStore):
     """Rows in compressed columns, with the newest ones in a short row-wise tail.
 
     Steps along a coordinate need columns, batches arrive as rows. So the bulk is held by columns
     (a column is a slice, X'r is a dot product per column) and new rows wait in a tail, which is
     merged when it has grown to an eighth of the bulk: each nonzero is moved a bounded number of
-    times, and looking a column up in the tail reads few indices.
+    times, and looking a column up in the tail reads few indices. No read is fused: moves along a
+    column are cheap, and gradients read columns.
 
     Examples
     --------
@@ -67,7 +68,6 @@ class SparseRows:
         return self._tail_indptr.data, self._tail_indices.data, self._tail_data.data
 
     def extended(self, batch: Any) -> SparseRows:
-        """Return rows with a batch at the end; these rows do not change."""
         batch, longer = sparse.csr_array(batch), self._copy()
         if batch.dtype != self._data.dtype:
             dtype = batch.dtype if len(self) == 0 else np.result_type(batch.dtype, self._data.dtype)
@@ -85,7 +85,6 @@ class SparseRows:
         return longer
 
     def merged(self) -> SparseRows:
-        """Return the same rows, all of them in columns."""
         if len(self) == self._bulk_rows:
             return self
         bulk, merged = (self._indptr, self._indices, self._data), self._copy()
@@ -95,7 +94,6 @@ class SparseRows:
         return merged
 
     def kept(self, mask: Array) -> SparseRows:
-        """Return the rows where ``mask`` is True."""
         kept = sparse.csc_array(self.matrix()[np.flatnonzero(mask)])
         rows, indices = SparseRows(self.shape, self._data.dtype), kept.indices
         rows._set_bulk(
@@ -107,19 +105,13 @@ class SparseRows:
         return rows
 
     def matrix(self) -> Any:
-        """Return all rows as one CSR matrix."""
         whole = self.merged()
         bulk = (whole._data, whole._indices, whole._indptr)
         return sparse.csc_array(bulk, shape=(len(whole), self.n_features)).tocsr()
 
     # Products -------------------------------------------------------------------------------------
 
-    def fuses(self, loss: RowLoss) -> bool:
-        """Return False: moves along a column are cheap, and gradients read columns."""
-        return False
-
     def matvec(self, vector: Array) -> Array:
-        """Return X v."""
         vector = np.asarray(vector, float)
         bulk = sparse.csc_array((self._bulk_rows, self.n_features))
         # Assigned, not passed: the constructor would check (and may copy) every index.
@@ -129,7 +121,6 @@ class SparseRows:
         return np.concatenate((bulk @ vector, tail @ vector))
 
     def rmatvec(self, vector: Array) -> Array:
-        """Return X' r, for one vector (N,) or several (N, k)."""
         R = np.ascontiguousarray(vector.reshape(len(self), -1), dtype=float)
         out = np.zeros((self.n_features, R.shape[1]))
         bulk = (self._blocks, self._indptr, self._indices, self._data)
@@ -142,7 +133,6 @@ class SparseRows:
         return out.reshape(self.n_features, *vector.shape[1:])
 
     def column(self, j: int) -> Array:
-        """Return X e_j."""
         out = np.zeros(len(self))
         start, end = self._indptr[j], self._indptr[j + 1]
         out[self._indices[start:end]] += self._data[start:end]
@@ -152,18 +142,7 @@ class SparseRows:
             out[self._bulk_rows + rows] += self._tail_data.data[hits]
         return out
 
-    def columns(self, indices: Array, values: Array) -> Array:
-        """Return the sum of values_k X e_{indices_k}."""
-        vector = np.zeros(self.n_features)
-        vector[indices] = values
-        return self.matvec(vector)
-
-    def bilinear(self, u: Array, v: Array) -> Array:
-        """Return u' x_i v: each column of the data has one coefficient u_a v_b."""
-        return self.matvec(np.multiply.outer(u, v).reshape(-1))
-
     def gram(self, chosen: Array, weights: Array) -> tuple[Array, Array]:
-        """Return X_S' diag(w) X_S and X_S' w, from all rows."""
         whole = self.merged()
         bulk = (whole._indptr, whole._indices, whole._data)
         starts, positions, values = kernels.some_columns(chosen, *bulk, whole._bulk_rows)
@@ -174,7 +153,6 @@ class SparseRows:
     # State ----------------------------------------------------------------------------------------
 
     def state_dict(self) -> State:
-        """Return bulk and tail as plain arrays."""
         return {
             "kind": "sparse",
             "bulk_rows": self._bulk_rows,
@@ -188,7 +166,6 @@ class SparseRows:
 
     @classmethod
     def from_state(cls, state: State, shape: Shape) -> SparseRows:
-        """Make the rows that ``state_dict`` described, or refuse what cannot be rows."""
         bulk, tail = _compressed(state, "bulk"), _compressed(state, "tail")
         n, n_rows = int(np.prod(shape)), int(state["bulk_rows"])
         check_compressed(*bulk, n, n_rows)
