@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Array
+from .._devices import to_host
+from .._typing import Array, State
 from ..iterates import LowRank
 from ..kernels.entries import QUADRATIC
 from ..losses import Bernoulli, Exponential, Gaussian, Loss, Poisson, Square
-from .entries_state import Counts
+from .entries_state import Counts, check_entries_state, entries_state
 from .host.row_loss import compiled
 from .pending import PendingMove
 
@@ -89,6 +90,20 @@ class StoredEntries(ABC):
     def __len__(self) -> int:
         return self._store.size
 
+    def grow(self, m1: int, m2: int) -> None:
+        self._line = self._regressions = None
+        if self._pending is not None:
+            self._carry_out()
+        rows, columns = self.row_offset, self.col_offset
+        # Offsets first: an interrupt may leave them longer than the store, not shorter.
+        self.set_offsets(np.pad(rows, (0, m1 - rows.size)), np.pad(columns, (0, m2 - columns.size)))
+        self._store = self._store.grown(m1, m2)
+        if self._version + 1 == self.theta.version:
+            self._version = self.theta.version
+
+    @abstractmethod
+    def set_offsets(self, rows: Array, columns: Array) -> None: ...
+
     # Moving ---------------------------------------------------------------------------------------
 
     def move(self, keep: float, u: Array | None, v: Array | None) -> None:
@@ -103,6 +118,9 @@ class StoredEntries(ABC):
             return
         self._pending = PendingMove(keep, self._image(u, v), self._store.size)
         self._version = version
+
+    @abstractmethod
+    def refresh(self) -> None: ...
 
     @abstractmethod
     def _image(self, u: Array | None, v: Array | None) -> tuple[Any, Any]:
@@ -139,12 +157,16 @@ class StoredEntries(ABC):
         return line.parabola
 
     def line_value(self, t: float) -> float:
-        """Return the sum of all losses along the line that was begun."""
-        return self._line.value(t)
+        if self._line.parabola is None:
+            return self._line.value(t)
+        value, slope, curvature = self._line.parabola
+        return value + t * (slope + 0.5 * t * curvature)
 
     def line_slope(self, t: float) -> float:
-        """Return the derivative of that in t."""
-        return self._line.slope(t)
+        if self._line.parabola is None:
+            return self._line.slope(t)
+        _, slope, curvature = self._line.parabola
+        return slope + t * curvature
 
     def newest_sums(self, theta: LowRank) -> tuple[float, float]:
         """Return loss and weight of the newest entries, as another theta predicts them."""
@@ -169,3 +191,30 @@ class StoredEntries(ABC):
     def column_equations(self, left: Array) -> Array:
         """Return the columns' normal equations; those of all shards add up."""
         return self._regressions.column_equations(left)
+
+    # State ----------------------------------------------------------------------------------------
+
+    def state_dict(self) -> State:
+        reads = self.reads
+        if self._version != self.theta.version:
+            self.refresh()
+        if self._pending is not None:
+            self._carry_out()
+        self.reads = reads
+        store, held = self._store, self._store.sorted
+        return entries_state(
+            tuple(map(to_host, (held.indptr, held.col, held.z, held.c, held.s))),
+            tuple(map(to_host, store.tail.arrays[:5])),
+            store.rank,
+            store.ranked_at,
+            (self.row_offset, self.col_offset),
+            store.counts,
+            reads,
+        )
+
+    def load_state(self, state: State) -> None:
+        check_entries_state(state, self.theta.shape, self.dtype)
+        store = self._store.from_state(state, self.dtype)
+        self.set_offsets(*state["offsets"])
+        self._pending, self._due, self.reads = None, True, int(state["reads"])
+        self._store, self._version = store, self.theta.version

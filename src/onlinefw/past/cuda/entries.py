@@ -9,10 +9,9 @@ import numpy as np
 from cupyx.scipy import sparse
 
 from ..._devices import to_host
-from ..._typing import Array, State
+from ..._typing import Array
 from ...iterates import LowRank
 from ...losses import Loss
-from ..entries_state import check_entries_state, entries_state
 from ..stored_entries import NONE, StoredEntries
 from .entry_kernels import LANES, THREADS, kernels
 from .entry_store import CudaEntryStore
@@ -80,19 +79,6 @@ class CudaEntries(StoredEntries):
         self._due = True
         self._store = CudaEntryStore(store.sorted, tail, store.counts.plus(w, y))
         return z
-
-    def grow(self, m1: int, m2: int) -> None:
-        """Let the matrix have m1 rows and m2 columns, as theta has already."""
-        self._line = self._regressions = None
-        if self._pending is not None:
-            self._carry_out()
-        rows, columns = self.row_offset, self.col_offset
-        # Offsets first: an interrupt may leave them longer than the store, not shorter.
-        self.set_offsets(np.pad(rows, (0, m1 - rows.size)), np.pad(columns, (0, m2 - columns.size)))
-        self._due = True
-        self._store = self._store.grown(m1, m2)
-        if self._version + 1 == self.theta.version:
-            self._version = self.theta.version
 
     def merge(self, n: int) -> None:
         """Carry out a move that waits, then sort the n oldest entries of the tail in."""
@@ -361,35 +347,6 @@ class CudaEntries(StoredEntries):
         rows, cols = np.divmod(keys, max(m2, 1))
         indptr = np.searchsorted(rows, np.arange(m1 + 1)).astype(np.int64)
         return indptr, cols.astype(np.uint32)
-
-    # State ----------------------------------------------------------------------------------------
-
-    def state_dict(self) -> State:
-        """Return everything as plain arrays and numbers, the same from every place."""
-        reads = self.reads
-        if self._version != self.theta.version:
-            self.refresh()
-        if self._pending is not None:
-            self._carry_out()
-        self.reads = reads
-        store, held = self._store, self._store.sorted
-        return entries_state(
-            tuple(map(to_host, (held.indptr, held.col, held.z, held.c, held.s))),
-            tuple(map(to_host, store.tail.arrays[:5])),
-            np.arange(self.shape[1]),
-            max(1, held.size),
-            (self.row_offset, self.col_offset),
-            store.counts,
-            reads,
-        )
-
-    def load_state(self, state: State) -> None:
-        """Load a ``state_dict``, from any place; theta has its shape already."""
-        check_entries_state(state, self.theta.shape, self.dtype)
-        store = CudaEntryStore.from_state(state, self.dtype)
-        self.set_offsets(*state["offsets"])
-        self._pending, self._due, self.reads = None, True, int(state["reads"])
-        self._store, self._version = store, self.theta.version
 
 
 def _or_null(array: Array | None) -> Any:

@@ -138,6 +138,16 @@ class CudaEntryStore:
         return cls(CudaSortedStore.empty(shape, dtype), _new_tail(dtype), Counts())
 
     @property
+    def rank(self) -> Array:
+        """The number of each column in a state: its own."""
+        return np.arange(self.shape[1])
+
+    @property
+    def ranked_at(self) -> int:
+        """At how many sorted entries columns were numbered, for a host that goes on."""
+        return max(1, self.n_sorted)
+
+    @property
     def parts(self) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         """row, col, z, c, s and g of the sorted entries, and of the tail."""
         return self.sorted.arrays, self.tail.arrays

@@ -55,17 +55,11 @@ class CudaLine:
 
     def value(self, t: float) -> float:
         """Return the total loss at t."""
-        if self.parabola is None:
-            return float(self._at(t)[0])
-        value, slope, curvature = self.parabola
-        return value + t * (slope + 0.5 * t * curvature)
+        return float(self._at(t)[0])
 
     def slope(self, t: float) -> float:
         """Return its derivative at t."""
-        if self.parabola is None:
-            return float(self._at(t)[1])
-        _, slope, curvature = self.parabola
-        return slope + t * curvature
+        return float(self._at(t)[1])
 
     def _at(self, t: float) -> Array:
         """Return loss, slope and (of a parabola) curvature at t."""

@@ -8,20 +8,17 @@ import numpy as np
 
 from ... import _threads
 from ..._threads import threads_for
-from ..._typing import Array, State
+from ..._typing import Array
 from ...iterates import LowRank
 from ...kernels import blocks as block_kernels
 from ...kernels import entries as kernels
 from ...kernels.lanes import LANES
 from ...losses import Loss
-from ..columns import Columns
-from ..entries_state import Counts, check_entries_state, entries_state
 from ..stored_entries import NONE, StoredEntries
 from .entry_store import EntryStore, Unfinished
 from .line import HostLine
 from .regressions import HostRegressions
-from .sorted_store import SortedStore
-from .tail import multiply, multiply_transposed, new_tail
+from .tail import multiply, multiply_transposed
 
 __all__ = ["HostEntries"]
 
@@ -77,19 +74,6 @@ class HostEntries(StoredEntries):
         self._due = True
         self._store = store
         return z
-
-    def grow(self, m1: int, m2: int) -> None:
-        """Let the matrix have m1 rows and m2 columns, as theta has already."""
-        self._line = self._regressions = None
-        if self._pending is not None:
-            self._carry_out()
-        rows, columns = self.row_offset, self.col_offset
-        # Offsets first: an interrupt may leave them longer than the store, not shorter.
-        self.row_offset = np.pad(rows, (0, m1 - rows.size))
-        self.col_offset = np.pad(columns, (0, m2 - columns.size))
-        self._store = self._store.grown(m1, m2)
-        if self._version + 1 == self.theta.version:
-            self._version = self.theta.version
 
     def merge(self, n: int) -> None:
         """Carry out a move that waits, then sort the n oldest entries of the tail in."""
@@ -330,46 +314,6 @@ class HostEntries(StoredEntries):
         """Return those columns of every row, compressed: indptr, columns."""
         with threads_for(len(self)):
             return self._store.seen()
-
-    # State ----------------------------------------------------------------------------------------
-
-    def state_dict(self) -> State:
-        """Return everything as plain arrays and numbers, the same from every place."""
-        reads = self.reads
-        if self._version != self.theta.version:
-            self.refresh()
-        if self._pending is not None:
-            self._carry_out()
-        self.reads = reads
-        store, held = self._store, self._store.sorted
-        return entries_state(
-            (held.indptr, held.col, held.z, held.c, held.s),
-            store.tail.arrays[:5],
-            store.rank,
-            store.ranked_at,
-            (self.row_offset, self.col_offset),
-            store.counts,
-            reads,
-        )
-
-    def load_state(self, state: State) -> None:
-        """Load a ``state_dict``, from any place; theta has its shape already."""
-        check_entries_state(state, self.theta.shape, self.dtype)
-        held, newest = state["sorted"], state["tail"]
-        indices = held["indptr"].astype(np.int64), held["col"].astype(np.uint32)
-        z, c, s = (np.array(held[name]) for name in ("z", "c", "s"))
-        tail: Columns = new_tail(self.dtype).extended(*newest.values(), 0.0)
-        store = EntryStore(
-            SortedStore(*indices, z, c, s, np.zeros_like(z)),
-            tail,
-            state["rank"].astype(np.int64),
-            int(state["ranked_at"]),
-            Counts(*state["counts"]),
-        )
-        self._line = self._regressions = None
-        self.row_offset, self.col_offset = (np.array(offset) for offset in state["offsets"])
-        self._pending, self._due, self.reads = None, True, int(state["reads"])
-        self._store, self._version = store, self.theta.version
 
 
 #: The fused kernel by whether the loss is quadratic, and whether one thread suffices.

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..._threads import balanced_blocks
-from ..._typing import Array
+from ..._typing import Array, State
 from ...kernels import entries as kernels
 from ...kernels import merging
 from ..columns import Columns
-from ..entries_state import Counts
+from ..entries_state import VALUES, Counts
 from .sorted_store import Merging, SortedStore
 from .tail import new_tail, without_oldest
 
@@ -60,6 +60,20 @@ class EntryStore:
         """Return a store for a matrix of which nothing has been observed."""
         m1, m2 = shape
         return cls(SortedStore.empty(m1, dtype), new_tail(dtype), np.arange(m2), 0, Counts())
+
+    @classmethod
+    def from_state(cls, state: State, dtype: np.dtype) -> EntryStore:
+        """Make the store that a checked state of any place describes."""
+        held = state["sorted"]
+        indices = held["indptr"].astype(np.int64), held["col"].astype(np.uint32)
+        z, c, s = (np.array(held[name]) for name in VALUES)
+        return cls(
+            SortedStore(*indices, z, c, s, np.zeros_like(z)),
+            new_tail(dtype).extended(*state["tail"].values(), 0.0),
+            state["rank"].astype(np.int64),
+            int(state["ranked_at"]),
+            Counts(*state["counts"]),
+        )
 
     def blocks(self) -> Array:
         """Return ranges of rows, one per thread, with about equally many sorted entries."""

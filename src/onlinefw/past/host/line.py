@@ -74,9 +74,6 @@ class HostLine:
 
     def value(self, t: float) -> float:
         """Return the total loss at t."""
-        if self.parabola is not None:
-            value, slope, curvature = self.parabola
-            return value + t * (slope + 0.5 * t * curvature)
         past = self._past
         with one_blas_thread(), threads_for(len(past)):
             if self._directions is None:
@@ -98,9 +95,6 @@ class HostLine:
 
     def slope(self, t: float) -> float:
         """Return its derivative at t."""
-        if self.parabola is not None:
-            _, slope, curvature = self.parabola
-            return slope + t * curvature
         assert self._directions is not None
         past, t = self._past, float(t)
         past.reads += 1

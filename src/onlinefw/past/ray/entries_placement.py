@@ -138,7 +138,7 @@ class EntriesPlacement(Placement):
         """Note that the matrix has grown."""
         self.row_offset = np.pad(self.row_offset, (0, m1 - self.row_offset.size))
         self.col_offset = np.pad(self.col_offset, (0, m2 - self.col_offset.size))
-        self.shape, self.row_scale, self.moving = (m1, m2), None, False
+        self.shape, self.row_scale, self.due, self.moving = (m1, m2), None, True, False
         if self.version + 1 == self.theta.version:
             self.version = self.theta.version
 
