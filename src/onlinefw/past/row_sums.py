@@ -33,7 +33,6 @@ class RowSums(ABC):
         """Take note that all predictions of one model agree with its iterate as it is now."""
 
     def gradients(self, models: list[int], intercepts: list[float]) -> Array:
-        """Return X' (w phi'(z + b, y)) of some models, a column each, from one read of the rows."""
         rows, columns = self._held
         if len(models) > 1:
             pairs = zip(models, intercepts, strict=True)
@@ -52,11 +51,9 @@ class RowSums(ABC):
         return gradient
 
     def total(self, m: int, b: float) -> float:
-        """Return the sum of w phi(z + b, y)."""
         return self._losses[m].total(*self._for_loss(m), b)
 
     def totals(self, m: int, b: float) -> tuple[float, float, float]:
-        """Return the sums of w phi, of w phi' and of w phi'', all at (z + b, y)."""
         return self._losses[m].totals(*self._for_loss(m), b)
 
     def few_rows(self, m: int) -> tuple[Any, ...] | None:
@@ -64,20 +61,16 @@ class RowSums(ABC):
         return None
 
     def limits(self, m: int) -> tuple[float, float]:
-        """Return the smallest and largest b at which some z + b is y (0, for labels -1 and 1)."""
         return self._losses[m].limits(*self._for_loss(m))
 
     def residuals(self, m: int) -> tuple[Array, Array]:
-        """Return y - z and w of all rows, in any order."""
         z, y, w = self._for_loss(m)
         return to_host(y - z), to_host(w)
 
     def steepest(self, m: int, b: float) -> float:
-        """Return the largest w |phi'(z + b, y)|."""
         return float(abs(self._losses[m].slopes(*self._for_loss(m), b)).max())
 
     def second_order(self, m: int, chosen: Array, b: float) -> tuple[Array, Array, float]:
-        """Return X_S' D X_S, X_S' d and the sum of d, for curvatures d >= 0 of every row."""
         rows = self._held.rows.merged()
         if rows is not self._held.rows:
             self._held = self._held._replace(rows=rows)
@@ -85,11 +78,9 @@ class RowSums(ABC):
         return (*rows.gram(chosen, d), float(d.sum()))
 
     def gram_product(self, vector: Array) -> Array:
-        """Return X' diag(w) X v."""
         rows, columns = self._held
         return rows.rmatvec(columns.arrays[0] * rows.matvec(vector))
 
     def predictions(self, m: int) -> Array:
-        """Return the z of one model at all rows with a weight above 0, in their order."""
         z, _, w = self._weighed(m)
         return to_host(z[w > 0.0])

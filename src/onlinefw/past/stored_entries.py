@@ -107,7 +107,6 @@ class StoredEntries(ABC):
     # Moving ---------------------------------------------------------------------------------------
 
     def move(self, keep: float, u: Array | None, v: Array | None) -> None:
-        """Let z <- keep z + u_i v_j (None: nothing is added) with the next read."""
         if self._pending is not None:
             self._carry_out()
         self._line = self._regressions = None
@@ -141,7 +140,6 @@ class StoredEntries(ABC):
     # Sums -----------------------------------------------------------------------------------------
 
     def total_loss(self) -> float:
-        """Return the sum of all losses; for the square loss, without the squares of the targets."""
         self._renew_if_due()
         return self._line_class(self).value(0.0)
 
@@ -151,7 +149,6 @@ class StoredEntries(ABC):
         """Return the class of lines at this place."""
 
     def line(self, u: Array, v: Array) -> tuple[float, float, float] | None:
-        """Begin a line z + t (u_i v_j - z); if it is a parabola, return value, slope, curvature."""
         self._renew_if_due()
         self._line = line = self._line_class(self, *self._image(u, v))
         return line.parabola
@@ -169,7 +166,6 @@ class StoredEntries(ABC):
         return slope + t * curvature
 
     def newest_sums(self, theta: LowRank) -> tuple[float, float]:
-        """Return loss and weight of the newest entries, as another theta predicts them."""
         at, c, s = (x.astype(float) for x in self._newest(theta))
         y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if self.sums_repeats else s
         return float(c @ self.loss.value(at, y)), float(c.sum())
@@ -181,11 +177,9 @@ class StoredEntries(ABC):
     # Regressions ----------------------------------------------------------------------------------
 
     def solve_rows(self, right: Array, ridge: Array) -> Array:
-        """Return the rows' factor at the place, with a penalty for each row."""
         return self._regressions.solve_rows(right, ridge)
 
     def solve_columns(self, left: Array, ridge: Array) -> Array:
-        """Return the columns' factor at the place, with a penalty for each column."""
         return self._regressions.solve_columns(left, ridge)
 
     def column_equations(self, left: Array) -> Array:

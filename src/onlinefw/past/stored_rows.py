@@ -57,11 +57,6 @@ class StoredRows(RowSums):
         """Nothing is held outside this process."""
 
     def add_model(self, loss: Loss, iterate: DenseIterate | None, waits: bool) -> int:
-        """Let one more model learn from the rows, before the first have come; return its number.
-
-        ``waits`` says that only gradients need its predictions, so that a move may wait until the
-        next gradient reads the rows.
-        """
         self.iterates.append(iterate)
         self._losses.append(self.row_loss(loss))
         self._waits.append(waits)
@@ -71,7 +66,6 @@ class StoredRows(RowSums):
         return len(self._losses) - 1
 
     def keep_models(self, models: list[int]) -> None:
-        """Keep some of the models, which get new numbers in this order."""
         rows, columns = self._held
         chosen = [0]
         for m in models:
@@ -85,20 +79,17 @@ class StoredRows(RowSums):
         self._held = Held(rows, columns.chosen(chosen))
 
     def models(self) -> list[tuple[Loss, DenseIterate | None, bool]]:
-        """Return what each model was added with."""
         losses = [row_loss.loss for row_loss in self._losses]
         return list(zip(losses, self.iterates, self._waits, strict=True))
 
     # Data -----------------------------------------------------------------------------------------
 
     def products(self, X: Any, thetas: Array) -> Array:
-        """Return X T for rows that are not held, a column of T for each model."""
         if isinstance(X, np.ndarray) or sparse.issparse(X):
             return np.asarray(X @ thetas, dtype=float)
         return to_host(X.astype(float) @ namespace(X).asarray(thetas))
 
     def append(self, X: Any, Z: Array, Y: Array, w: Array) -> None:
-        """Add rows with their weights, and a column of predictions and targets for each model."""
         rows, columns = self._held
         if rows is None:
             rows = (self.sparse if sparse.issparse(X) else self.dense)(X.shape[1:])
@@ -111,12 +102,10 @@ class StoredRows(RowSums):
         self._held = Held(rows.extended(X), columns.extended(*values))
 
     def weigh(self, rows: Array, weight: float) -> None:
-        """Give some rows (by their positions) another weight; 0 forgets them."""
         self._changed()
         self._held.columns.arrays[0][rows] = weight
 
     def keep(self, mask: Array) -> None:
-        """Remove the rows where ``mask`` is False."""
         for m in range(len(self._pending)):
             self._weighed(m)
         rows, columns = self._held
@@ -146,7 +135,6 @@ class StoredRows(RowSums):
             rows.move(columns.arrays[2 * m + 1], pending.keep, step, a, pending.n)
 
     def agree(self, m: int) -> None:
-        """Take note that all predictions of one model agree with its iterate as it is now."""
         iterate = self.iterates[m]
         self._theta[m] = None if iterate is None else iterate.theta
 
@@ -158,7 +146,6 @@ class StoredRows(RowSums):
             self._lines.pop(m, None)
 
     def move(self, m: int, atom: Atom, step: float) -> None:
-        """Let z <- (1 - step) z + step X a for one model, now or with the next read of the rows."""
         rows = self._held.rows
         if rows is None:
             return
@@ -180,7 +167,6 @@ class StoredRows(RowSums):
         """Let z <- keep z + step image."""
 
     def refresh(self, m: int) -> None:
-        """Compute all predictions of one model from its iterate again."""
         rows, columns = self._held
         if rows is None:
             return
@@ -195,29 +181,24 @@ class StoredRows(RowSums):
     # Lines ----------------------------------------------------------------------------------------
 
     def line(self, m: int, atom: Atom, b: float) -> tuple[float, float, float] | None:
-        """Begin a line z + t (X a - z); return value, slope, curvature at 0 of a quadratic loss."""
         loss, (z, _, _) = self._losses[m], self._weighed(m)
         direction = atom.image(self._held.rows) - z
         self._begin(m, direction)
         return loss.parabola(*self._for_loss(m), b, direction) if loss.loss.quadratic else None
 
     def change(self, m: int, chosen: Array, change: Array) -> None:
-        """Begin a line z + t (X_S c): some coordinates of theta change."""
         self._begin(m, self._held.rows.columns(chosen, change))
 
     def _begin(self, m: int, direction: Any) -> None:
         self._lines[m] = self.row_line(self._losses[m], *self._for_loss(m), direction)
 
     def line_value(self, m: int, t: float, b: float) -> float:
-        """Return the sum of w phi(z(t) + b, y) along the line that was begun."""
         return self._lines[m].value(t, b)
 
     def line_slope(self, m: int, t: float, b: float) -> float:
-        """Return the derivative of that in t."""
         return self._lines[m].slope(t, b)
 
     def advance(self, m: int, t: float) -> None:
-        """Move the predictions to z(t) on the line that was begun."""
         direction = self._lines[m].direction
         self._changed(m)
         self._carry_out(m)
@@ -228,7 +209,6 @@ class StoredRows(RowSums):
     # State ----------------------------------------------------------------------------------------
 
     def state_dict(self) -> State:
-        """Return everything as plain arrays and numbers, the same from every place."""
         rows, columns = self._held
         w, *others = (np.array(to_host(values)) for values in columns.arrays)
         models = []
@@ -239,7 +219,6 @@ class StoredRows(RowSums):
         return {"rows": None if rows is None else rows.state_dict(), "w": w, "models": models}
 
     def load_state(self, state: State) -> None:
-        """Load a ``state_dict``, from any place."""
         w, rows = np.array(state["w"], float), state["rows"]
         if w.ndim != 1 or not (w >= 0.0).all():
             raise ValueError(

@@ -56,7 +56,6 @@ class CudaEntries(StoredEntries):
     # Growing --------------------------------------------------------------------------------------
 
     def append(self, rows: Array, cols: Array, w: Array, y: Array, z: Array | None = None) -> Array:
-        """Add entries to the tail; return their predictions, which are theta's unless given."""
         self._line = self._regressions = None
         n, theta, store = rows.size, self.theta, self._store
         # Everything is sent in one array: calls take the time, not bytes.
@@ -81,7 +80,6 @@ class CudaEntries(StoredEntries):
         return z
 
     def merge(self, n: int) -> None:
-        """Carry out a move that waits, then sort the n oldest entries of the tail in."""
         self._line = self._regressions = None
         if self._pending is not None:
             self._carry_out()
@@ -90,7 +88,6 @@ class CudaEntries(StoredEntries):
             self._store = self._store.merged(n, self.sums_repeats)
 
     def set_offsets(self, rows: Array, columns: Array) -> None:
-        """Predict z + rows[i] + columns[j] from now on."""
         self._line = self._regressions = None
         rows, columns = np.array(rows, self.dtype), np.array(columns, self.dtype)
         device = cp.asarray(rows), cp.asarray(columns)
@@ -113,7 +110,6 @@ class CudaEntries(StoredEntries):
         self._due = True
 
     def refresh(self) -> None:
-        """Compute all predictions from theta again."""
         self._line = self._regressions = None
         self._version = NONE
         self._pending, self._due = None, True
@@ -140,7 +136,6 @@ class CudaEntries(StoredEntries):
     # Products with the slopes ---------------------------------------------------------------------
 
     def read(self, V: Array, row_scale: Array | None) -> tuple[Array, Array]:
-        """Renew all slopes G; return W = G' (row_scale G V) and the parts of <z, g>."""
         self._line = self._regressions = None
         V = cp.asarray(V)
         k = V.shape[1]
@@ -237,7 +232,6 @@ class CudaEntries(StoredEntries):
         return overlap, gram, left_gram, float(found[-1])
 
     def combine(self, to_left: Array, W: Array, to_right: Array) -> tuple[Array, Array]:
-        """Return (G V) to_left and W to_right, in double precision."""
         y, wide = self._y, to_left.ndim > 1 or W.shape[0] != self.shape[1]
         if wide or y.shape[1] < LANES or y.dtype != np.float32 or W.dtype != np.float64:
             left = y.astype(float) @ cp.asarray(to_left, dtype=float)
@@ -249,7 +243,6 @@ class CudaEntries(StoredEntries):
         return u, right
 
     def normal(self, v: Array, row_scale: Array | None) -> tuple[Array, Array]:
-        """Return G v and G' (row_scale G v), with the slopes of the last read."""
         held, x = self._store.sorted, cp.asarray(v).astype(self.dtype)
         y = held.rows.dots(held.col, held.g, x)
         self._add_tail(y, x, transposed=False)
@@ -260,12 +253,10 @@ class CudaEntries(StoredEntries):
         return y, w
 
     def forward(self, V: Array) -> Array:
-        """Return G V in double precision, with the slopes of the last read."""
         self.reads += 1
         return self._slope_matrix() @ cp.asarray(V, dtype=float)
 
     def backward(self, U: Array) -> Array:
-        """Return G' U in double precision, with the slopes of the last read."""
         self.reads += 1
         return self._slope_matrix().T @ cp.asarray(U, dtype=float)
 
@@ -277,7 +268,6 @@ class CudaEntries(StoredEntries):
         return sparse.coo_matrix((g.astype(float), where), shape=self.shape).tocsr()
 
     def squared_norms(self) -> tuple[float, float]:
-        """Return |G|^2 of sorted and of newest entries; infinite where repeats are kept apart."""
         if not self.sums_repeats:
             return np.inf, np.inf
         sorted_entries, tail = self._store.parts
@@ -285,7 +275,6 @@ class CudaEntries(StoredEntries):
         return float(cp.sum(cp.square(sorted_entries[G].astype(float)))), float(newest @ newest)
 
     def dense_slopes(self) -> Array:
-        """Return the slopes as a dense numpy array."""
         slopes, store = np.zeros(self.shape), self._store
         np.add.at(slopes, (store.values(ROW), store.values(COL)), store.values(G))
         return slopes
@@ -293,14 +282,12 @@ class CudaEntries(StoredEntries):
     # Other sums -----------------------------------------------------------------------------------
 
     def heaviest(self) -> tuple[float, float]:
-        """Return the largest total weight of one entry, sorted and newest."""
         sorted_entries, tail = self._store.parts
         once = self.sums_repeats and self.n_sorted > 0  # then each entry is there once
         weights = sorted_entries[C] if once else _by_entry(sorted_entries, C, self.shape[1])
         return float(weights.max()), float(_by_entry(tail, C, self.shape[1]).max())
 
     def weighted_sums(self, rows: Array, columns: Array, with_theta: bool) -> tuple[Array, Array]:
-        """Return sums of c (columns[j] [+ z]) by row, and of c (rows[i] [+ z]) by column."""
         if with_theta and (self._pending is not None or self._version != self.theta.version):
             self._renew()
         self.reads += 1
@@ -329,17 +316,14 @@ class CudaEntries(StoredEntries):
         return to_host(at), to_host(c), to_host(s)
 
     def begin_regressions(self) -> None:
-        """Prepare ridge regressions of the sorted entries, good until the next read or merge."""
         self._regressions = CudaRegressions(self._store.sorted, *self._offsets)
 
     def columns_of(self, row: int) -> Array:
-        """Return the columns in which a row has been observed, increasing."""
         held, (rows, cols) = self._store.sorted, self._store.tail.arrays[:2]
         start, end = (int(x) for x in held.indptr[row : row + 2])
         return np.unique(to_host(cp.concatenate((held.col[start:end], cols[rows == row]))))
 
     def seen(self) -> tuple[Array, Array]:
-        """Return those columns of every row, compressed: indptr, columns."""
         store, (m1, m2) = self._store, self.shape
         rows = cp.concatenate([part[ROW] for part in store.parts]).astype(cp.int64)
         cols = cp.concatenate([part[COL] for part in store.parts]).astype(cp.int64)

@@ -38,31 +38,25 @@ class CudaGram:
         return cupy().asarray(X.toarray() if sparse.issparse(X) else X).astype(float, copy=False)
 
     def add(self, X: Any, w: Array) -> None:
-        """H += X' diag(w) X."""
         X = self.bring(X)
         weighted = X if (w == 1.0).all() else cupy().asarray(w)[:, None] * X
         self._H += weighted.T @ X
 
     def times(self, vector: Array) -> Array:
-        """Return H v."""
         return to_host(self._H @ cupy().asarray(np.ascontiguousarray(vector, float)))
 
     def combine(self, chosen: Array, values: Array) -> Array:
-        """Return the sum of values_k H e_{chosen_k}."""
         if chosen.size == 1:
             return values[0] * to_host(self._H[int(chosen[0])])
         xp = cupy()
         return to_host(xp.asarray(values) @ self._H[xp.asarray(chosen)])
 
     def block(self, chosen: Array) -> Array:
-        """Return H in the chosen rows and columns."""
         where = cupy().asarray(chosen)
         return to_host(self._H[where][:, where])
 
     def state_dict(self) -> State:
-        """Return H."""
         return {"H": to_host(self._H)}
 
     def load_state(self, state: State) -> None:
-        """Copy H from a state."""
         self._H = cupy().asarray(checked_gram(state, len(self._H)))

@@ -31,7 +31,6 @@ class CudaRows(StoredRows):
         self._brought: dict[int, tuple[Any, ...]] = {}
 
     def weigh(self, rows: Array, weight: float) -> None:
-        """Give some rows (by their positions) another weight; 0 forgets them."""
         super().weigh(cupy().asarray(rows), weight)
 
     def _for_loss(self, m: int) -> tuple[Any, ...]:

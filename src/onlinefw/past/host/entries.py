@@ -66,7 +66,6 @@ class HostEntries(StoredEntries):
     # Growing --------------------------------------------------------------------------------------
 
     def append(self, rows: Array, cols: Array, w: Array, y: Array, z: Array | None = None) -> Array:
-        """Add entries to the tail; return their predictions, which are theta's unless given."""
         self._line = self._regressions = None
         z, store = self.theta.at(rows, cols) if z is None else z, self._store
         s = w * y if self.sums_repeats else y
@@ -76,7 +75,6 @@ class HostEntries(StoredEntries):
         return z
 
     def merge(self, n: int) -> None:
-        """Carry out a move that waits, then sort the n oldest entries of the tail in."""
         self._line = self._regressions = None
         if self._pending is not None:
             self._carry_out()
@@ -94,7 +92,6 @@ class HostEntries(StoredEntries):
         self._store = store
 
     def set_offsets(self, rows: Array, columns: Array) -> None:
-        """Predict z + rows[i] + columns[j] from now on."""
         self._line = self._regressions = None
         rows, columns = np.array(rows, self.dtype), np.array(columns, self.dtype)
         self._due = True
@@ -122,7 +119,6 @@ class HostEntries(StoredEntries):
         self._version = version
 
     def refresh(self) -> None:
-        """Compute all predictions from theta again."""
         self._line = self._regressions = None
         self._version = NONE
         self._pending, self._due = None, True
@@ -146,7 +142,6 @@ class HostEntries(StoredEntries):
     # Products with the slopes ---------------------------------------------------------------------
 
     def read(self, V: Array, row_scale: Array | None) -> tuple[Array, float]:
-        """Renew all slopes G; return W = G' (row_scale G V) and <z, g>."""
         self._line = self._regressions = None
         return self._read(V, self._nothing if row_scale is None else row_scale)
 
@@ -213,11 +208,9 @@ class HostEntries(StoredEntries):
         return kernels.overlap(V, W), None, None, z_dot_g
 
     def combine(self, to_left: Array, W: Array, to_right: Array) -> tuple[Array, Array]:
-        """Return (G V) to_left and W to_right, in double precision."""
         return (self._y @ to_left.astype(self.dtype)).astype(float), W @ to_right
 
     def normal(self, v: Array, row_scale: Array | None) -> tuple[Array, Array]:
-        """Return G v and G' (row_scale G v), with the slopes of the last read."""
         store = self._store
         held, rank, small = store.sorted, store.rank, store.size < _threads.SMALL_LOOP
         blocks = np.array([0, store.shape[0]]) if small else store.blocks()
@@ -232,7 +225,6 @@ class HostEntries(StoredEntries):
         return y, kernels.end_normal(row, col, g, rank, row_scale, y, acc)
 
     def forward(self, V: Array) -> Array:
-        """Return G V in double precision, with the slopes of the last read."""
         store, by_rank = self._store, self._store.by_rank(V, float)
         y = np.zeros((self.shape[0], V.shape[1]))
         block_kernels.forward(store.blocks(), *store.sorted.products, by_rank, y)
@@ -241,7 +233,6 @@ class HostEntries(StoredEntries):
         return y
 
     def backward(self, U: Array) -> Array:
-        """Return G' U in double precision, with the slopes of the last read."""
         store, blocks = self._store, self._store.blocks()
         y = np.ascontiguousarray(U, dtype=float)
         acc = np.zeros((len(blocks) - 1, self.shape[1], U.shape[1]))
@@ -252,7 +243,6 @@ class HostEntries(StoredEntries):
         return w[store.rank]
 
     def squared_norms(self) -> tuple[float, float]:
-        """Return |G|^2 of sorted and of newest entries; infinite where repeats are kept apart."""
         if not self.sums_repeats:
             return np.inf, np.inf
         newest = self._store.newest_by_entry(self._store.tail.arrays[5])
@@ -260,7 +250,6 @@ class HostEntries(StoredEntries):
             return float(kernels.sum_of_squares(self._store.sorted.g)), float(newest @ newest)
 
     def dense_slopes(self) -> Array:
-        """Return the slopes as a dense matrix."""
         slopes = np.zeros(self.shape)
         np.add.at(slopes, self._store.rows_and_columns(), self._store.values("g"))
         return slopes
@@ -268,7 +257,6 @@ class HostEntries(StoredEntries):
     # Other sums -----------------------------------------------------------------------------------
 
     def heaviest(self) -> tuple[float, float]:
-        """Return the largest total weight of one entry, sorted and newest."""
         store, held = self._store, self._store.sorted
         if self.sums_repeats:  # then each entry is there once
             total = float(held.c.max(initial=0.0))
@@ -277,7 +265,6 @@ class HostEntries(StoredEntries):
         return total, float(store.newest_by_entry(store.tail.arrays[3]).max(initial=0.0))
 
     def weighted_sums(self, rows: Array, columns: Array, with_theta: bool) -> tuple[Array, Array]:
-        """Return sums of c (columns[j] [+ z]) by row, and of c (rows[i] [+ z]) by column."""
         if with_theta and (self._pending is not None or self._version != self.theta.version):
             self._renew()
         self.reads += 1
@@ -292,7 +279,6 @@ class HostEntries(StoredEntries):
         return at, c, s
 
     def begin_regressions(self) -> None:
-        """Prepare ridge regressions of the sorted entries, good until the next read or merge."""
         store, held = self._store, self._store.sorted
         if self._pending is not None:
             self._carry_out()
@@ -307,11 +293,9 @@ class HostEntries(StoredEntries):
         self._regressions = HostRegressions(held.indptr, held.col, weight, target, store.rank)
 
     def columns_of(self, row: int) -> Array:
-        """Return the columns in which a row has been observed, increasing."""
         return self._store.columns_of(row)
 
     def seen(self) -> tuple[Array, Array]:
-        """Return those columns of every row, compressed: indptr, columns."""
         with threads_for(len(self)):
             return self._store.seen()
 

@@ -40,7 +40,6 @@ class HostGram:
 
     @staticmethod
     def bring(X: Any) -> Any:
-        """Return a batch in double precision."""
         return X.astype(float, copy=False)
 
     def add(self, X: Any, w: Array) -> None:
@@ -56,25 +55,20 @@ class HostGram:
         dgemm(1.0, weighted.T, X.T, 1.0, self._H, trans_b=True, overwrite_c=True)
 
     def times(self, vector: Array) -> Array:
-        """Return H v."""
         return self._H @ vector
 
     def combine(self, chosen: Array, values: Array) -> Array:
-        """Return the sum of values_k H e_{chosen_k}."""
         if chosen.size == 1:
             return values[0] * self._H[:, chosen[0]]
         return self._H[:, chosen] @ values
 
     def block(self, chosen: Array) -> Array:
-        """Return H in the chosen rows and columns."""
         return self._H[np.ix_(chosen, chosen)]
 
     def state_dict(self) -> State:
-        """Return H."""
         return {"H": np.array(self._H, order="C")}
 
     def load_state(self, state: State) -> None:
-        """Copy H from a state."""
         self._H = np.array(checked_gram(state, len(self._H)), order="F")
 
 

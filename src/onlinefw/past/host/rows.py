@@ -37,7 +37,6 @@ class HostRows(StoredRows):
     _blend = staticmethod(blend)
 
     def few_rows(self, m: int) -> tuple[Any, ...] | None:
-        """Return kind and parameter of a built-in loss, z, y and w, if rows are few."""
         loss = self._losses[m]
         if not loss.compiled_values or len(self._held.columns) >= FEW:
             return None

@@ -132,7 +132,6 @@ def _send_row_scale(past: SplitPast, new: Array | None) -> None:
 
 
 def read(past: SplitPast, V: Array, row_scale: Array | None) -> tuple[Array, float]:
-    """Renew all slopes G; return W = G' (row_scale G V) and <z, g>."""
     placement = past.placement
     _send_row_scale(past, row_scale)
     stay = placement.shape[0] * V.shape[1] * placement.dtype.itemsize > LARGE_BLOCK
@@ -148,7 +147,6 @@ def overlaps(
 
 
 def combine(past: SplitPast, to_left: Array, W: Array, to_right: Array) -> tuple[Array, Array]:
-    """Return (G V) to_left and W to_right, in double precision."""
     placement = past.placement
     if placement.block is None:
         return past.combined(to_left), W @ to_right
@@ -157,7 +155,6 @@ def combine(past: SplitPast, to_left: Array, W: Array, to_right: Array) -> tuple
 
 
 def normal(past: SplitPast, v: Array, row_scale: Array | None) -> tuple[Array, Array]:
-    """Return G v and G' (row_scale G v), with the slopes of the last read."""
     _send_row_scale(past, row_scale)
     return past.multiply(v)
 

@@ -32,7 +32,6 @@ def add(past: SplitPast, X: Any, w: Array) -> None:
 
 
 def state_dict(past: SplitPast) -> State:
-    """Return H."""
     return {"H": total([state["H"] for state in past.states()])}
 
 

@@ -61,7 +61,6 @@ def add_model(past: SplitPast, loss: Loss, iterate: DenseIterate | None, waits: 
 
 
 def models(past: SplitPast) -> list[tuple[Loss, DenseIterate | None, bool]]:
-    """Return loss, iterate and ``waits`` of all models."""
     pairs = zip(past.placement.options, past.placement.iterates, strict=True)
     return [(loss, iterate, waits) for (loss, waits), iterate in pairs]
 
@@ -100,7 +99,6 @@ def refresh(past: SplitPast, m: int) -> None:
 
 
 def predictions(past: SplitPast, m: int) -> Array:
-    """Return the z of one model at all rows with a weight above 0, in their order."""
     if len(past) == 0:
         return np.empty(0)
     answers = past.predicted(m)
