@@ -20,19 +20,19 @@ def _dot(a, b):
 
 
 @njit(cache=True, parallel=True)
-def factor_rows(blocks, indptr, col, left, right, keep, z):
-    """z_k = keep z_k + <left_i, right_j> over a sorted store."""
+def factor_rows(blocks, indptr, col, left, right, z):
+    """z_k = <left_i, right_j> over a sorted store."""
     for thread in prange(len(blocks) - 1):
         for i in range(blocks[thread], blocks[thread + 1]):
             for k in range(indptr[i], indptr[i + 1]):
-                z[k] = keep * z[k] + _dot(left[i], right[col[k]])
+                z[k] = _dot(left[i], right[col[k]])
 
 
 @njit(cache=True)
-def tail_factor(row, col, left, right, keep, z):
-    """z_k = keep z_k + <left_i, right_j> over the tail."""
+def tail_factor(row, col, left, right, z):
+    """z_k = <left_i, right_j> over the tail."""
     for k in range(len(row)):
-        z[k] = keep * z[k] + _dot(left[row[k]], right[col[k]])
+        z[k] = _dot(left[row[k]], right[col[k]])
 
 
 @njit(cache=True, parallel=True)

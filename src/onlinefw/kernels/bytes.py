@@ -19,12 +19,12 @@ from llvmlite import ir
 from numba import njit, prange
 from numba.core import types
 from numba.core.registry import cpu_target
-from numba.extending import intrinsic, models, register_model
+from numba.extending import intrinsic
 
 from .few import on_one_thread
 from .lanes import fused, spread
 from .rows import LARGE, _add_parts, _zeros, row_slope
-from .wide import _INDEX, LINE, _pointer, _Wide, add_up, fetch, write
+from .wide import _INDEX, LINE, _pointer, add_up, fetch, line_of, write
 
 #: Whether numba compiles for a machine that has these instructions.
 HAS_VNNI = "+avx512vnni" in cpu_target.target_context.codegen().magic_tuple()[2]
@@ -43,21 +43,8 @@ def suits(X):
     return HAS_VNNI and X.dtype == np.uint8 and LINE <= X.shape[1] < MAX_COLUMNS
 
 
-class _Whole(types.Type):
-    """64 bytes of whole numbers: 64 of one byte, signed or not, or 16 sums of four bytes."""
-
-    def __init__(self, bits):
-        self.vector = ir.VectorType(ir.IntType(bits), 8 * LINE // bits)
-        super().__init__(name=f"Whole({bits})")
-
-
-@register_model(_Whole)
-class _WholeModel(models.PrimitiveModel):
-    def __init__(self, dmm, fe_type):
-        super().__init__(dmm, fe_type, fe_type.vector)
-
-
-BYTES, SUMS = _Whole(8), _Whole(32)
+#: 64 bytes of whole numbers: 64 of one byte, signed or not, or 16 sums of four bytes.
+BYTES, SUMS = line_of(types.int8), line_of(types.int32)
 
 
 @intrinsic
@@ -138,10 +125,10 @@ def _side_by_side(typingctx, x):
 @intrinsic
 def _combined(typingctx, high, middle, low):
     """Return 65536 high + 256 middle + low in single precision."""
-    wide = _Wide(types.float32)
+    wide = line_of(types.float32)
 
     def codegen(context, builder, signature, args):
-        kind = context.get_value_type(wide)
+        kind = wide.vector
         high, middle, low = (builder.sitofp(arg, kind) for arg in args)
         base = ir.Constant(kind, [256.0] * wide.width)
         return fused(builder, low, base, fused(builder, middle, base, high))

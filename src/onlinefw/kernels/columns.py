@@ -8,25 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from .entries import row_dot
+
 _ONE = np.uint64(1)
-_FOUR = np.uint64(4)
-
-
-@njit(inline="always")
-def _column_dot(indices, data, r, start, end):
-    """Return the sum of data_k r[indices_k]; four sums at a time hide the latency of each."""
-    k, even = start, end - ((end - start) & np.uint64(3))
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    while k < even:
-        s0 += data[k] * r[indices[k]]
-        s1 += data[k + np.uint64(1)] * r[indices[k + np.uint64(1)]]
-        s2 += data[k + np.uint64(2)] * r[indices[k + np.uint64(2)]]
-        s3 += data[k + np.uint64(3)] * r[indices[k + np.uint64(3)]]
-        k += _FOUR
-    while k < end:
-        s0 += data[k] * r[indices[k]]
-        k += _ONE
-    return (s0 + s1) + (s2 + s3)
 
 
 @njit(cache=True, parallel=True)
@@ -37,7 +21,7 @@ def column_dots(blocks, indptr, indices, data, r, out):
         for j in range(blocks[thread], blocks[thread + 1]):
             end = np.uint64(indptr[j + 1])
             if start < end:  # most columns of wide data are empty
-                out[j] = _column_dot(indices, data, r, start, end)
+                out[j] = row_dot(indices, data, r, start, end, 0.0)
             start = end
 
 

@@ -16,6 +16,7 @@ from math import exp
 import numpy as np
 from numba import njit, prange
 
+from .few import on_one_thread
 from .lanes import LANES, add_scaled, load, moved, store, zero
 
 #: Which derivative a kernel uses: sums c G'(z) - s, or weights c times phi'(z, s) ...
@@ -79,11 +80,14 @@ def _scatter(a, col, g, total, start, end, distinct):
 
 
 @njit(inline="always")
-def _row_dot(col, g, v, start, end):
-    """Return the sum of g_k v[col_k], in four independent chains."""
+def row_dot(col, g, v, start, end, zero):
+    """Return the sum of g_k v[col_k] in the precision of ``zero``.
+
+    Four independent chains hide the latency of each.
+    """
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
     even = end - ((end - start) & three)
-    s0 = s1 = s2 = s3 = g.dtype.type(0)
+    s0 = s1 = s2 = s3 = zero
     k = start
     while k < even:
         s0 += g[k] * v[col[k]]
@@ -97,27 +101,19 @@ def _row_dot(col, g, v, start, end):
     return (s0 + s1) + (s2 + s3)
 
 
-def _normal(wide):
-    """Compile the products with one vector, for one thread or for all (``wide``)."""
-
-    @njit(cache=True, parallel=wide)
-    def normal(blocks, indptr, col, g, row_scale, v, y, acc, distinct):
-        """Let y += G v, then acc += G' (row_scale y) by thread: one read of the store for both."""
-        weighted, parts = len(row_scale) > 0, len(blocks) - 1 if wide else 1
-        for thread in prange(parts):
-            a = acc[thread]
-            for i in range(blocks[thread], blocks[thread + 1]):
-                start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-                total = y[i] + _row_dot(col, g, v, start, end)
-                y[i] = total
-                if weighted:
-                    total = total * row_scale[i]
-                _scatter(a, col, g, total, start, end, distinct)
-
-    return normal
-
-
-normal, normal_wide = _normal(False), _normal(True)
+@njit(cache=True, parallel=True)
+def normal_wide(blocks, indptr, col, g, row_scale, v, y, acc, distinct):
+    """Let y += G v, then acc += G' (row_scale y) by thread: one read of the store for both."""
+    weighted = len(row_scale) > 0
+    for thread in prange(len(blocks) - 1):
+        a = acc[thread]
+        for i in range(blocks[thread], blocks[thread + 1]):
+            start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+            total = y[i] + row_dot(col, g, v, start, end, g.dtype.type(0))
+            y[i] = total
+            if weighted:
+                total = total * row_scale[i]
+            _scatter(a, col, g, total, start, end, distinct)
 
 
 @njit(cache=True)
@@ -346,23 +342,17 @@ def set_column(factor, k, values):
             factor[i, k] = values[i]
 
 
-def _factor_entries(wide):
-    """Compile the entries of a low-rank matrix, for one thread or for all (``wide``)."""
-
-    @njit(cache=True, parallel=wide)
-    def factor_entries(left, right, weights, rows, cols, out):
-        """out_i = sum over k of left[rows_i, k] weights_k right[cols_i, k]."""
-        n = len(rows)
-        parts = 16 if wide else 1
-        for part in prange(parts):
-            for i in range(part * n // parts, (part + 1) * n // parts):
-                r, q = rows[i], cols[i]
-                total = 0.0
-                for k in range(len(weights)):
-                    total += left[r, k] * weights[k] * right[q, k]
-                out[i] = total
-
-    return factor_entries
+@njit(cache=True, parallel=True)
+def factor_entries_wide(left, right, weights, rows, cols, out):
+    """out_i = sum over k of left[rows_i, k] weights_k right[cols_i, k]."""
+    n, parts = len(rows), 16
+    for part in prange(parts):
+        for i in range(part * n // parts, (part + 1) * n // parts):
+            r, q = rows[i], cols[i]
+            total = 0.0
+            for k in range(len(weights)):
+                total += left[r, k] * weights[k] * right[q, k]
+            out[i] = total
 
 
-factor_entries, factor_entries_wide = _factor_entries(False), _factor_entries(True)
+normal, factor_entries = map(on_one_thread, (normal_wide, factor_entries_wide))

@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic, models, register_model
 
-__all__ = ["LANES", "add_scaled", "fused", "load", "moved", "spread", "store", "zero"]
+__all__ = ["LANES", "Vector", "add_scaled", "fused", "load", "moved", "spread", "store", "zero"]
 
 LANES = 8
 
@@ -18,17 +18,22 @@ LANES = 8
 _FUSE = ("contract",)
 
 
-class _Lanes(types.Type):
-    def __init__(self, scalar):
-        self.scalar = scalar
-        super().__init__(name=f"Lanes({scalar})")
+class Vector(types.Type):
+    """Numbers in registers: so many of one type, whole or with a fraction."""
+
+    def __init__(self, scalar, width=LANES):
+        self.scalar, self.width = scalar, width
+        number = ir.FloatType() if scalar == types.float32 else ir.DoubleType()
+        if isinstance(scalar, types.Integer):
+            number = ir.IntType(scalar.bitwidth)
+        self.vector = ir.VectorType(number, width)
+        super().__init__(name=f"Vector({scalar}, {width})")
 
 
-@register_model(_Lanes)
-class _LanesModel(models.PrimitiveModel):
+@register_model(Vector)
+class _VectorModel(models.PrimitiveModel):
     def __init__(self, dmm, fe_type):
-        scalar = ir.FloatType() if fe_type.scalar == types.float32 else ir.DoubleType()
-        super().__init__(dmm, fe_type, ir.VectorType(scalar, LANES))
+        super().__init__(dmm, fe_type, fe_type.vector)
 
 
 def _row_pointer(context, builder, array_type, array, row_type, row):
@@ -47,7 +52,7 @@ def load(typingctx, array, row):
         pointer = _row_pointer(context, builder, array, args[0], row, args[1])
         return builder.load(pointer, align=array.dtype.bitwidth // 8)
 
-    return _Lanes(array.dtype)(array, row), codegen
+    return Vector(array.dtype)(array, row), codegen
 
 
 @intrinsic
@@ -65,10 +70,10 @@ def store(typingctx, array, row, lanes):
 @intrinsic
 def zero(typingctx, like):
     """Return eight zeros of the type of the number ``like``."""
-    lanes = _Lanes(like)
+    lanes = Vector(like)
 
     def codegen(context, builder, signature, args):
-        return ir.Constant(context.get_value_type(lanes), None)
+        return ir.Constant(lanes.vector, None)
 
     return lanes(like), codegen
 

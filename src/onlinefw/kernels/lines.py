@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit, prange
 
 from .entries import slope
+from .few import on_one_thread
 
 #: Long sums are split into this many parts, whatever the number of threads.
 PARTS = 64
@@ -39,31 +40,25 @@ def quadratic_total(c, s, g):
     return parts.sum()
 
 
-def _quadratic_line(wide):
-    """Compile the three sums of a parabola, for one thread or for all (``wide``)."""
-
-    @njit(cache=True, parallel=wide)
-    def quadratic_line(blocks, indptr, col, z, c, s, g, u, right):
-        """Return value and slope at t = 0, and the curvature, in one read of a sorted store."""
-        parts = len(blocks) - 1 if wide else 1
-        sums = np.zeros((parts, 3))
-        for thread in prange(parts):
-            value, first, second = 0.0, 0.0, 0.0
-            for i in range(blocks[thread], blocks[thread + 1]):
-                for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-                    d = np.float64(u[i] * right[col[k]] - z[k])
-                    value += _quadratic_loss(c[k], s[k], g[k])
-                    first += g[k] * d
-                    second += c[k] * d * d
-            sums[thread, 0] = value
-            sums[thread, 1] = first
-            sums[thread, 2] = second
-        return sums
-
-    return quadratic_line
+@njit(cache=True, parallel=True)
+def quadratic_line_wide(blocks, indptr, col, z, c, s, g, u, right):
+    """Return value and slope at t = 0, and the curvature, in one read of a sorted store."""
+    sums = np.zeros((len(blocks) - 1, 3))
+    for thread in prange(len(blocks) - 1):
+        value, first, second = 0.0, 0.0, 0.0
+        for i in range(blocks[thread], blocks[thread + 1]):
+            for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                d = np.float64(u[i] * right[col[k]] - z[k])
+                value += _quadratic_loss(c[k], s[k], g[k])
+                first += g[k] * d
+                second += c[k] * d * d
+        sums[thread, 0] = value
+        sums[thread, 1] = first
+        sums[thread, 2] = second
+    return sums
 
 
-quadratic_line, quadratic_line_wide = _quadratic_line(False), _quadratic_line(True)
+quadratic_line = on_one_thread(quadratic_line_wide)
 
 
 @njit(cache=True)

@@ -27,7 +27,7 @@ from .entries import (
     slope,
 )
 from .few import on_one_thread
-from .wide import LINE, add_product, add_up, everywhere, fetch, nothing, read, read_first, write
+from .wide import LINE, add_product, add_up, everywhere, fetch, read, read_first, write
 
 #: Rows that are summed in the precision of the products before double precision.
 CHUNK = 128
@@ -155,22 +155,13 @@ def totals(kind, parameter, z, y, w, b):
 
 
 @njit(cache=True)
-def extremes(z, y, w):
-    """Return the smallest and the largest y - z among the rows that count."""
+def extremes(z, y, w, signed):
+    """Return the smallest and largest y - z of the rows that count (-z, for labels -1 and 1)."""
     low, high = inf, -inf
     for i in range(len(z)):
         if w[i] > 0.0:
-            low, high = min(low, y[i] - z[i]), max(high, y[i] - z[i])
-    return low, high
-
-
-@njit(cache=True)
-def extremes_of_margins(z, w):
-    """Return the smallest and the largest -z among the rows that count."""
-    low, high = inf, -inf
-    for i in range(len(z)):
-        if w[i] > 0.0:
-            low, high = min(low, -z[i]), max(high, -z[i])
+            at = -z[i] if signed else y[i] - z[i]
+            low, high = min(low, at), max(high, at)
     return low, high
 
 
@@ -208,7 +199,7 @@ def fused_gradient(X, blocks, moved, keep, step, a, z, y, w, b, kind, parameter,
         for i in range(first, end + 2 if first < end else first, 2):
             # Past the end of the block the last row is read again; it is not used.
             r0, r1 = np.uint64(min(i, end - 1)), np.uint64(min(i + 1, end - 1))
-            d0, d1, t0, t1 = nothing(zero), nothing(zero), everywhere(s0), everywhere(s1)
+            d0, d1, t0, t1 = everywhere(zero), everywhere(zero), everywhere(s0), everywhere(s1)
             j = np.uint64(0)
             while j < whole:
                 fetch(X, (r0, j), ahead)
@@ -255,7 +246,7 @@ def move_rows(X, blocks, keep, step, a, z):
         end = blocks[thread + 1]
         for i in range(blocks[thread], end, 2):
             r0, r1 = np.uint64(i), np.uint64(min(i + 1, end - 1))
-            d0, d1 = nothing(zero), nothing(zero)
+            d0, d1 = everywhere(zero), everywhere(zero)
             j = np.uint64(0)
             while j < whole:
                 fetch(X, (r0, j), ahead)

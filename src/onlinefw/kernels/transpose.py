@@ -55,49 +55,24 @@ def _place_columns(
 
 
 def column_counts(blocks, indptr, col, n_cols):
-    """Return how many entries each column has.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.kernels.transpose import column_counts
-    >>> column_counts(np.array([0, 2]), np.array([0, 2, 3]), np.array([0, 2, 0], np.uint32), 3)
-    array([2, 0, 1])
-    """
+    """Return how many entries each column has."""
     counts = np.zeros((len(blocks) - 1, n_cols), np.uint64)
     _count_columns(blocks, indptr[:-1], indptr[1:], col, 0, counts)
     return counts.sum(axis=0).astype(np.int64)
 
 
 def transpose(blocks, indptr, col, n_cols, weight, target):
-    """Sort the entries by columns, and by rows within a column.
-
-    Parameters
-    ----------
-    blocks, indptr, col, weight, target
-        As for :func:`~onlinefw.kernels.ridge.ridge_rows`; an empty weight stays empty.
-    n_cols : int
-        How many columns there are.
-
-    Returns
-    -------
-    indptr, row, weight, target : ndarray
-        Where the columns start, and the row, weight and target of every entry.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.kernels.transpose import transpose
-    >>> indptr, col = np.array([0, 2, 3]), np.array([0, 2, 0], np.uint32)
-    >>> target = np.array([1.0, 2.0, 3.0])
-    >>> transpose(np.array([0, 1, 2]), indptr, col, 3, target[:0], target)[3]
-    array([1., 3., 2.])
-    """
+    """Sort all entries of compressed rows by columns: see ``transpose_columns``."""
     return transpose_columns(blocks, indptr[:-1], indptr[1:], col, (0, n_cols), weight, target)
 
 
 def transpose_columns(blocks, starts, ends, col, columns, weight, target):
-    """Do the same with some entries of each row, whose columns are in the range ``columns``."""
+    """Sort entries by columns, and by rows within a column.
+
+    Row i has the entries from starts[i] to ends[i], whose columns are in the range ``columns``; an
+    empty weight (1 for all) stays empty. Returns where the columns start, and the row, weight and
+    target of every entry.
+    """
     first, last = columns
     place = np.zeros((len(blocks) - 1, last - first), np.uint64)
     _count_columns(blocks, starts, ends, col, first, place)

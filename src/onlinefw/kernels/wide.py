@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic, models, register_model
+from numba.extending import intrinsic
 
-from .lanes import fused, spread
-
-__all__ = ["add_product", "add_up", "everywhere", "fetch", "nothing", "read", "read_first", "write"]
+from .lanes import Vector, fused, spread
 
 #: Bytes in a vector, and in a line of the cache.
 LINE = 64
@@ -20,18 +18,9 @@ LINE = 64
 _INDEX = ir.IntType(32)
 
 
-class _Wide(types.Type):
-    def __init__(self, scalar):
-        self.scalar = scalar
-        self.width = 8 * LINE // scalar.bitwidth
-        super().__init__(name=f"Wide({scalar})")
-
-
-@register_model(_Wide)
-class _WideModel(models.PrimitiveModel):
-    def __init__(self, dmm, fe_type):
-        scalar = ir.FloatType() if fe_type.scalar == types.float32 else ir.DoubleType()
-        super().__init__(dmm, fe_type, ir.VectorType(scalar, fe_type.width))
+def line_of(scalar):
+    """Return the type of a vector that fills a line."""
+    return Vector(scalar, 8 * LINE // scalar.bitwidth)
 
 
 def _pointer(context, builder, array_type, array, place_types, place):
@@ -61,16 +50,16 @@ def _read(context, builder, array, place, wide, args, mask=None):
         numbers = builder.call(masked_load, arguments)
     if isinstance(array.dtype, types.Integer):  # unsigned bytes
         numbers = builder.zext(numbers, ir.VectorType(_INDEX, wide.width))
-        return builder.sitofp(numbers, context.get_value_type(wide))
+        return builder.sitofp(numbers, wide.vector)
     if array.dtype != wide.scalar:
-        return builder.fpext(numbers, context.get_value_type(wide))
+        return builder.fpext(numbers, wide.vector)
     return numbers
 
 
 @intrinsic
 def read(typingctx, array, place, like):
     """Return the numbers from array[place] on, of the type of ``like``."""
-    wide = _Wide(like)
+    wide = line_of(like)
 
     def codegen(context, builder, signature, args):
         return _read(context, builder, array, place, wide, args)
@@ -81,7 +70,7 @@ def read(typingctx, array, place, like):
 @intrinsic
 def read_first(typingctx, array, place, like, count):
     """Return ``count`` numbers from array[place] on, then zeros; no more is read."""
-    wide = _Wide(like)
+    wide = line_of(like)
 
     def codegen(context, builder, signature, args):
         count_value = context.cast(builder, args[3], count, types.uint32)
@@ -106,20 +95,9 @@ def write(typingctx, array, start, numbers):
 
 
 @intrinsic
-def nothing(typingctx, like):
-    """Return zeros of the type of the number ``like``."""
-    wide = _Wide(like)
-
-    def codegen(context, builder, signature, args):
-        return ir.Constant(context.get_value_type(wide), None)
-
-    return wide(like), codegen
-
-
-@intrinsic
 def everywhere(typingctx, number):
     """Return a vector that holds ``number`` in every place."""
-    wide = _Wide(number)
+    wide = line_of(number)
 
     def codegen(context, builder, signature, args):
         return spread(builder, args[0], wide.width)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import Array
 from ..kernels.intercept import ROUNDING, compiled_descent, compiled_root, searches
-from ..kernels.rows import extremes, extremes_of_margins
+from ..kernels.rows import extremes
 from ..losses import Loss, SignedLabels
 from ..past.protocols import RowsPast
 
@@ -43,14 +43,14 @@ def best_intercept(loss: Loss, past: RowsPast, m: int, weight: float, start: flo
         return root(data, weight, start or 0.0)
     # A bounded loss would push the intercept of unbalanced classes to infinity, where nothing can
     # be learned any more: some row must stay undecided.
+    signed = isinstance(loss, SignedLabels)
     if rows is None:
         low, high = past.limits(m)
     else:
         _, _, z, y, w = rows
-        signed = isinstance(loss, SignedLabels)
-        low, high = extremes_of_margins(z, w) if signed else extremes(z, y, w)
+        low, high = extremes(z, y, w, signed)
     if start is None:
-        start = 0.0 if isinstance(loss, SignedLabels) else _median(*past.residuals(m))
+        start = 0.0 if signed else _median(*past.residuals(m))
     return descent(data, weight, min(max(start, low), high), low, high)
 
 

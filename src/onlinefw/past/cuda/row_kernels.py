@@ -14,27 +14,6 @@ import numpy as np
 
 from ..._devices import cupy
 
-__all__ = [
-    "MOST_CHUNKS",
-    "MOST_LANES",
-    "PARTS",
-    "WIDTHS",
-    "add_segments",
-    "dense_move",
-    "fused_gradient",
-    "gather_columns",
-    "n_parts",
-    "row_bends",
-    "row_slopes",
-    "row_sums",
-    "scatter_tail",
-    "segment_dots",
-    "slope_sums",
-    "some_columns",
-    "sparse_column",
-    "sparse_move",
-]
-
 #: Numbers that are read at once, by the type of the rows.
 WIDTHS = {np.dtype(np.uint8): 4, np.dtype(np.float32): 4, np.dtype(np.float64): 2}
 #: Sums over all rows are formed in at most this many parts, whatever the device, and added in

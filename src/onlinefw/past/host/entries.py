@@ -129,10 +129,8 @@ class HostEntries(StoredEntries):
         left = np.ascontiguousarray(theta.left, self.dtype)
         row, col, z = store.tail.arrays[:3]
         with threads_for(len(self)):
-            block_kernels.factor_rows(
-                store.blocks(), held.indptr, held.col, left, right, self.dtype.type(0), held.z
-            )
-        block_kernels.tail_factor(row, col, left, right, self.dtype.type(0), z)
+            block_kernels.factor_rows(store.blocks(), held.indptr, held.col, left, right, held.z)
+        block_kernels.tail_factor(row, col, left, right, z)
         self.reads += 1
         self._version = theta.version
 

@@ -100,6 +100,4 @@ class RowLoss:
 
     def limits(self, z: Array, y: Array, w: Array) -> tuple[float, float]:
         """Return the smallest and largest b at which some z + b is y (0, for labels -1 and 1)."""
-        if isinstance(self.loss, SignedLabels):
-            return kernels.extremes_of_margins(z, w)
-        return kernels.extremes(z, y, w)
+        return kernels.extremes(z, y, w, isinstance(self.loss, SignedLabels))

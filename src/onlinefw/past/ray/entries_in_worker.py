@@ -20,23 +20,6 @@ from ...losses import Loss
 from .entries_files import Piece, piece_of
 from .worker import Shard
 
-__all__ = [
-    "append_again",
-    "append_piece",
-    "batch_loss",
-    "combined",
-    "grow",
-    "know_theta",
-    "merge",
-    "move",
-    "new_shard",
-    "newest_sums",
-    "normal",
-    "read",
-    "refresh_from",
-    "set_row_scale",
-]
-
 #: A shard's theta never compresses itself: the driver decides when.
 NO_LIMIT = 2**31 - 1
 

@@ -15,16 +15,6 @@ from ...iterates import DenseIterate
 from ...losses import Loss
 from .worker import Shard
 
-__all__ = [
-    "announce",
-    "append_again",
-    "keep_staged",
-    "new_shard",
-    "predicted",
-    "refresh_from",
-    "stage",
-]
-
 #: Rows, targets and weights.
 Checked = tuple[Any, Array, Array]
 
