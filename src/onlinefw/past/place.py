@@ -43,14 +43,7 @@ class Place:
 
 
 def check_place(device: Any, workers: Any, log_dir: Any = None) -> Place:
-    """Return a place that exists, or say what is missing.
-
-    Examples
-    --------
-    >>> from onlinefw.past.place import check_place
-    >>> check_place("cpu", None)
-    Place(device='cpu', workers=None, log_dir=None)
-    """
+    """Return a place that exists, or say what is missing."""
     if workers is None:
         return Place(check_device(device), None, log_dir)
     from .ray.cluster import Cluster, check_workers
@@ -78,9 +71,10 @@ def moved(past: Any, new: Any) -> Any:
 def new_rows(place: Place) -> Any:
     """Return a :class:`~onlinefw.past.protocols.RowsPast` without rows."""
     if place.workers is not None:
-        from .ray.spread import spread_rows
+        from .ray.rows import TABLE, RowsPlacement
+        from .ray.split_past import SplitPast
 
-        return spread_rows(place)
+        return SplitPast(TABLE, RowsPlacement(place.workers), place)
     if place.device == "cuda":
         from .cuda.rows import CudaRows
 
@@ -93,9 +87,10 @@ def new_rows(place: Place) -> Any:
 def new_gram(place: Place, n: int) -> Any:
     """Return a :class:`~onlinefw.past.protocols.GramPast` of no rows with n features."""
     if place.workers is not None:
-        from .ray.spread import spread_gram
+        from .ray.gram import TABLE, GramPlacement
+        from .ray.split_past import SplitPast
 
-        return spread_gram(place, n)
+        return SplitPast(TABLE, GramPlacement(n, place.workers), place)
     if place.device == "cuda":
         from .cuda.gram import CudaGram
 
@@ -111,9 +106,11 @@ def new_entries(place: Place, theta: LowRank, dtype: np.dtype, loss: Loss) -> An
     ``theta`` is of the place's own class (:func:`low_rank_class`).
     """
     if place.workers is not None:
-        from .ray.spread import spread_entries
+        from .ray.entries import TABLE, EntriesPlacement
+        from .ray.split_past import SplitPast
 
-        return spread_entries(place, theta, dtype, loss)
+        placement = EntriesPlacement(theta, dtype, loss, place.workers)
+        return SplitPast(TABLE, placement, place)
     if place.device == "cuda":
         from .cuda.entries import CudaEntries
 
@@ -126,11 +123,7 @@ def new_entries(place: Place, theta: LowRank, dtype: np.dtype, loss: Loss) -> An
 def low_rank_class(place: Place) -> type[LowRank]:
     """Return the class of a low-rank theta: on a GPU with the entries, or in this process's memory.
 
-    Examples
-    --------
-    >>> from onlinefw.past.place import Place, low_rank_class
-    >>> low_rank_class(Place("cuda", workers=2))
-    <class 'onlinefw.iterates.low_rank.LowRank'>
+    If workers hold the entries, on whatever device, theta is in this process's memory.
     """
     if place.device == "cpu" or place.workers is not None:
         return LowRank

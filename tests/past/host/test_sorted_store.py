@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinefw.past.host import sorted_store
+from onlinefw.past.host.entry_store import new_tail, without_oldest
 from onlinefw.past.host.sorted_store import Merging, SortedStore
-from onlinefw.past.host.tail import new_tail, without_oldest
 
 ROWS, COLUMNS = 7, 5
 entries = st.lists(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from onlinefw.past.place import Place
 from onlinefw.past.ray import joins, splits
 from onlinefw.past.ray.split_past import Placement, SplitPast
 from onlinefw.past.ray.table import Verb
@@ -90,4 +91,4 @@ class NumbersPlacement(Placement):
 
 
 def numbers(rows, workers, log_dir=None):
-    return SplitPast(TABLE, NumbersPlacement(rows), "cpu", workers, log_dir)
+    return SplitPast(TABLE, NumbersPlacement(rows), Place("cpu", workers, log_dir))

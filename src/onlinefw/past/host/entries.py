@@ -18,7 +18,6 @@ from ..stored_entries import NONE, StoredEntries
 from .entry_store import EntryStore, Unfinished
 from .line import HostLine
 from .regressions import HostRegressions
-from .tail import multiply, multiply_transposed
 
 __all__ = ["HostEntries"]
 
@@ -224,19 +223,21 @@ class HostEntries(StoredEntries):
 
     def forward(self, V: Array) -> Array:
         store, by_rank = self._store, self._store.by_rank(V, float)
+        row, col, _, _, _, g = store.tail.arrays
         y = np.zeros((self.shape[0], V.shape[1]))
         block_kernels.forward(store.blocks(), *store.sorted.products, by_rank, y)
-        multiply(store.tail, by_rank, y)
+        kernels.tail_forward(row, col, g, by_rank, y)
         self.reads += 1
         return y
 
     def backward(self, U: Array) -> Array:
         store, blocks = self._store, self._store.blocks()
+        row, col, _, _, _, g = store.tail.arrays
         y = np.ascontiguousarray(U, dtype=float)
         acc = np.zeros((len(blocks) - 1, self.shape[1], U.shape[1]))
         block_kernels.backward(blocks, *store.sorted.products, y, acc)
         w = acc.sum(axis=0)
-        multiply_transposed(store.tail, y, w)
+        kernels.tail_backward(row, col, g, y, w)
         self.reads += 1
         return w[store.rank]
 

@@ -13,9 +13,8 @@ from ...kernels import merging
 from ..columns import Columns
 from ..entries_state import VALUES, Counts
 from .sorted_store import Merging, SortedStore
-from .tail import new_tail, without_oldest
 
-__all__ = ["EntryStore", "Unfinished"]
+__all__ = ["EntryStore", "Unfinished", "new_tail", "without_oldest"]
 
 #: Columns are ranked by popularity again when the store has grown by this factor.
 RERANK_FACTOR = 16
@@ -210,3 +209,16 @@ class Unfinished:
         if name in ("_before", "_after", "_change"):  # __init__ has not set it yet
             raise AttributeError(name)
         return getattr(self._after if self._change.is_done else self._before, name)
+
+
+def new_tail(dtype: np.dtype) -> Columns:
+    """Return an empty tail: columns for row, column, z, c, s and g."""
+    return Columns.empty((np.uint32, np.uint32, *[dtype] * 4))
+
+
+def without_oldest(tail: Columns, n: int, n_rows: int) -> tuple[SortedStore, Columns]:
+    """Return the n oldest entries, sorted by row and column, and the others as a tail."""
+    oldest = [array[:n] for array in tail.arrays]
+    indptr, order = np.zeros(n_rows + 1, np.int64), np.empty(n, np.int64)
+    merging.sort_by_row(oldest[0], oldest[1], indptr, order)
+    return SortedStore(indptr, *(x[order] for x in oldest[1:])), tail.without_first(n)

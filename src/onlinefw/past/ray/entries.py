@@ -17,20 +17,22 @@ from ..entries_state import check_entries_state
 from ..stored_entries import NONE
 from . import entries_in_worker as in_worker
 from .entries_files import OpenedEntries
+from .entries_placement import EntriesPlacement
 from .entries_state import joined_state, parts_of_state
 from .errors import ClusterLost
 from .joins import compressed, first, interleaved, sums, total
-from .normal_equations import solved
 from .shards import Message
 from .split_past import SplitPast
 from .splits import each_one, only, row_count, rows, same, theta_rows
 from .table import Table, Verb
 
-__all__ = ["TABLE"]
+__all__ = ["TABLE", "EntriesPlacement"]
 
 #: A product G V of more bytes stays with the workers: mostly one of its eight columns is needed,
 #: and another message for it costs less than to send all eight.
 LARGE_BLOCK = 2**20
+#: Normal equations with so many coefficients in all are solved at a time.
+AT_ONCE = 2**22
 
 # How arguments are split --------------------------------------------------------------------------
 
@@ -162,7 +164,24 @@ def normal(past: SplitPast, v: Array, row_scale: Array | None) -> tuple[Array, A
 def solve_columns(past: SplitPast, left: Array, ridge: Array) -> Array:
     """Return the columns' factor, from the sums of all shards' normal equations."""
     parts = past.column_equations(left)
-    return solved(parts, np.asarray(ridge), left.shape[1]).astype(left.dtype)
+    return _solved(parts, np.asarray(ridge), left.shape[1]).astype(left.dtype)
+
+
+def _solved(parts: list[Array], ridge: Array, rank: int) -> Array:
+    """Add up packed normal equations [A | b] of shards, add a ridge, and solve them."""
+    row, column = np.triu_indices(rank, 0, rank + 1)
+    out = np.empty((ridge.size, rank))
+    size = max(1, AT_ONCE // (rank * (rank + 1)))
+    for start in range(0, ridge.size, size):
+        some = slice(start, start + size)
+        total = parts[0][some] + sum(part[some] for part in parts[1:])
+        equations = np.zeros((len(total), rank, rank + 1))
+        equations[:, row, column] = total
+        matrix, target = equations[:, :, :rank], equations[:, :, rank]
+        matrix = matrix + np.triu(matrix, 1).transpose(0, 2, 1)
+        matrix[:, np.arange(rank), np.arange(rank)] += ridge[some, None]
+        out[some] = np.linalg.solve(matrix, target[:, :, None])[:, :, 0]
+    return out
 
 
 def state_dict(past: SplitPast) -> State:

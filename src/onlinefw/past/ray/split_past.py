@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._typing import State
 from .batch_log import BatchLog
@@ -15,6 +15,9 @@ from .joins import total
 from .shards import TREE_FROM, Message, Shards
 from .table import Table, Verb
 from .worker import Method, Shard
+
+if TYPE_CHECKING:
+    from ..place import Place
 
 __all__ = ["Placement", "SplitPast"]
 
@@ -44,12 +47,8 @@ class SplitPast:
         For the kind of past.
     placement : Placement
         For the kind of past, without data.
-    device : "cpu" or "cuda"
-        Where each worker has its shard; on "cuda" each has a GPU of its own.
-    workers : int
-        How many shards.
-    log_dir : path, optional
-        Where to log the messages to the shards.
+    place : Place
+        With workers; on "cuda" each has a GPU of its own.
 
     Attributes
     ----------
@@ -63,16 +62,15 @@ class SplitPast:
 
     _own = frozenset({"placement", "shards", "n", "device", "log", "_table", "_first", "_last"})
 
-    def __init__(
-        self, table: Table, placement: Placement, device: str, workers: int, log_dir: Any = None
-    ) -> None:
+    def __init__(self, table: Table, placement: Placement, place: Place) -> None:
+        assert place.workers is not None
         self._table = table
         self.placement: Any = placement
-        self.device, self.n = device, workers
+        self.device, self.n = place.device, place.workers
         self._first: list[tuple[Method, list[Any]]] = []
         self._last: dict[tuple[str, Any], tuple[Method, list[Any]]] = {}
-        self.log = BatchLog(workers, log_dir)
-        self.shards = Shards(workers, device, self._opening, self._rebuild)
+        self.log = BatchLog(self.n, place.log_dir)
+        self.shards = Shards(self.n, self.device, self._opening, self._rebuild)
 
     def __getattr__(self, name: str) -> Any:
         """Return a verb, or something that this process knows about the past."""
