@@ -256,17 +256,6 @@ def ridge_rows(blocks, indptr, col, weight, target, other, ridge, out):
         Positive.
     out : ndarray of shape (n_rows, r)
         The solutions; 0 for a row without entries.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.kernels.ridge import ridge_rows
-    >>> blocks, indptr, col = np.array([0, 1]), np.array([0, 2]), np.array([0, 1], np.uint32)
-    >>> ones, target = np.empty(0), np.array([8.0, 4.0])
-    >>> other, ridge, out = np.array([[1.0], [2.0]]), np.array([3.0]), np.empty((1, 1))
-    >>> ridge_rows(blocks, indptr, col, ones, target, other, ridge, out)
-    >>> out  # (1 + 4 + 3) w = 1 * 8 + 2 * 4
-    array([[2.]])
     """
     _solve_rows(blocks, indptr, col, weight, target, _padded(other), ridge, out)
 

@@ -31,15 +31,6 @@ class Columns:
     ----------
     arrays : tuple of arrays
         The parts in use, as views.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.past.columns import Columns
-    >>> before = Columns.empty((np.uint32, float))
-    >>> after = before.extended([7, 8], [0.5, 1.5])
-    >>> len(before), len(after), after.arrays[1]
-    (0, 2, array([0.5, 1.5]))
     """
 
     __slots__ = ("_buffers", "_size", "arrays")

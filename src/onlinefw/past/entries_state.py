@@ -77,21 +77,7 @@ def all_entries(state: State) -> tuple[Array, Array, Array, Array]:
 
 
 def check_entries_state(state: Any, shape: tuple[int, int], dtype: np.dtype) -> None:
-    """Refuse a state that compiled loops must not see: they trust every index.
-
-    Examples
-    --------
-    >>> import numpy as np, onlinefw as ofw
-    >>> from onlinefw.past.entries_state import check_entries_state
-    >>> objective = ofw.objectives.ObservedEntries((2, 3), dtype=float)
-    >>> _ = objective.observe([[0, 1]], [2.0])
-    >>> state = objective.state_dict()["past"]
-    >>> state["tail"]["col"][0] = 3
-    >>> check_entries_state(state, (2, 3), np.dtype(float))
-    Traceback (most recent call last):
-    ...
-    ValueError: the state of the entries is damaged: tail.col has 3, but there are 3 columns
-    """
+    """Refuse a state that compiled loops must not see: they trust every index."""
     check_state(state, "sorted", "tail", "rank", "ranked_at", "offsets", "counts", "reads")
     (m1, m2), held, tail = shape, state["sorted"], state["tail"]
     check_state(held, "indptr", "col", *VALUES)

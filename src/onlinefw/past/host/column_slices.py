@@ -32,16 +32,6 @@ class ColumnSlices:
         How many columns there are.
     slice_size : int
         Entries at a time; a column with more than that is a slice of its own.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.past.host.column_slices import ColumnSlices
-    >>> indptr, col = np.array([0, 2, 3]), np.array([0, 2, 0], np.uint32)
-    >>> target = np.array([1.0, 2.0, 3.0])
-    >>> slices = ColumnSlices(np.array([0, 2]), indptr, col, target[:0], target, 3, slice_size=2)
-    >>> [(columns, values.tolist()) for columns, (_, _, _, values) in slices]
-    [(slice(0, 2, None), [1.0, 3.0]), (slice(2, 3, None), [2.0])]
     """
 
     def __init__(

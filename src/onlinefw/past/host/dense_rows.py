@@ -28,16 +28,7 @@ CHUNK = 2048
 
 
 class DenseRows(RowStore):
-    """Rows in one C-ordered array.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.past.host.dense_rows import DenseRows
-    >>> rows = DenseRows((2,)).extended(np.array([[1.0, 2.0], [3.0, 4.0]]))
-    >>> rows.column(1)
-    array([2., 4.])
-    """
+    """Rows in one C-ordered array."""
 
     def __init__(self, shape: Shape, data: GrowingArray | None = None) -> None:
         self.shape = shape

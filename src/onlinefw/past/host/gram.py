@@ -20,15 +20,6 @@ class HostGram:
     ----------
     n : int
         The number of features.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.past.host.gram import HostGram
-    >>> gram = HostGram(2)
-    >>> gram.add(np.array([[1.0, 2.0]]), np.ones(1))
-    >>> gram.combine(np.array([1]), np.array([1.0]))
-    array([2., 4.])
     """
 
     def __init__(self, n: int) -> None:

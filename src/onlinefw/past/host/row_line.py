@@ -11,19 +11,7 @@ __all__ = ["RowLine"]
 
 
 class RowLine:
-    """The sum of w phi(z + t direction + b, y) over rows; it does not change the predictions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.losses import Square
-    >>> from onlinefw.past.host.row_line import RowLine
-    >>> from onlinefw.past.host.row_loss import RowLoss
-    >>> z, y, w = np.zeros(2), np.array([1.0, -3.0]), np.ones(2)
-    >>> line = RowLine(RowLoss(Square()), z, y, w, direction=y)
-    >>> line.value(1.0, 0.0), line.slope(0.0, 0.0)
-    (0.0, -10.0)
-    """
+    """The sum of w phi(z + t direction + b, y) over rows; it does not change the predictions."""
 
     __slots__ = ("_loss", "_w", "_y", "_z", "direction")
 

@@ -43,17 +43,7 @@ def compiled(loss: Loss) -> tuple[int, float]:
 
 
 class RowLoss:
-    """Sums and slopes of w phi(z + b, y) over rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.losses import Square
-    >>> from onlinefw.past.host.row_loss import RowLoss
-    >>> z, y, w = np.zeros(2), np.array([1.0, -3.0]), np.ones(2)
-    >>> RowLoss(Square()).total(z, y, w, 0.0)
-    5.0
-    """
+    """Sums and slopes of w phi(z + b, y) over rows."""
 
     def __init__(self, loss: Loss) -> None:
         self.loss = loss

@@ -30,14 +30,6 @@ class SparseRows(RowStore):
     merged when it has grown to an eighth of the bulk: each nonzero is moved a bounded number of
     times, and looking a column up in the tail reads few indices. No read is fused: moves along a
     column are cheap, and gradients read columns.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse as sp
-    >>> from onlinefw.past.host.sparse_rows import SparseRows
-    >>> rows = SparseRows((3,)).extended(sp.csr_array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]]))
-    >>> rows.column(1)
-    array([2., 0.])
     """
 
     def __init__(self, shape: Shape, dtype: Any = float) -> None:
@@ -195,17 +187,7 @@ def _no_tail(dtype: Any) -> tuple[GrowingArray, GrowingArray, GrowingArray]:
 
 
 def check_compressed(indptr: Array, indices: Array, data: Array, n_rows: int, width: int) -> None:
-    """Refuse compressed rows that point outside their matrix, before a kernel reads there.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.past.host.sparse_rows import check_compressed
-    >>> check_compressed(np.array([0, 1]), np.array([7]), np.ones(1), 1, 5)
-    Traceback (most recent call last):
-    ...
-    ValueError: a column of the compressed rows lies outside the matrix, which has 5
-    """
+    """Refuse compressed rows that point outside their matrix, before a kernel reads there."""
     flat = indptr.ndim == indices.ndim == data.ndim == 1
     if not flat or indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
         raise ValueError("compressed rows are three flat arrays: pointers, columns, numbers")

@@ -27,15 +27,6 @@ class BatchLog:
     folder : path, optional
         Where to make a folder for the log; by default where temporary files are. It is removed
         when the log is closed or garbage-collected.
-
-    Examples
-    --------
-    >>> from onlinefw.past.ray.batch_log import BatchLog
-    >>> log = BatchLog(2)
-    >>> log.append(1, ("merge", (3,)))
-    >>> list(log.records(1))
-    [('merge', (3,))]
-    >>> log.close()
     """
 
     def __init__(self, shards: int, folder: Any = None) -> None:

@@ -36,16 +36,7 @@ def import_ray() -> Any:
 
 
 def check_workers(workers: Any) -> int:
-    """Return the number of workers; Ray must be installed.
-
-    Examples
-    --------
-    >>> from onlinefw.past.ray.cluster import check_workers
-    >>> check_workers(0)
-    Traceback (most recent call last):
-    ...
-    ValueError: workers must be a whole number of at least 1 or None, got 0
-    """
+    """Return the number of workers; Ray must be installed."""
     from ..._validation import check_whole
 
     count = check_whole("workers", workers, otherwise=" or None")

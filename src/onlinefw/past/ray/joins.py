@@ -18,14 +18,7 @@ def first(answers: list[Any]) -> Any:
 
 
 def total(answers: list[Any]) -> Any:
-    """Return the sum of numbers, or of arrays.
-
-    Examples
-    --------
-    >>> from onlinefw.past.ray.joins import total
-    >>> total([1.5, 2.0])
-    3.5
-    """
+    """Return the sum of numbers, or of arrays."""
     return added(*answers) if isinstance(answers[0], np.ndarray) else float(sum(answers))
 
 

@@ -267,15 +267,7 @@ class Shards:
 
 
 def added(*parts: Array) -> Array:
-    """Return the sum of arrays, in this order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.past.ray.shards import added
-    >>> added(np.ones(2), np.arange(2.0))
-    array([1., 2.])
-    """
+    """Return the sum of arrays, in this order."""
     total = np.array(parts[0])
     for part in parts[1:]:
         total += part
