@@ -69,22 +69,18 @@ class StoredEntries(ABC):
 
     @property
     def counts(self) -> Counts:
-        """Sums over all observations that came."""
         return self._store.counts
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns of the matrix."""
         return self._store.shape
 
     @property
     def n_sorted(self) -> int:
-        """How many entries are sorted."""
         return self._store.n_sorted
 
     @property
     def n_newest(self) -> int:
-        """How many entries are in the tail."""
         return self._store.n_newest
 
     def __len__(self) -> int:

@@ -115,7 +115,6 @@ class StoredRows(RowSums):
     # Moving ---------------------------------------------------------------------------------------
 
     def _weighed(self, m: int) -> tuple[Any, Any, Any]:
-        """Return z, y and w of all rows, after carrying out a move that waits."""
         arrays, iterate = self._held.columns.arrays, self.iterates[m]
         z = arrays[2 * m + 1]
         if iterate is not None and self._theta[m] is not iterate.theta:

@@ -22,11 +22,9 @@ class CudaColumns(Columns):
 
     @classmethod
     def empty(cls, dtypes: Sequence[Any], xp: Any = None) -> Columns:
-        """Return columns of length 0."""
         return super().empty(dtypes, cupy() if xp is None else xp)
 
     def extended(self, *values: Any) -> Columns:
-        """Return columns with these items at the end."""
         longer, new = self.lengthened(len(values[0]))
         if len(values[0]):
             for part, items in zip(new, values, strict=True):
@@ -34,5 +32,4 @@ class CudaColumns(Columns):
         return longer
 
     def kept(self, mask: Array) -> Columns:
-        """Return the items where ``mask`` (in this process's memory) is True."""
         return super().kept(cupy().asarray(np.flatnonzero(mask)))

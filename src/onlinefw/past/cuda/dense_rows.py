@@ -125,7 +125,6 @@ class CudaDenseRows(RowStore):
     def fused_gradient(
         self, loss: CudaRowLoss, pending: PendingMove | None, z: Any, y: Any, w: Any, b: float
     ) -> Array:
-        """Move the predictions of the first rows; return sum w phi'(z + b, y) x."""
         a, step, count = self._scratch.a, 0.0, 0
         if pending is not None:
             (vector, step), count = pending.image, pending.n
@@ -137,7 +136,6 @@ class CudaDenseRows(RowStore):
         return to_host(out[: self.n_features])
 
     def move(self, z: Any, keep: float, step: float, a: Array, count: int) -> None:
-        """Let z <- keep z + step X a at the first ``count`` rows."""
         kernels.dense_move(self._data.buffer, count, keep, step, self._sent(a), z)
 
     def matvec(self, vector: Array) -> Any:

@@ -31,15 +31,6 @@ class CudaEntries(StoredEntries):
     """:class:`~onlinefw.past.protocols.EntriesPast` on a device.
 
     Vectors are passed as CuPy arrays; offsets, new entries and sums for biases as numpy arrays.
-
-    Parameters
-    ----------
-    theta : CudaLowRank
-        Whose predictions are held.
-    dtype : dtype
-        Of predictions, weights and targets.
-    loss : Loss
-        Of an entry.
     """
 
     theta: CudaLowRank

@@ -56,7 +56,6 @@ class CudaSortedStore:
 
     @classmethod
     def empty(cls, shape: tuple[int, int], dtype: np.dtype) -> CudaSortedStore:
-        """Return a store with rows but no entries."""
         index, value = cp.empty(0, cp.uint32), cp.empty(0, dtype)
         return cls(shape, cp.zeros(shape[0] + 1, cp.int64), index, index, value, value, value)
 
@@ -71,7 +70,6 @@ class CudaSortedStore:
         return self.row, self.col, self.z, self.c, self.s, self.g
 
     def grown(self, m1: int, m2: int) -> CudaSortedStore:
-        """Return the same entries with empty rows and columns at the end."""
         extra = m1 - self.shape[0]
         indptr = cp.concatenate((self.indptr, cp.full(extra, self.indptr[-1])))
         return CudaSortedStore((m1, m2), indptr, self.row, self.col, self.z, self.c, self.s)
@@ -134,7 +132,6 @@ class CudaEntryStore:
 
     @classmethod
     def empty(cls, shape: tuple[int, int], dtype: np.dtype) -> CudaEntryStore:
-        """Return a store for a matrix of which nothing has been observed."""
         return cls(CudaSortedStore.empty(shape, dtype), _new_tail(dtype), Counts())
 
     @property
@@ -153,7 +150,6 @@ class CudaEntryStore:
         return self.sorted.arrays, self.tail.arrays
 
     def grown(self, m1: int, m2: int) -> CudaEntryStore:
-        """Return a store with empty rows and columns at the end."""
         return CudaEntryStore(self.sorted.grown(m1, m2), self.tail, self.counts)
 
     def merged(self, n: int, combine: bool) -> CudaEntryStore:

@@ -21,20 +21,7 @@ MOST_BLOCKS = 1024
 
 
 class CudaLine:
-    """The total loss along z + t (u_i v_j - z), and its slope; for the square loss, without y^2.
-
-    Parameters
-    ----------
-    past : CudaEntries
-        With predictions that are up to date.
-    u, v : cupy.ndarray, optional
-        The atom; without one there is only the loss at t = 0.
-
-    Attributes
-    ----------
-    parabola : (float, float, float) or None
-        Value, slope and curvature at t = 0 of a quadratic loss.
-    """
+    """The same as :class:`~onlinefw.past.host.line.HostLine`; no pass is repeated."""
 
     def __init__(self, past: CudaEntries, u: Array | None = None, v: Array | None = None) -> None:
         self._past, self.parabola = past, None
@@ -54,11 +41,9 @@ class CudaLine:
                 self.parabola = value, slope, curvature
 
     def value(self, t: float) -> float:
-        """Return the total loss at t."""
         return float(self._at(t)[0])
 
     def slope(self, t: float) -> float:
-        """Return its derivative at t."""
         return float(self._at(t)[1])
 
     def _at(self, t: float) -> Array:

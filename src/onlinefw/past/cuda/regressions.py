@@ -39,15 +39,12 @@ class CudaRegressions:
         self._by_column = _Sided(*by_column, (m2, m1))
 
     def solve_rows(self, right: Array, ridge: Array) -> Array:
-        """Return the rows' factor, with a penalty for each row."""
         return self._by_row.solve(right, ridge)
 
     def solve_columns(self, left: Array, ridge: Array) -> Array:
-        """Return the columns' factor, with a penalty for each column."""
         return self._by_column.solve(left, ridge)
 
     def column_equations(self, left: Array) -> Array:
-        """Return the columns' normal equations, as :func:`~onlinefw.kernels.ridge.normal_rows`."""
         return self._by_column.equations(left)
 
 

@@ -36,9 +36,7 @@ class CudaRowLine:
         return found
 
     def value(self, t: float, b: float) -> float:
-        """Return the sum at t."""
         return self._at(t, b)[0] if self._loss.is_compiled else self._here.value(t, b)
 
     def slope(self, t: float, b: float) -> float:
-        """Return its derivative in t."""
         return self._at(t, b)[1] if self._loss.is_compiled else self._here.slope(t, b)

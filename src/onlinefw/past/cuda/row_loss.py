@@ -46,7 +46,6 @@ class CudaRowLoss:
         return to_host(self._partial[:used]).sum(axis=0)
 
     def total(self, z: Any, y: Any, w: Any, b: float) -> float:
-        """Return the sum of w phi(z + b, y)."""
         if not self.is_compiled:
             return self.own.total(z, y, w, b)
         return float(self.sums(z, y, w, b)[0])
@@ -70,20 +69,17 @@ class CudaRowLoss:
     def parabola(
         self, z: Any, y: Any, w: Any, b: float, direction: Any
     ) -> tuple[float, float, float]:
-        """Return value, slope and curvature at 0 of a quadratic loss along z + t direction."""
         if not self.is_compiled:
             return self.own.parabola(z, y, w, b, to_host(direction))
         value, _, _, slope, curvature = self.sums(z, y, w, b, direction).tolist()
         return value, slope, curvature
 
     def totals(self, z: Any, y: Any, w: Any, b: float) -> tuple[float, float, float]:
-        """Return the sums of w phi, of w phi' and of w phi'', all at (z + b, y)."""
         if not self.is_compiled:
             return self.own.totals(z, y, w, b)
         value, slope, curvature = self.sums(z, y, w, b)[:3].tolist()
         return value, slope, curvature
 
     def limits(self, z: Any, y: Any, w: Any) -> tuple[float, float]:
-        """Return the smallest and largest b at which some z + b is y (0, for labels -1 and 1)."""
         at = (-z if isinstance(self.loss, SignedLabels) else y - z)[w > 0.0]
         return (float(at.min()), float(at.max())) if at.size else (inf, -inf)

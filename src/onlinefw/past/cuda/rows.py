@@ -34,7 +34,6 @@ class CudaRows(StoredRows):
         super().weigh(cupy().asarray(rows), weight)
 
     def _for_loss(self, m: int) -> tuple[Any, ...]:
-        """Return z, y and w of all rows, where the loss is evaluated."""
         if self._losses[m].is_compiled:
             return self._weighed(m)
         if m not in self._brought:
@@ -42,7 +41,6 @@ class CudaRows(StoredRows):
         return self._brought[m]
 
     def _changed(self, m: int | None = None) -> None:
-        """Forget what was derived from the predictions of one model, or of all."""
         super()._changed(m)
         if m is None:
             self._brought = {}
@@ -51,7 +49,6 @@ class CudaRows(StoredRows):
 
     @staticmethod
     def _blend(z: Any, keep: float, image: Any, step: float) -> None:
-        """Let z <- keep z + step image."""
         if keep != 1.0:
             z *= float(keep)
         z += float(step) * image

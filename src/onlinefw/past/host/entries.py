@@ -27,15 +27,6 @@ _NO_SCALE: dict[str, Array] = {name: np.empty(0, name) for name in ("float32", "
 class HostEntries(StoredEntries):
     """:class:`~onlinefw.past.protocols.EntriesPast` in this process's memory.
 
-    Parameters
-    ----------
-    theta : LowRank
-        Whose predictions are held.
-    dtype : dtype
-        Of predictions, weights and targets.
-    loss : Loss
-        Of an entry.
-
     Examples
     --------
     >>> import numpy as np

@@ -145,13 +145,11 @@ class EntryStore:
         return np.concatenate((getattr(self.sorted, name), self.tail.arrays[position]))
 
     def columns_of(self, row: int) -> Array:
-        """Return the columns in which a row has been observed, increasing."""
         held, (rows, cols) = self.sorted, self.tail.arrays[:2]
         found = held.col[held.indptr[row] : held.indptr[row + 1]], cols[rows == row]
         return np.unique(np.argsort(self.rank)[np.concatenate(found)])
 
     def seen(self) -> tuple[Array, Array]:
-        """Return the columns in which each row has been observed, increasing: indptr, columns."""
         (m1, m2), held, (row, col) = self.shape, self.sorted, self.tail.arrays[:2]
         keys = np.unique(row.astype(np.int64) * m2 + col)
         rows, cols = np.divmod(keys, max(m2, 1))

@@ -36,7 +36,6 @@ class HostRegressions:
         self._by_column = ColumnSlices(self._blocks, *self._by_row, position.size)
 
     def solve_rows(self, right: Array, ridge: Array) -> Array:
-        """Return the rows' factor, with a penalty for each row."""
         by_rank = np.empty_like(right)
         by_rank[self._position] = right
         out = np.empty((ridge.size, right.shape[1]), right.dtype)
@@ -44,7 +43,6 @@ class HostRegressions:
         return out
 
     def solve_columns(self, left: Array, ridge: Array) -> Array:
-        """Return the columns' factor, with a penalty for each column."""
         left, penalty = np.ascontiguousarray(left), np.empty_like(ridge)
         penalty[self._position] = ridge
         out = np.empty((ridge.size, left.shape[1]), left.dtype)
