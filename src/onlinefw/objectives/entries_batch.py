@@ -47,14 +47,7 @@ def check_entries(
 ) -> EntriesBatch:
     """Return checked observations, or say what is wrong with them.
 
-    Parameters
-    ----------
-    X, y, sample_weight
-        Rows and columns, values, and how much each counts.
-    limits : (int, int) or None
-        Rows and columns of the matrix; None if it may grow.
-    loss, dtype, device
-        Which values are allowed, their precision, and where arrays may be.
+    They are within ``limits``, the shape of the matrix; None if it may grow.
 
     Examples
     --------

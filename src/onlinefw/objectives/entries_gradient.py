@@ -28,18 +28,12 @@ CERTIFICATE_FAILURE = 1e-6
 
 
 class WarmStart:
-    """Where the next linear minimisation starts: the best right singular vectors known.
-
-    Attributes
-    ----------
-    block : array or None
-        Up to eight orthonormal columns, at the place of theta.
-    """
+    """Where the next linear minimisation starts: the best right singular vectors known."""
 
     __slots__ = ("block",)
 
     def __init__(self, block: Array | None = None) -> None:
-        self.block = block
+        self.block = block  # up to eight orthonormal columns, at the place of theta
 
     def columns(self, m2: int, seed: int, xp: Any) -> Array:
         """Return eight orthonormal columns of length m2 (fewer, if the matrix has fewer columns).
@@ -64,18 +58,11 @@ class WarmStart:
 
 
 class Effort(NamedTuple):
-    """How closely a top singular pair is looked for.
+    """How closely a top singular pair is looked for."""
 
-    Attributes
-    ----------
-    steps : int
-        Reads of the entries, at most.
-    tol : float
-        Stop when the last read has added less than this fraction of the duality gap to the
-        step's value.
-    """
-
-    steps: int
+    steps: int  # reads of the entries, at most
+    #: Stop when the last read has added less than this fraction of the duality gap to the step's
+    #: value.
     tol: float
 
 

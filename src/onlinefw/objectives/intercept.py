@@ -20,18 +20,7 @@ __all__ = ["ROUNDING", "best_intercept"]
 def best_intercept(loss: Loss, past: RowsPast, m: int, weight: float, start: float | None) -> float:
     """Return the b that minimises sum w phi(z + b, y) (a local minimum, if phi is not convex).
 
-    Parameters
-    ----------
-    loss : Loss
-        The loss.
-    past : RowsPast
-        Rows with predictions, targets and weights.
-    m : int
-        The model whose predictions are used.
-    weight : float
-        The sum of w.
-    start : float, optional
-        Where to start from.
+    z are the predictions of model m, ``weight`` is the sum of w, ``start`` is where to begin.
     """
     if loss.quadratic:
         _, slope, bend = past.totals(m, 0.0)

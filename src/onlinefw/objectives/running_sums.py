@@ -20,20 +20,12 @@ MOST_CENTRED = 2**22
 
 
 class ModelSums(NamedTuple):
-    """What one model sums up besides X'X; always replaced as a whole, in one assignment.
+    """What one model sums up besides X'X; always replaced as a whole, in one assignment."""
 
-    Attributes
-    ----------
-    b, H_theta : ndarray
-        X'y and X'X theta.
-    yy, mean_y : float
-        The sum of w y^2, and the mean of y (0 unless centred).
-    """
-
-    b: Array
-    H_theta: Array
-    yy: float
-    mean_y: float
+    b: Array  # X'y
+    H_theta: Array  # X'X theta
+    yy: float  # the sum of w y^2
+    mean_y: float  # 0 unless centred
 
 
 class RunningSums:
@@ -64,18 +56,7 @@ class RunningSums:
     ) -> list[ModelSums]:
         """Add rows that ``past.bring`` has brought; return the new sums of every model.
 
-        Parameters
-        ----------
-        X : array
-            The rows.
-        targets : sequence of ndarray
-            One for each model.
-        w : ndarray
-            The weights.
-        thetas : ndarray of shape (n, models)
-            The models' theta.
-        models : list of ModelSums
-            Their sums so far.
+        Each has targets, a column of ``thetas``, and its sums so far.
         """
         size = max(1, MOST_CENTRED // self.mean.size) if self.centred else X.shape[0]
         if size >= X.shape[0]:

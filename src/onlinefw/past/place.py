@@ -25,21 +25,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Place:
-    """Where data are.
+    """Where data are."""
 
-    Attributes
-    ----------
-    device : "cpu" or "cuda"
-        This process's memory or a GPU; with workers, the same of each worker.
-    workers : int or None
-        How many workers of a Ray cluster hold the data; None if this process does.
-    log_dir : path, optional
-        Where to log what workers have received, for those that are restarted.
-    """
-
-    device: str = "cpu"
-    workers: int | None = None
-    log_dir: Any = None
+    device: str = "cpu"  # or "cuda": of this process or, with workers, of each worker
+    workers: int | None = None  # how many workers of a Ray cluster hold them; None: this process
+    log_dir: Any = None  # where to log what workers have received, for those that are restarted
 
 
 def check_place(device: Any, workers: Any, log_dir: Any = None) -> Place:

@@ -21,11 +21,6 @@ class RowStore(ABC):
 
     What is as long as the number of rows is where the rows are. What is as long as theta is in this
     process's memory.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the features of a row.
     """
 
     shape: Shape

@@ -30,15 +30,6 @@ class StoredEntries(ABC):
     Predictions are overwritten when they change. While they change, and when theta has moved but
     ``move`` was not called, they belong to no version of theta, and the next read computes them
     again. So an interrupt anywhere costs one read of the entries at most.
-
-    Parameters
-    ----------
-    theta : LowRank
-        Whose predictions are held, at the place.
-    dtype : dtype
-        Of predictions, weights and targets.
-    loss : Loss
-        Of an entry.
     """
 
     opens_handles = False

@@ -53,15 +53,6 @@ class CudaDenseRows(RowStore):
 
     What is as long as theta comes back to this process: it is small, and the lmo is faster here
     than on a device.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of the features of a row.
-    data : CudaGrowing, optional
-        The rows, padded to whole words with zeros.
-    scratch : Scratch, optional
-        The memory of the rows that these replace, if it fits.
     """
 
     def __init__(
@@ -69,6 +60,7 @@ class CudaDenseRows(RowStore):
     ) -> None:
         self.shape = shape
         self.n_features = int(np.prod(shape))
+        # The rows are padded to whole words with zeros; the scratch is of those that they replace.
         self._data = self._no_rows(np.dtype(float)) if data is None else data
         self.stride = self._data.buffer.shape[1]
         self._scratch = Scratch(self.stride) if scratch is None else scratch

@@ -113,17 +113,7 @@ class CudaSortedStore:
 
 
 class CudaEntryStore:
-    """All entries observed. A store does not change: its methods return other stores.
-
-    Attributes
-    ----------
-    sorted : CudaSortedStore
-        The sorted entries.
-    tail : Columns
-        row, col, z, c, s and g of the newest entries, in the order in which they came.
-    counts : Counts
-        Of all observations that came.
-    """
+    """All entries observed. A store does not change: its methods return other stores."""
 
     def __init__(self, sorted: CudaSortedStore, tail: Columns, counts: Counts) -> None:
         self.sorted, self.tail, self.counts = sorted, tail, counts

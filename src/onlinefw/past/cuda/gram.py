@@ -19,11 +19,6 @@ class CudaGram:
 
     A batch is sent there once, and products are computed there. What comes back are vectors as long
     as theta, in this process's memory, where the lmo reads them.
-
-    Parameters
-    ----------
-    n : int
-        The number of features.
     """
 
     def __init__(self, n: int) -> None:

@@ -24,15 +24,7 @@ def write(part: Any, items: Any) -> None:
 
 
 class CudaGrowing(GrowingArray):
-    """The same on the device.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of one item.
-    dtype : dtype
-        Of the numbers.
-    """
+    """The same on the device."""
 
     def __init__(self, shape: Shape = (), dtype: Any = float) -> None:
         self._hold(cupy().zeros((0, *shape), dtype), 0)

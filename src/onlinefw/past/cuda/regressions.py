@@ -22,13 +22,6 @@ class CudaRegressions:
 
     The normal matrices of all rows are one sparse product, of the weights with the outer products
     of the other side's rows; batched solves follow.
-
-    Parameters
-    ----------
-    store : CudaSortedStore
-        The entries.
-    row_offset, col_offset : cupy.ndarray
-        What is added to the entries of theta.
     """
 
     def __init__(self, store: CudaSortedStore, row_offset: Array, col_offset: Array) -> None:

@@ -22,17 +22,12 @@ class CudaRowLoss:
 
     The arrays are on the device, except for a loss of the user's own: then they are in this
     process's memory, and only the slopes and curvatures of the rows are sent to the device.
-
-    Attributes
-    ----------
-    own : RowLoss
-        The same in this process's memory.
     """
 
     def __init__(self, loss: Loss) -> None:
         self.loss = loss
         self.kind = (GAUSSIAN, 0.0) if type(loss) is Gaussian else compiled(loss)
-        self.own = RowLoss(loss)
+        self.own = RowLoss(loss)  # the same in this process's memory
         self.is_compiled = self.kind[0] >= 0
         self._partial = cupy().empty((kernels.PARTS, 5))
 

@@ -13,15 +13,7 @@ __all__ = ["Segments", "row_of_each"]
 
 
 class Segments:
-    """Where the segments of compressed rows begin and end.
-
-    Parameters
-    ----------
-    indptr : cupy.ndarray of int64
-        Where each row starts.
-    run : Kernels
-        The kernels for the entries' precision.
-    """
+    """Where the segments of compressed rows begin and end."""
 
     def __init__(self, indptr: Array, run: Any) -> None:
         self._run = run

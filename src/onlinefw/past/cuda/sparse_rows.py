@@ -33,13 +33,6 @@ class CudaSparseRows(RowStore):
 
     Data may be singles; sums are doubles. (cuSPARSE multiplies numbers of one type only, and its
     sums are in no fixed order at all.)
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of the features of a row.
-    dtype : dtype
-        Of the numbers: float32 or float64.
     """
 
     _values: Any  # of the columns

@@ -186,13 +186,6 @@ class Unfinished:
 
     It acts as the old store until the change is done, and as the new one from then on. So an
     interrupt leaves one or the other.
-
-    Parameters
-    ----------
-    before, after : EntryStore
-        The old and the new store.
-    change : Merging
-        What turns the old one into the new one.
     """
 
     def __init__(self, before: EntryStore, after: EntryStore, change: Merging) -> None:

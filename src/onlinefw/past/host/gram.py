@@ -14,13 +14,7 @@ __all__ = ["HostGram", "checked_gram"]
 
 
 class HostGram:
-    """:class:`~onlinefw.past.protocols.GramPast` in this process's memory.
-
-    Parameters
-    ----------
-    n : int
-        The number of features.
-    """
+    """:class:`~onlinefw.past.protocols.GramPast` in this process's memory."""
 
     def __init__(self, n: int) -> None:
         # In Fortran order, as BLAS adds to it in place; it is symmetric, so rows are columns.

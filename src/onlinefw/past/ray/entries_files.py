@@ -24,27 +24,13 @@ Limits = tuple[int, int] | None
 
 
 class OpenedEntries(NamedTuple):
-    """A checked batch in the memory of the workers.
-
-    Attributes
-    ----------
-    handle : BatchHandle
-        Where it comes from.
-    shape : (int, int)
-        Of the smallest matrix that has all its entries.
-    counts : Counts
-        Sums over its observations.
-    owners : ndarray
-        The shard of each entry.
-    pieces : list
-        A reference to the piece of every shard.
-    """
+    """A checked batch in the memory of the workers."""
 
     handle: BatchHandle
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # of the smallest matrix that has all its entries
     counts: Counts
-    owners: Array
-    pieces: list[Any]
+    owners: Array  # the shard of each entry
+    pieces: list[Any]  # a reference to the piece of every shard
 
 
 class ReadAhead:

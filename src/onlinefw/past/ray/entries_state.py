@@ -14,17 +14,7 @@ __all__ = ["joined_state", "parts_of_state"]
 
 
 def joined_state(states: list[State], owners: Array, counts: Counts, reads: int) -> State:
-    """Return the state of all entries.
-
-    Parameters
-    ----------
-    states : list
-        The state of each shard.
-    owners : ndarray
-        The shard of each entry in the tail, in the order in which they came.
-    counts, reads
-        Of all shards together.
-    """
+    """Return the state of all entries; ``owners`` are the shards of those in the tail, in order."""
     n, (m1, m2) = len(states), (sum(len(s["offsets"][0]) for s in states), len(states[0]["rank"]))
     held = [_entries(state["sorted"], state["rank"], k, n) for k, state in enumerate(states)]
     row, col, *values = (np.concatenate(column) for column in zip(*held, strict=True))

@@ -20,14 +20,8 @@ class WorkerFailed(RuntimeError):
 
 
 class OutOfStep(RuntimeError):
-    """A worker has missed something: it was restarted, or a message was lost.
-
-    Parameters
-    ----------
-    failure : str or None
-        The error that an earlier message has raised, if there was one.
-    """
+    """A worker has missed something: it was restarted, or a message was lost."""
 
     def __init__(self, failure: str | None = None) -> None:
         super().__init__(failure)
-        self.failure = failure
+        self.failure = failure  # the error that an earlier message has raised, if there was one

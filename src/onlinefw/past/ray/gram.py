@@ -54,15 +54,7 @@ TABLE: Table = {
 
 
 class GramPlacement(Placement):
-    """Which shard gets the next batch, and how long the logs are.
-
-    Parameters
-    ----------
-    size : int
-        The number of features.
-    n : int
-        How many shards there are.
-    """
+    """Which shard gets the next batch, and how long the logs are."""
 
     def __init__(self, size: int, n: int) -> None:
         self.size, self.next, self.logged = size, 0, [0] * n

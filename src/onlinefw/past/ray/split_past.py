@@ -41,15 +41,6 @@ class Placement(ABC):
 class SplitPast:
     """A past whose verbs are carried out by shards, as the table of its kind says.
 
-    Parameters
-    ----------
-    table : Table
-        For the kind of past.
-    placement : Placement
-        For the kind of past, without data.
-    place : Place
-        With workers; on "cuda" each has a GPU of its own.
-
     Attributes
     ----------
     placement : Placement
