@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
+from scipy import linalg
 
 from .._devices import to_host
 from .._state import check_state, describe, rebuild
@@ -24,7 +25,6 @@ from . import merge_rule
 from .biases import RunningBiases
 from .entries_batch import EntriesBatch
 from .entries_gradient import Effort, EntriesGradient, Scaling, WarmStart
-from .factors import as_factors
 from .held_entries import HeldEntries
 from .lines import Parabola, PastLine
 
@@ -149,7 +149,7 @@ class ObservedEntries(HeldEntries):
             An array becomes factors by a full SVD. Of more terms than theta may hold
             (``max_atoms``) only the leading half of that remains.
         """
-        self._low_rank.put(*as_factors(point, self._low_rank.shape))
+        self._low_rank.put(*_as_factors(point, self._low_rank.shape))
         self._refresh()
 
     def _refresh(self) -> None:
@@ -329,31 +329,39 @@ class ObservedEntries(HeldEntries):
         self.certificate_reads = int(state["certificate_reads"])
 
     @classmethod
-    def from_state(
-        cls,
-        state: State,
-        *,
-        loss: Loss | None = None,
-        device: str = "cpu",
-        workers: int | None = None,
-        log_dir: Any = None,
-    ) -> ObservedEntries:
+    def from_state(cls, state: State, *, loss: Loss | None = None, **place: Any) -> ObservedEntries:
         """Make the objective that ``state_dict`` described; a loss of your own is passed in.
 
-        Wherever its entries were, they go to the place that ``device`` and ``workers`` say.
+        Wherever its entries were, they go to the ``place``: ``device``, ``workers``, ``log_dir``.
         """
         check_state(state, "shape", "loss", "dtype", "options", "certificate_reads")
         objective = cls(
             tuple(state["shape"]),
             rebuild(state["loss"], "loss", loss),
             dtype=state["dtype"],
-            device=device,
-            workers=workers,
-            log_dir=log_dir,
             **state["options"],
+            **place,
         )
         objective.load_state(state)
         return objective
 
     def __repr__(self) -> str:
         return f"ObservedEntries({self.shape}, {self.loss}, n_observations={self.n_observations})"
+
+
+def _as_factors(point: Array | LowRank, shape: tuple[int, int]) -> tuple[Array, Array, Array]:
+    """Return (left, weights, right) with point = left diag(weights) right'."""
+    if not isinstance(point, LowRank):
+        point = np.asarray(point, dtype=float)
+    if tuple(point.shape) != shape:
+        raise ValueError(f"the point has shape {tuple(point.shape)}, but theta has shape {shape}")
+    parts = (point.left, point.weights, point.right) if isinstance(point, LowRank) else (point,)
+    if not all(np.isfinite(part).all() for part in parts):
+        raise ValueError("the point has NaN or infinity: theta cannot be put there")
+    return parts if len(parts) == 3 else _svd(*parts)
+
+
+def _svd(point: Array) -> tuple[Array, Array, Array]:
+    u, s, vt = linalg.svd(point, full_matrices=False)
+    k = int(np.count_nonzero(s > s[0] * np.finfo(float).eps))
+    return u[:, :k], s[:k], vt[:k].T

@@ -239,18 +239,13 @@ class RunningLeastSquares(RowObjective):
         self._moves, self._image, self._batch = int(state["moves"]), None, None
 
     @classmethod
-    def from_state(
-        cls,
-        state: State,
-        *,
-        device: str = "cpu",
-        workers: int | None = None,
-        log_dir: Any = None,
-    ) -> Self:
-        """Make the objective that ``state_dict`` described, at the place that you say."""
-        where: dict[str, Any] = {"device": device, "workers": workers, "log_dir": log_dir}
-        objective = cls(state["shape"][0], fit_intercept=state["fit_intercept"], **where)
-        return objective.load_state(state)
+    def from_state(cls, state: State, **place: Any) -> Self:
+        """Make the objective that ``state_dict`` described.
+
+        Its sums go to the ``place``: ``device``, ``workers`` and ``log_dir``.
+        """
+        n, fit_intercept = state["shape"][0], state["fit_intercept"]
+        return cls(n, fit_intercept=fit_intercept, **place).load_state(state)
 
     def __repr__(self) -> str:
         return f"RunningLeastSquares({self._sums.b.size}, n_observations={self.n_observations})"

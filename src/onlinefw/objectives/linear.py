@@ -376,27 +376,13 @@ class LinearObjective(RowObjective):
         self._gradient, self._line_atom, self._batch = None, None, None
 
     @classmethod
-    def from_state(
-        cls,
-        state: State,
-        *,
-        loss: Loss | None = None,
-        device: str = "cpu",
-        workers: int | None = None,
-        log_dir: Any = None,
-    ) -> Self:
+    def from_state(cls, state: State, *, loss: Loss | None = None, **place: Any) -> Self:
         """Make the objective that ``state_dict`` described; a loss of your own is passed in.
 
-        Wherever its rows were, they go to the place that ``device`` and ``workers`` say.
+        Wherever its rows were, they go to the ``place``: ``device``, ``workers`` and ``log_dir``.
         """
-        objective = cls(
-            rebuild(state["loss"], "loss", loss),
-            fit_intercept=state["fit_intercept"],
-            device=device,
-            workers=workers,
-            log_dir=log_dir,
-        )
-        return objective.load_state(state)
+        loss = rebuild(state["loss"], "loss", loss)
+        return cls(loss, fit_intercept=state["fit_intercept"], **place).load_state(state)
 
     def __repr__(self) -> str:
         rule = self._shared.rule

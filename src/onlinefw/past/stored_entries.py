@@ -91,6 +91,17 @@ class StoredEntries(ABC):
     @abstractmethod
     def set_offsets(self, rows: Array, columns: Array) -> None: ...
 
+    def merge(self, n: int) -> None:
+        self._line = self._regressions = None
+        if self._pending is not None:
+            self._carry_out()
+        self._due = True
+        self._merge(n)
+
+    @abstractmethod
+    def _merge(self, n: int) -> None:
+        """Sort the n oldest entries of the tail in; no move waits."""
+
     # Moving ---------------------------------------------------------------------------------------
 
     def move(self, keep: float, u: Array | None, v: Array | None) -> None:
@@ -105,8 +116,19 @@ class StoredEntries(ABC):
         self._pending = PendingMove(keep, self._image(u, v), self._store.size)
         self._version = version
 
+    def refresh(self) -> None:
+        self._line = self._regressions = None
+        self._version = NONE
+        self._pending, self._due = None, True
+        if self.shape != self.theta.shape:
+            self.grow(*self.theta.shape)
+        self._predict()
+        self.reads += 1
+        self._version = self.theta.version
+
     @abstractmethod
-    def refresh(self) -> None: ...
+    def _predict(self) -> None:
+        """Write theta at every entry."""
 
     @abstractmethod
     def _image(self, u: Array | None, v: Array | None) -> tuple[Any, Any]:

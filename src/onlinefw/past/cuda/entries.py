@@ -70,11 +70,7 @@ class CudaEntries(StoredEntries):
         self._store = CudaEntryStore(store.sorted, tail, store.counts.plus(w, y))
         return z
 
-    def merge(self, n: int) -> None:
-        self._line = self._regressions = None
-        if self._pending is not None:
-            self._carry_out()
-        self._due = True
+    def _merge(self, n: int) -> None:
         if n:
             self._store = self._store.merged(n, self.sums_repeats)
 
@@ -100,12 +96,7 @@ class CudaEntries(StoredEntries):
         self._renew_slopes(None)
         self._due = True
 
-    def refresh(self) -> None:
-        self._line = self._regressions = None
-        self._version = NONE
-        self._pending, self._due = None, True
-        if self.shape != self.theta.shape:
-            self.grow(*self.theta.shape)
+    def _predict(self) -> None:
         theta, held, n = self.theta, self._store.sorted, self.n_newest
         weights = cp.asarray(theta.weights.astype(self.dtype))
         left = cp.ascontiguousarray(theta.left, self.dtype)
@@ -116,8 +107,6 @@ class CudaEntries(StoredEntries):
             32 * held.rows.n, *held.rows.bounds, held.rows.row, held.col, held.z, *factors
         )
         self._run.tail_factor(n, n, row, col, z, *factors)
-        self.reads += 1
-        self._version = theta.version
 
     def _renew(self) -> None:
         self._renew_slopes(None)

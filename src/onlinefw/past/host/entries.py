@@ -64,11 +64,7 @@ class HostEntries(StoredEntries):
         self._store = store
         return z
 
-    def merge(self, n: int) -> None:
-        self._line = self._regressions = None
-        if self._pending is not None:
-            self._carry_out()
-        self._due = True
+    def _merge(self, n: int) -> None:
         with threads_for(len(self)):
             if n:
                 self._change(self._store.merged(n, self.sums_repeats))
@@ -108,12 +104,7 @@ class HostEntries(StoredEntries):
         self._pending, self._due = None, True
         self._version = version
 
-    def refresh(self) -> None:
-        self._line = self._regressions = None
-        self._version = NONE
-        self._pending, self._due = None, True
-        if self.shape != self.theta.shape:
-            self.grow(*self.theta.shape)
+    def _predict(self) -> None:
         theta, store, held = self.theta, self._store, self._store.sorted
         right = store.by_rank(theta.right * theta.weights.astype(self.dtype), self.dtype)
         left = np.ascontiguousarray(theta.left, self.dtype)
@@ -121,8 +112,6 @@ class HostEntries(StoredEntries):
         with threads_for(len(self)):
             block_kernels.factor_rows(store.blocks(), held.indptr, held.col, left, right, held.z)
         block_kernels.tail_factor(row, col, left, right, z)
-        self.reads += 1
-        self._version = theta.version
 
     def _renew(self) -> None:
         self._read(np.zeros((self.shape[1], 1)), self._nothing)
