@@ -281,22 +281,12 @@ _PRECISION = {char: 10.0 * float(np.finfo(char).eps) for char in "fd"}
 
 
 class Scaling:
-    """What makes diag(a) G diag(b) of G, at the place of the entries.
-
-    Attributes
-    ----------
-    scales : (ndarray, ndarray)
-        Those of the ball, in this process's memory.
-    a, b, b_column : array
-        The same two at the place of the entries, and b as a column.
-    squared_rows : array
-        a^2, in the precision of the entries.
-    """
+    """What makes diag(a) G diag(b) of G, at the place of the entries."""
 
     __slots__ = ("a", "b", "b_column", "scales", "squared_rows")
 
     def __init__(self, scales: Scales, xp: Any, dtype: Any) -> None:
-        self.scales = scales
+        self.scales = scales  # those of the ball, in this process's memory
         self.a, self.b = xp.asarray(scales[0]), xp.asarray(scales[1])
         self.b_column = self.b[:, None]
         self.squared_rows = xp.square(self.a).astype(dtype)

@@ -39,25 +39,7 @@ class KeptRows:
 
     A forgotten row gets weight 0 at once; it is removed when more than half of the rows are such.
 
-    Parameters
-    ----------
-    rule : "all", "recent" or "reservoir"
-        Which rows count.
-    max_past : int, optional
-        How many rows count, unless all do.
-    random_state : int or Generator, optional
-        Draws the reservoir.
-    place : Place
-        Where the rows are.
-
-    Attributes
-    ----------
-    past : RowsPast
-        The rows, with the predictions of all models.
-    total_weight : float
-        The total weight of the rows that count.
-    n_kept, n_seen : int
-        How many rows count, and how many have come (with a positive weight).
+    ``random_state`` draws the reservoir.
     """
 
     def __init__(
@@ -65,9 +47,10 @@ class KeptRows:
     ) -> None:
         self.rule, self.max_past = rule, check_past(rule, max_past)
         self.place = Place() if place is None else place
-        self.past = new_rows(self.place)
-        self.n_models = self.n_seen = self.n_kept = 0
-        self.total_weight = 0.0
+        self.past = new_rows(self.place)  # with the predictions of all models
+        self.n_models = 0
+        self.n_seen = self.n_kept = 0  # rows that have come (with a positive weight), that count
+        self.total_weight = 0.0  # of the rows that count
         self._w = GrowingArray()  # weights of the rows held; empty if all count
         self._rng = np.random.default_rng(random_state)
 

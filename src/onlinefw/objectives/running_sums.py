@@ -33,22 +33,13 @@ class RunningSums:
 
     With an intercept rows and targets are centred. When the means move, that is one more row: the
     old and the new mean differ by delta, and the sums gain weight * delta delta'.
-
-    Attributes
-    ----------
-    past : GramPast
-        X'X.
-    mean : ndarray
-        The mean of the rows; 0 unless centred.
-    total_weight : float
-        The total weight of all rows.
     """
 
     def __init__(self, n: int, centred: bool, place: Place | None = None) -> None:
         self.centred, self.n_models = centred, 0
         self.place = Place() if place is None else place
         self.past = new_gram(self.place, n)
-        self.mean = np.zeros(n)
+        self.mean = np.zeros(n)  # of the rows; 0 unless centred
         self.total_weight = 0.0
 
     def add(

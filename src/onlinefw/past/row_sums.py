@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Any
 
 from .._devices import namespace, to_host
 from .._typing import Array
+from .stored_rows import StoredRows
 
 __all__ = ["RowSums"]
 
 
-class RowSums(ABC):
+class RowSums(StoredRows):
     """The verbs of :class:`~onlinefw.past.protocols.RowsPast` that sum over all rows."""
-
-    _held: Any
-    _losses: list[Any]
-    _pending: list[Any]
-    _theta: list[Any]
-    iterates: list[Any]
-
-    @abstractmethod
-    def _weighed(self, m: int) -> tuple[Any, Any, Any]:
-        """Return z, y and w of all rows, after carrying out a move that waits."""
-
-    def _for_loss(self, m: int) -> tuple[Any, Any, Any]:
-        """Return z, y and w where the loss is evaluated."""
-        return self._weighed(m)
-
-    @abstractmethod
-    def agree(self, m: int) -> None:
-        """Take note that all predictions of one model agree with its iterate as it is now."""
 
     def gradients(self, models: list[int], intercepts: list[float]) -> Array:
         rows, columns = self._held

@@ -6,7 +6,7 @@ a loss is summed over rows. The class of each place names its own.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,7 +18,6 @@ from ..atoms import Atom, SignedCoordinate
 from ..iterates import DenseIterate
 from ..losses import Loss
 from .pending import PendingMove
-from .row_sums import RowSums
 
 __all__ = ["StoredRows", "feature_shape"]
 
@@ -30,8 +29,11 @@ class Held(NamedTuple):
     columns: Any  # weights, then predictions and targets of each model
 
 
-class StoredRows(RowSums):
-    """:class:`~onlinefw.past.protocols.RowsPast` in the memory of one process or GPU."""
+class StoredRows(ABC):
+    """:class:`~onlinefw.past.protocols.RowsPast` in the memory of one process or GPU.
+
+    All but the sums over rows, which a subclass adds.
+    """
 
     opens_handles = False
     dense: ClassVar[Any]
@@ -53,7 +55,7 @@ class StoredRows(RowSums):
     def __len__(self) -> int:
         return len(self._held.columns)
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (an empty method on purpose)
         """Nothing is held outside this process."""
 
     def add_model(self, loss: Loss, iterate: DenseIterate | None, waits: bool) -> int:
@@ -115,6 +117,7 @@ class StoredRows(RowSums):
     # Moving ---------------------------------------------------------------------------------------
 
     def _weighed(self, m: int) -> tuple[Any, Any, Any]:
+        """Return z, y and w of all rows, after carrying out a move that waits."""
         arrays, iterate = self._held.columns.arrays, self.iterates[m]
         z = arrays[2 * m + 1]
         if iterate is not None and self._theta[m] is not iterate.theta:
@@ -123,6 +126,10 @@ class StoredRows(RowSums):
             self._carry_out(m)
             self.agree(m)
         return z, arrays[2 * m + 2], arrays[0]
+
+    def _for_loss(self, m: int) -> tuple[Any, Any, Any]:
+        """Return the same where the loss is evaluated."""
+        return self._weighed(m)
 
     def _carry_out(self, m: int) -> None:
         """Carry out a move that waits."""

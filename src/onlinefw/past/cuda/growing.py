@@ -1,7 +1,8 @@
-"""An array on the device that grows along its first axis at amortised constant cost."""
+"""Arrays on the device that grow along their first axis at amortised constant cost."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -9,11 +10,12 @@ import numpy as np
 from ..._devices import cupy, namespace
 from ..._growing import GrowingArray
 from ..._typing import Array, Shape
+from ..columns import Columns
 
-__all__ = ["CudaGrowing", "write"]
+__all__ = ["CudaColumns", "CudaGrowing"]
 
 
-def write(part: Any, items: Any) -> None:
+def _write(part: Any, items: Any) -> None:
     """Fill a contiguous part of an array on the device, from there or this process's memory."""
     if namespace(items) is np:
         # A small copy from ordinary memory is part of the command itself: it does not wait for
@@ -48,8 +50,28 @@ class CudaGrowing(GrowingArray):
     def extended(self, items: Any) -> Self:
         longer, new = self.lengthened(len(items))
         if len(items):
-            write(new, items)
+            _write(new, items)
         return longer
 
     def kept(self, mask: Array) -> Self:
+        return super().kept(cupy().asarray(np.flatnonzero(mask)))
+
+
+class CudaColumns(Columns):
+    """Columns on the device, to which items from this process's memory can be added as well."""
+
+    __slots__ = ()
+
+    @classmethod
+    def empty(cls, dtypes: Sequence[Any], xp: Any = None) -> Columns:
+        return super().empty(dtypes, cupy() if xp is None else xp)
+
+    def extended(self, *values: Any) -> Columns:
+        longer, new = self.lengthened(len(values[0]))
+        if len(values[0]):
+            for part, items in zip(new, values, strict=True):
+                _write(part, items)
+        return longer
+
+    def kept(self, mask: Array) -> Columns:
         return super().kept(cupy().asarray(np.flatnonzero(mask)))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import inf
 from typing import Any
 
 from ..._devices import cupy, to_host
 from ..._typing import Array
 from ...losses import Gaussian, Loss, SignedLabels
-from ..host.row_loss import RowLoss, compiled
+from ..host.row_loss import RowLine, RowLoss, compiled
 from . import row_kernels as kernels
 
-__all__ = ["CudaRowLoss"]
+__all__ = ["CudaRowLine", "CudaRowLoss"]
 
 #: A Gaussian has the slopes of a square, but other values.
 GAUSSIAN = 7
@@ -78,3 +79,33 @@ class CudaRowLoss:
     def limits(self, z: Any, y: Any, w: Any) -> tuple[float, float]:
         at = (-z if isinstance(self.loss, SignedLabels) else y - z)[w > 0.0]
         return (float(at.min()), float(at.max())) if at.size else (inf, -inf)
+
+
+class CudaRowLine:
+    """The sum of w phi(z + t direction + b, y), as :class:`~onlinefw.past.host.row_loss.RowLine`.
+
+    One pass on the device gives value and slope, and no pass is repeated. For a loss of the user's
+    own the arrays are in this process's memory, and the direction is copied there as well.
+    """
+
+    def __init__(self, loss: CudaRowLoss, z: Any, y: Any, w: Any, direction: Any) -> None:
+        self.direction = direction
+        self._loss, self._weighed = loss, (z, y, w)
+        self._known: dict[tuple[float, float], tuple[float, float]] = {}
+
+    @cached_property
+    def _here(self) -> RowLine:
+        return RowLine(self._loss.own, *self._weighed, to_host(self.direction))
+
+    def _at(self, t: float, b: float) -> tuple[float, float]:
+        found = self._known.get((t, b))
+        if found is None:
+            value, _, _, slope, _ = self._loss.sums(*self._weighed, b, self.direction, t).tolist()
+            found = self._known[t, b] = (value, slope)
+        return found
+
+    def value(self, t: float, b: float) -> float:
+        return self._at(t, b)[0] if self._loss.is_compiled else self._here.value(t, b)
+
+    def slope(self, t: float, b: float) -> float:
+        return self._at(t, b)[1] if self._loss.is_compiled else self._here.slope(t, b)

@@ -6,17 +6,16 @@ from typing import Any
 
 from ..._devices import cupy, to_host
 from ..._typing import Array
-from ..stored_rows import StoredRows
-from .columns import CudaColumns
+from ..row_sums import RowSums
 from .dense_rows import CudaDenseRows
-from .row_line import CudaRowLine
-from .row_loss import CudaRowLoss
+from .growing import CudaColumns
+from .row_loss import CudaRowLine, CudaRowLoss
 from .sparse_rows import CudaSparseRows
 
 __all__ = ["CudaRows"]
 
 
-class CudaRows(StoredRows):
+class CudaRows(RowSums):
     """:class:`~onlinefw.past.protocols.RowsPast` on the device.
 
     Vectors as long as theta are in this process's memory, where the lmo reads them.

@@ -23,22 +23,9 @@ RERANK_FACTOR = 16
 class EntryStore:
     """All entries observed. A store does not change: its methods return other stores.
 
-    Columns are numbered by popularity, so that the popular ones share cache lines.
-
-    Attributes
-    ----------
-    sorted, tail
-        The sorted entries, and the newest in the order in which they came.
-    rank : ndarray of int
-        Column -> its number in the store.
-    ranked_at : int
-        How many entries were sorted when columns were last numbered.
-    counts : Counts
-        Of all observations that came.
-    shape : (int, int)
-        Rows and columns of the matrix.
-    n_sorted, n_newest, size : int
-        How many entries are sorted, how many in the tail, and both.
+    Columns are numbered by popularity, so that the popular ones share cache lines: ``rank`` has the
+    number of each column, and ``ranked_at`` says how many entries were sorted when columns were
+    last numbered. The tail has the newest entries, in the order in which they came.
     """
 
     __slots__ = (

@@ -1,6 +1,11 @@
-"""A pointwise loss over all rows: compiled loops for the built-in losses, numpy for others."""
+"""A pointwise loss over all rows, at the predictions or along a line of them.
+
+There are compiled loops for the built-in losses, and numpy for others.
+"""
 
 from __future__ import annotations
+
+import numpy as np
 
 from ..._threads import SMALL_LOOP
 from ..._typing import Array
@@ -19,7 +24,7 @@ from ...losses import (
     Square,
 )
 
-__all__ = ["RowLoss", "compiled"]
+__all__ = ["RowLine", "RowLoss", "compiled"]
 
 #: Loops over fewer rows than this run on one thread: to start others takes longer.
 FEW = SMALL_LOOP // 4
@@ -91,3 +96,23 @@ class RowLoss:
     def limits(self, z: Array, y: Array, w: Array) -> tuple[float, float]:
         """Return the smallest and largest b at which some z + b is y (0, for labels -1 and 1)."""
         return kernels.extremes(z, y, w, isinstance(self.loss, SignedLabels))
+
+
+class RowLine:
+    """The sum of w phi(z + t direction + b, y) over rows; it does not change the predictions."""
+
+    __slots__ = ("_loss", "_w", "_y", "_z", "direction")
+
+    def __init__(self, loss: RowLoss, z: Array, y: Array, w: Array, direction: Array) -> None:
+        self._loss, self._z, self._y, self._w = loss, z, y, w
+        self.direction = direction
+
+    def value(self, t: float, b: float) -> float:
+        """Return the sum at t."""
+        return self._loss.total(self._z + t * self.direction, self._y, self._w, b)
+
+    def slope(self, t: float, b: float) -> float:
+        """Return its derivative in t."""
+        slopes = self._loss.slopes(self._z + t * self.direction, self._y, self._w, b)
+        with np.errstate(over="ignore"):  # an infinite slope is an answer: t is too large
+            return float(slopes @ self.direction)

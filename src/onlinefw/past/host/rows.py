@@ -6,16 +6,15 @@ from typing import Any
 
 from ...kernels.rows import blend
 from ..columns import Columns
-from ..stored_rows import StoredRows
+from ..row_sums import RowSums
 from .dense_rows import DenseRows
-from .row_line import RowLine
-from .row_loss import FEW, RowLoss
+from .row_loss import FEW, RowLine, RowLoss
 from .sparse_rows import SparseRows
 
 __all__ = ["HostRows"]
 
 
-class HostRows(StoredRows):
+class HostRows(RowSums):
     """:class:`~onlinefw.past.protocols.RowsPast` in this process's memory.
 
     Examples

@@ -123,12 +123,8 @@ class SortedStore:
 class Merging:
     """A change of a large store in place, in one call of a compiled function.
 
-    Parameters
-    ----------
-    before, after : SortedStore
-        The store until the call has returned, and from then on. They share their memory.
-    function, arguments
-        What to call, with a flag as last argument that it sets when it is done.
+    The stores before and after share their memory. The function has a flag as last argument, which
+    it sets when it is done.
     """
 
     def __init__(

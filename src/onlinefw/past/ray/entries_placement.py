@@ -29,30 +29,7 @@ LONGEST_TAIL = 2**22
 class EntriesPlacement(Placement):
     """Which shard has which entry of the tail, and the attributes of the past.
 
-    Attributes
-    ----------
-    theta : LowRank
-        In this process's memory; the objective moves it before it calls ``move``.
-    shape, counts, reads, n_sorted, n_newest
-        As of any :class:`~onlinefw.past.protocols.EntriesPast`.
-    row_offset, col_offset : ndarray
-        What is added to the entries of theta.
-    owners : GrowingArray
-        The shard of each entry in the tail, in the order in which they came.
-    arrived : ndarray of int
-        How many entries have ever come to the tail of each shard.
-    version : int
-        The version of theta that the predictions belong to.
-    due, moving : bool
-        Whether slopes have to be renewed, and whether a move of the predictions waits.
-    row_scale : ndarray or None
-        The weights of rows that were sent to the shards.
-    block : ndarray or None
-        G V of the last read; None if it stayed with the workers.
-    known_atoms : int or None
-        How many terms of theta the shards know; None if they do not know theta.
-    files, opened
-        What is read ahead, and the batch that was opened last.
+    Theta is in this process's memory; the objective moves it before it calls ``move``.
     """
 
     opens_handles = True
@@ -63,13 +40,17 @@ class EntriesPlacement(Placement):
         self.shape = self._first_shape = theta.shape
         self.counts, self.reads, self.n_sorted = Counts(), 0, 0
         self.row_offset, self.col_offset = (np.zeros(size, dtype) for size in theta.shape)
-        self.owners, self.arrived = GrowingArray(dtype=np.uint16), np.zeros(n, np.int64)
-        self.version, self.due, self.moving = theta.version, True, False
-        self.row_scale: Array | None = None
-        self.block: Array | None = None
-        self.known_atoms: int | None = None
+        # The shard of each entry in the tail, in the order in which they came.
+        self.owners = GrowingArray(dtype=np.uint16)
+        self.arrived = np.zeros(n, np.int64)  # how many have ever come to the tail of each shard
+        self.version = theta.version  # of theta, that the predictions belong to
+        self.due = True  # whether slopes have to be renewed
+        self.moving = False  # whether a move of the predictions waits
+        self.row_scale: Array | None = None  # weights of rows that were sent to the shards
+        self.block: Array | None = None  # G V of the last read, unless it stayed with the workers
+        self.known_atoms: int | None = None  # how many terms of theta the shards know, if they do
         self.files = ReadAhead()
-        self.opened: OpenedEntries | None = None
+        self.opened: OpenedEntries | None = None  # the batch that was opened last
 
     @property
     def n_newest(self) -> int:

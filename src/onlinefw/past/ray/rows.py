@@ -205,32 +205,17 @@ TABLE: Table = {
 
 
 class RowsPlacement(Placement):
-    """Which shard has which row.
-
-    Attributes
-    ----------
-    iterates : list of DenseIterate
-        Whose predictions are held; they move in this process.
-    options : list of tuple
-        The loss of each model, and whether its moves may wait.
-    owners : GrowingArray
-        The shard of each row, in the order in which rows came.
-    counts : list of int
-        How many rows each shard has.
-    next : int
-        The shard that gets the next batch.
-    dtype, is_sparse
-        What all rows are kept in; None until the first rows came.
-    """
+    """Which shard has which row."""
 
     opens_handles = True
 
     def __init__(self, n: int) -> None:
-        self.iterates: list[DenseIterate | None] = []
-        self.options: list[tuple[Loss, bool]] = []
-        self.next, self.dtype, self.is_sparse = 0, None, False
-        self.counts = [0] * n
-        self.owners = GrowingArray(dtype=np.uint16)
+        self.iterates: list[DenseIterate | None] = []  # they move in this process
+        self.options: list[tuple[Loss, bool]] = []  # the loss of each model; may its moves wait?
+        self.next = 0  # the shard that gets the next batch
+        self.dtype, self.is_sparse = None, False  # what all rows are kept in; None: none came
+        self.counts = [0] * n  # how many rows each shard has
+        self.owners = GrowingArray(dtype=np.uint16)  # the shard of each row, in order
 
     def __len__(self) -> int:
         return len(self.owners)

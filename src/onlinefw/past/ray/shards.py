@@ -39,16 +39,8 @@ REMEDY = (
 class Shards:
     """N shards, shard k with worker k.
 
-    Parameters
-    ----------
-    workers : int
-        N.
-    device : "cpu" or "cuda"
-        Where each worker has its shard; on "cuda" each has a GPU of its own.
-    opening : method
-        ``opening(k)`` returns a function and its arguments, which make shard k without data.
-    rebuild : method
-        ``rebuild(k)`` returns the messages that bring a new shard k up to date.
+    ``opening(k)`` returns a function and its arguments, which make shard k without data, and
+    ``rebuild(k)`` the messages that bring a new shard k up to date.
     """
 
     def __init__(

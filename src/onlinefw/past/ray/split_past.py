@@ -39,16 +39,9 @@ class Placement(ABC):
 
 
 class SplitPast:
-    """A past whose verbs are carried out by shards, as the table of its kind says.
+    """A past whose verbs are carried out by n shards, as the table of its kind says.
 
-    Attributes
-    ----------
-    placement : Placement
-        What this process knows about the past.
-    shards : Shards
-        Sends messages to the shards.
-    n : int
-        How many there are.
+    The placement is what this process knows about the past.
     """
 
     _own = frozenset({"placement", "shards", "n", "device", "log", "_table", "_first", "_last"})

@@ -20,22 +20,11 @@ Method = str | Callable[..., Any]
 
 
 class Shard:
-    """A past with a part of the data.
-
-    Parameters
-    ----------
-    past : Past
-        Of ``host/`` or ``cuda/``.
-
-    Attributes
-    ----------
-    notes : dict
-        What the functions of a table keep here between messages.
-    """
+    """A past of ``host/`` or ``cuda/`` with a part of the data."""
 
     def __init__(self, past: Any) -> None:
         self.past = past
-        self.notes: dict[str, Any] = {}
+        self.notes: dict[str, Any] = {}  # what functions of a table keep between messages
 
     def carry_out(self, method: Method, args: Any) -> Any:
         """Return the answer to one message, with numpy arrays."""
