@@ -11,7 +11,7 @@ import onlinefw as ofw
 from onlinefw import RidgeSweeps
 from onlinefw.losses import Correntropy, Gaussian, Logistic, Square
 from onlinefw.objectives import LinearObjective, ObservedEntries, RunningBiases
-from onlinefw.past.host.column_slices import ColumnSlices
+from onlinefw.past.host.regressions import ColumnSlices
 from onlinefw.sets import L1Ball, TraceNormBall, WeightedTraceNormBall
 
 SHAPE = (30, 20)

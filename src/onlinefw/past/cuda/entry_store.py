@@ -168,7 +168,6 @@ class CudaEntryStore:
 
     @classmethod
     def from_state(cls, state: State, dtype: np.dtype) -> CudaEntryStore:
-        """Make the store that a checked state of any place describes."""
         held, newest, column = state["sorted"], state["tail"], np.argsort(state["rank"])
         shape = held["indptr"].size - 1, column.size
         indptr = cp.asarray(held["indptr"].astype(np.int64))

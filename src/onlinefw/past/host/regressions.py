@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 import numpy as np
 
 from ..._threads import balanced_blocks
 from ..._typing import Array
 from ...kernels.ridge import normal_rows, ridge_rows
-from .column_slices import ColumnSlices
+from ...kernels.transpose import column_counts, row_ends, transpose_columns
 
-__all__ = ["HostRegressions"]
+__all__ = ["ColumnSlices", "HostRegressions"]
+
+#: At most so many entries are sorted by column at once: 12 bytes each, 200 MB.
+SLICE = 2**24
+
+Columns = tuple[Array, Array, Array, Array]
 
 
 class HostRegressions:
@@ -59,3 +67,68 @@ class HostRegressions:
             blocks = balanced_blocks(indptr)
             normal_rows(blocks, indptr, row, weight, target, left, out[columns])
         return out[self._position]
+
+
+class ColumnSlices:
+    """Entries by column, for loops over all columns.
+
+    Few entries are sorted once and kept. Of many, one slice of columns is sorted at a time, in each
+    loop again, so that the matrix is never in memory twice.
+
+    Parameters
+    ----------
+    blocks, indptr, col, weight, target : ndarray
+        As for :func:`~onlinefw.kernels.ridge.ridge_rows`, columns ascending in every row.
+    n_cols : int
+        How many columns there are.
+    slice_size : int
+        Entries at a time; a column with more than that is a slice of its own.
+    """
+
+    def __init__(
+        self,
+        blocks: Array,
+        indptr: Array,
+        col: Array,
+        weight: Array,
+        target: Array,
+        n_cols: int,
+        slice_size: int = SLICE,
+    ) -> None:
+        self._blocks, self._indptr, self._col = blocks, indptr, col
+        self._weight, self._target = weight, target
+        if col.size <= slice_size:
+            self._cuts = [0, n_cols]
+        else:
+            self._cuts = _cuts(column_counts(blocks, indptr, col, n_cols), slice_size)
+        self._kept: Columns | None = None
+
+    def __iter__(self) -> Iterator[tuple[slice, Columns]]:
+        """Yield ranges of columns, each with its indptr, rows, weights and targets."""
+        starts, ends = self._indptr[:-1], self._indptr[1:]
+        if len(self._cuts) == 2:
+            if self._kept is None:
+                self._kept = self._transposed(starts, ends, *self._cuts)
+            yield slice(*self._cuts), self._kept
+            return
+        for first, last in pairwise(self._cuts):
+            stops = np.empty_like(starts)
+            row_ends(starts, ends, self._col, last, stops)
+            yield slice(first, last), self._transposed(starts, stops, first, last)
+            starts = stops
+
+    def _transposed(self, starts: Array, stops: Array, first: int, last: int) -> Columns:
+        columns: Columns = transpose_columns(
+            self._blocks, starts, stops, self._col, (first, last), self._weight, self._target
+        )
+        return columns
+
+
+def _cuts(counts: Array, slice_size: int) -> list[int]:
+    """Cut the columns into ranges with at most ``slice_size`` entries, or of one column."""
+    total = np.concatenate(([0], np.cumsum(counts)))
+    cuts = [0]
+    while cuts[-1] < counts.size:
+        fitting = int(np.searchsorted(total, total[cuts[-1]] + slice_size, side="right")) - 1
+        cuts.append(max(cuts[-1] + 1, fitting))
+    return cuts

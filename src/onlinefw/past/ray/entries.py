@@ -220,7 +220,6 @@ def open_handle(past: SplitPast, handle: BatchHandle, growing: bool) -> tuple[in
 
 
 def append_handle(past: SplitPast, handle: BatchHandle) -> tuple[float, float]:
-    """Add the entries of a batch that was opened; return the sums of losses and weights."""
     placement = past.placement
     if placement.opened is None or placement.opened.handle != handle:
         open_handle(past, handle, True)

@@ -73,7 +73,6 @@ def grow(shard: Shard, m1: int, m2: int) -> None:
 
 
 def newest_sums(shard: Shard, theta: LowRank) -> tuple[float, float]:
-    """Return loss and weight of the newest entries, as another theta predicts them."""
     kind = type(shard.past.theta)
     return shard.past.newest_sums(kind.from_factors(theta.left, theta.weights, theta.right))
 
@@ -106,7 +105,6 @@ def combined(shard: Shard, to_left: Array) -> Array:
 
 
 def normal(shard: Shard, v: Array) -> tuple[Array, Array]:
-    """Return G v and G' (row_scale G v)."""
     return shard.past.normal(v, shard.notes.get("row_scale"))
 
 

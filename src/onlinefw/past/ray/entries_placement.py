@@ -54,7 +54,6 @@ class EntriesPlacement(Placement):
 
     @property
     def n_newest(self) -> int:
-        """How many entries are in the tails."""
         return len(self.owners)
 
     def __len__(self) -> int:
@@ -124,7 +123,6 @@ class EntriesPlacement(Placement):
             self.version = self.theta.version
 
     def offset(self, rows: Array, columns: Array) -> None:
-        """Note the offsets."""
         rows, columns = np.array(rows, self.dtype), np.array(columns, self.dtype)
         self.due = True
         self.row_offset, self.col_offset = rows, columns
@@ -144,7 +142,6 @@ class EntriesPlacement(Placement):
             self.known_atoms = theta.n_atoms
 
     def theta_known(self, theta: LowRank) -> None:
-        """Note that the shards know theta."""
         self.known_atoms = theta.n_atoms
 
     def is_due(self, *args: Any) -> None:
@@ -164,7 +161,6 @@ class EntriesPlacement(Placement):
     # Reads ----------------------------------------------------------------------------------------
 
     def counted(self, *args: Any) -> None:
-        """Count a read."""
         self.reads += 1
 
     def was_read(self, *args: Any) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from onlinefw.past.host.column_slices import ColumnSlices
+from onlinefw.past.host.regressions import ColumnSlices
 
 
 @given(st.integers(0, 10**6), st.integers(1, 60), st.booleans())
