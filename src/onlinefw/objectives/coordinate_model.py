@@ -19,18 +19,8 @@ class CoordinateModel:
     """Gradient and Hessian of a linear objective in the chosen (increasing) coordinates.
 
     The intercept goes along with theta: it is eliminated from the model. A loss that is not convex
-    has a convex model.
-
-    Parameters
-    ----------
-    objective : LinearObjective
-        The objective whose theta ``move`` changes.
-    chosen : ndarray of int
-        The coordinates.
-    gradient, hessian : ndarray
-        The derivatives of F in these coordinates.
-    cross, bend : ndarray, float
-        Mixed second derivatives with the intercept, and its own.
+    has a convex model. ``cross`` are the mixed second derivatives with the intercept, ``bend`` is
+    its own.
     """
 
     def __init__(

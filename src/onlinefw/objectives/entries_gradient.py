@@ -71,23 +71,9 @@ class EntriesGradient(PairOperator):
 
     Making it refreshes all slopes and multiplies eight vectors, those that were best the last
     time, in the same read. The singular pairs change slowly from round to round, so this is mostly
-    all that a Frank-Wolfe step needs.
+    all that a Frank-Wolfe step needs. The best vectors found are left in ``start`` for the next.
 
-    Parameters
-    ----------
-    past : EntriesPast
-        The entries.
-    scaling : Scaling or None
-        The scaling of the ball, for the operator diag(a) G diag(b).
-    start : WarmStart
-        Where to start from; the best vectors found are left there for the next one.
-    effort : Effort
-        How closely to look for a top pair.
-
-    Attributes
-    ----------
-    theta_dot : float
-        <theta, gradient>, known from the read that refreshed the slopes.
+    With the scaling of a ball the operator is diag(a) G diag(b).
     """
 
     def __init__(
@@ -112,7 +98,7 @@ class EntriesGradient(PairOperator):
             W = scaling.b_column * W
         self._W = W
         self._overlap, self._gram, self._left_gram, z_dot_g = past.overlaps(V, W, z_dot_g)
-        self.theta_dot = z_dot_g * self._mean
+        self.theta_dot = z_dot_g * self._mean  # <theta, gradient>
         self._closely = False
         self._found: tuple[Array, float, Array] | None = None
         if not (isfinite(self.theta_dot) and np.isfinite(self._overlap).all()):

@@ -33,16 +33,8 @@ class Parabola:
 class PastLine:
     """Any other F: the past computes every value and slope on the line that it has begun.
 
-    Parameters
-    ----------
-    past : RowsPast or EntriesPast
-        It has begun a line.
-    weight : float
-        What sums are divided by.
-    before, after : tuple
-        Arguments of ``line_value`` and ``line_slope`` before and after c.
-    constant : float
-        What the past leaves out of the sum.
+    Its sums, to which it lacks a ``constant``, are divided by the weight. ``before`` and ``after``
+    are arguments of ``line_value`` and ``line_slope`` before and after c.
     """
 
     curvature = None

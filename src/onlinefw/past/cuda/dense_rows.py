@@ -20,22 +20,11 @@ __all__ = ["CudaDenseRows", "Scratch"]
 
 
 class Scratch:
-    """Memory that the kernels use, shared by rows of one stride and those that replace them.
-
-    Parameters
-    ----------
-    stride : int
-        How many numbers a row has, with its padding.
-
-    Attributes
-    ----------
-    a : array
-        A vector that rows are multiplied by; its padding is 0.
-    """
+    """Memory that the kernels use, shared by rows of one stride and those that replace them."""
 
     def __init__(self, stride: int) -> None:
-        self._stride = stride
-        self.a = cupy().zeros(stride)
+        self._stride = stride  # how many numbers a row has, with its padding
+        self.a = cupy().zeros(stride)  # a vector that rows are multiplied by; its padding is 0
         self._parts, self._sums = cupy().zeros(0), cupy().zeros(0)
 
     def memory(self, vectors: int) -> tuple[Any, Any]:

@@ -75,14 +75,8 @@ class ColumnSlices:
     Few entries are sorted once and kept. Of many, one slice of columns is sorted at a time, in each
     loop again, so that the matrix is never in memory twice.
 
-    Parameters
-    ----------
-    blocks, indptr, col, weight, target : ndarray
-        As for :func:`~onlinefw.kernels.ridge.ridge_rows`, columns ascending in every row.
-    n_cols : int
-        How many columns there are.
-    slice_size : int
-        Entries at a time; a column with more than that is a slice of its own.
+    They come as for :func:`~onlinefw.kernels.ridge.ridge_rows`, columns ascending in every row. A
+    column with more than ``slice_size`` entries is a slice of its own.
     """
 
     def __init__(

@@ -18,15 +18,9 @@ class BatchLog:
     """One append-only file for each shard; each record is one message with its arrays.
 
     A record is written before the message is sent. It starts with its length, so that one which was
-    cut off is recognised and not read. Only this process reads and writes the folder.
-
-    Parameters
-    ----------
-    shards : int
-        How many.
-    folder : path, optional
-        Where to make a folder for the log; by default where temporary files are. It is removed
-        when the log is closed or garbage-collected.
+    cut off is recognised and not read. Only this process reads and writes the log's folder. It is
+    made in ``folder``, by default where temporary files are, and removed when the log is closed or
+    garbage-collected.
     """
 
     def __init__(self, shards: int, folder: Any = None) -> None:
