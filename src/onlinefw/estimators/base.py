@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain, repeat
 from typing import Any, Self
 
 import numpy as np
 
 from .._batches import BatchHandle
 from .._validation import check_whole
+from ..readers.rounds import FileRounds
 from .callbacks import CallbackSupportMixin, RoundCallbacks, with_callbacks
 from .learned_model import LearnedModel
 from .progress import progress
 from .run import CANNOT_LEARN, Run
-from .stream import ArrayRounds, Batch, FileStream, is_files, play_rounds, shuffled
+from .stream import ArrayRounds, Batch, FileStream
 
 __all__ = ["StreamingEstimator"]
 
@@ -76,26 +80,15 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         self._run = self._new_run(rounds.first(FIRST_ROWS), rounds.n, len(rounds))
         self._drop_names()
         callbacks = RoundCallbacks(self, len(rounds) * epochs, X=X, y=y)
-        left = [len(rounds) * (epochs - 1)]
-
-        def refine() -> None:
-            left[0] -= 1
-            callbacks.play(self.refine)
-
+        first_pass: Iterator[Callable[[], Any]] = (partial(self._learn, batch) for batch in rounds)
+        later_passes = repeat(self.refine, len(rounds) * (epochs - 1))
         try:
             with progress(self.verbose, len(rounds) * epochs) as advance:
-
-                def stop() -> bool:
+                for play in chain(first_pass, later_passes):
+                    callbacks.play(play)
                     advance()
-                    return callbacks.stopped
-
-                play_rounds(
-                    rounds,
-                    lambda batch: callbacks.play(lambda: self._learn(batch)),
-                    refine,
-                    passes_left=lambda: left[0] > 0,
-                    stop=stop,
-                )
+                    if callbacks.stopped:
+                        break
         except ValueError:
             if self._run.n_rounds == 0:  # nothing has been learned: the model is not fitted
                 self._forget()
@@ -105,7 +98,7 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         return self
 
     def _rounds(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        if is_files(X):
+        if isinstance(X, FileRounds):
             self._check_alone(y, sample_weight)
             if self.shuffle:
                 raise ValueError(
@@ -115,8 +108,11 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
                 raise ValueError(f"there is nothing to learn from: {X}")
             return self._file_rounds(X)
         whole = self._checked(X, y, sample_weight, first=True)
-        order = shuffled(whole.n, self._seed()) if self.shuffle else None
-        return ArrayRounds(whole, self.batch_length(whole.n), order)
+        return self._array_rounds(whole, self.batch_length(whole.n))
+
+    def _array_rounds(self, whole: Batch, size: int) -> ArrayRounds:
+        order = np.random.default_rng(self._seed()).permutation(whole.n) if self.shuffle else None
+        return ArrayRounds(whole, size, order)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
         """Play one round with these observations."""

@@ -15,13 +15,14 @@ from .._typing import Array, Shape, State
 from .._validation import check_alone, check_rows, check_targets, check_weights, check_whole
 from ..algorithms import NewtonSteps
 from ..losses import Loss
+from ..readers.rounds import FileRounds
 from ..sets import ConvexSet
 from .base import StreamingEstimator
 from .linear_parts import LinearParts, is_auto, loss_of
 from .linear_run import LinearRun, new_run, run_from_state
 from .row_checks import checked_rows, checked_weights, plain_rows
 from .sparse_state import names_from_state, names_state
-from .stream import Batch, is_files
+from .stream import Batch
 
 __all__ = ["LinearModel"]
 
@@ -160,7 +161,7 @@ class LinearModel(StreamingEstimator):
             plain = self._plain_y(y, X.shape[0])
             if plain is not None:
                 return Batch(X, plain)
-        if isinstance(X, BatchHandle) or is_files(X):
+        if isinstance(X, (BatchHandle, FileRounds)):
             raise ValueError(self._no_files())
         if first:
             self._forget()

@@ -26,11 +26,12 @@ from ..algorithms import RidgeSweeps
 from ..losses import Logistic, Loss, Sigmoid
 from ..objectives import RunningBiases
 from ..readers.partitioned_ratings import ParquetBatch, ParquetRatings
+from ..readers.rounds import FileRounds
 from .base import StreamingEstimator
 from .completion_parts import LOSSES, MANY, CompletionParts, choice
 from .completion_run import CompletionRun, new_run, run_from_state
 from .linear_parts import FAMILIES, is_auto, loss_of
-from .stream import Batch, FileStream, is_files
+from .stream import Batch, FileStream
 
 __all__ = ["FrankWolfeMatrixCompletion"]
 
@@ -250,7 +251,7 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
     ) -> Batch:
         if not first and sample_weight is None and self._are_plain(X, y):
             return Batch(X, y)
-        if isinstance(X, BatchHandle) or is_files(X):
+        if isinstance(X, (BatchHandle, FileRounds)):
             raise ValueError(f"{X}: ratings are needed, ParquetRatings")
         if y is None:
             raise ValueError("y is missing: pass the observed value of each entry")

@@ -22,7 +22,7 @@ from .linear_run import new_run, run_from_state
 from .progress import progress
 from .race import Race
 from .run import CANNOT_LEARN
-from .stream import ArrayRounds, Batch, play_rounds, shuffled
+from .stream import Batch
 from .teams import OnOnePast
 
 __all__ = ["RadiusSearch"]
@@ -111,24 +111,15 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         epochs = check_whole("epochs", model.epochs)
         whole = model._checked(X, y, sample_weight, first=True)
         size = min(check_whole("batch_size", model.batch_size), ceil(whole.n / LEAST_ROUNDS))
-        order = shuffled(whole.n, model._seed()) if model.shuffle else None
-        rounds = ArrayRounds(whole, size, order)
+        rounds = model._array_rounds(whole, size)
         self._start(model, rounds.first(size), rounds.first(FIRST_ROWS), whole.n)
-        left = len(rounds) * (epochs - 1)
-
-        def passes_left() -> bool:
-            nonlocal left
-            left -= 1
-            return left >= 0
-
         with progress(model.verbose, len(rounds) * epochs) as advance:
-            play_rounds(
-                rounds,
-                self._play,
-                self.refine,
-                passes_left=passes_left,
-                stop=lambda: bool(advance()),
-            )
+            for batch in rounds:
+                self._play(batch)
+                advance()
+            for _ in range(len(rounds) * (epochs - 1)):
+                self.refine()
+                advance()
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

@@ -1,24 +1,14 @@
-"""Rounds made from arrays and from files, and the one loop that plays rounds."""
+"""Rounds made from arrays and from files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from math import ceil
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .._typing import Array
-from ..readers.rounds import FileRounds
 
-__all__ = [
-    "ArrayRounds",
-    "Batch",
-    "FileStream",
-    "is_files",
-    "play_rounds",
-    "shuffled",
-]
+__all__ = ["ArrayRounds", "Batch", "FileStream"]
 
 
 class Batch(NamedTuple):
@@ -45,16 +35,7 @@ class Batch(NamedTuple):
 
 
 class ArrayRounds:
-    """Arrays cut into rounds.
-
-    Parameters
-    ----------
-    whole : Batch
-        All observations.
-    size : int
-        Observations a round.
-    order : array of int, optional
-        The order in which to take them, if not as they are.
+    """Arrays cut into rounds of ``size`` observations, taken in an ``order`` if there is one.
 
     Examples
     --------
@@ -86,18 +67,10 @@ class ArrayRounds:
 
 
 class FileStream:
-    """Files cut into rounds.
+    """Files (handles of rounds, with n observations in all) whose batches are taken as they come.
 
-    Parameters
-    ----------
-    files : FileRounds
-        An iterable of handles, which say where the observations of a round are.
-    n : int
-        How many observations there are.
-    first : callable
-        Returns the first of them.
-    take : callable
-        Turns a handle into a :class:`Batch`: opened, or as it is if workers open it.
+    ``first`` returns the first observations. ``take`` turns a handle into a :class:`Batch`: opened,
+    or as it is if workers open it.
     """
 
     def __init__(
@@ -118,57 +91,3 @@ class FileStream:
 
     def __iter__(self) -> Iterator[Batch]:
         return map(self._take, self._files)
-
-
-def is_files(X: Any) -> bool:
-    """Whether X is files, cut into batches."""
-    return isinstance(X, FileRounds)
-
-
-def play_rounds(
-    batches: Iterable[Any],
-    play: Callable[[Any], None],
-    refine: Callable[[], Any],
-    *,
-    passes_left: Callable[[], bool],
-    stop: Callable[[], bool] = lambda: False,
-) -> bool:
-    """Play a round with every batch, then those of later passes; return whether all were played.
-
-    Parameters
-    ----------
-    batches : iterable
-        The batches of the one pass over the data.
-    play : callable
-        Plays a round with a batch.
-    refine : callable
-        Plays a round without new data.
-    passes_left : callable
-        Whether another round without new data is wanted.
-    stop : callable
-        Whether to stop; asked after every round.
-
-    Examples
-    --------
-    >>> from onlinefw.estimators.stream import play_rounds
-    >>> played = []
-    >>> play_rounds([1, 2], played.append, lambda: played.append(0),
-    ...             passes_left=lambda: len(played) < 4)
-    True
-    >>> played
-    [1, 2, 0, 0]
-    """
-    for batch in batches:
-        play(batch)
-        if stop():
-            return False
-    while passes_left():
-        refine()
-        if stop():
-            return False
-    return True
-
-
-def shuffled(n: int, random_state: Any) -> Array:
-    """Return the numbers from 0 to n - 1 in a random order."""
-    return np.random.default_rng(random_state).permutation(n)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..estimators.stream import play_rounds
 from ..files import ModelFileError, load_checkpoint, save_checkpoint
 from .ratings import RatingsSession
 from .rows import RowsSession
@@ -83,31 +82,18 @@ def learn(
         Whether to stop; asked after every round.
     """
 
-    def after_round() -> bool:
-        if on_round is not None:
-            on_round(session)
-        if checkpoint is not None and session.rounds % checkpoint.every == 0:
-            checkpoint.write(session)
-        return stop()
+    def ended(rounds: Iterator[None]) -> bool:
+        for _ in rounds:
+            if on_round is not None:
+                on_round(session)
+            if checkpoint is not None and session.rounds % checkpoint.every == 0:
+                checkpoint.write(session)
+            if stop():
+                return False
+        return True
 
-    interrupted: list[bool] = []
-
-    def batches() -> Iterator[Any]:
-        yield from session.batches(chunks)
-        # A pipe ends its chunks early when ``stop`` says so: the queue is not the end of the data.
-        if stop():
-            interrupted.append(True)
-        else:
-            yield from session.last_batches()
-
-    done = play_rounds(
-        batches(),
-        session.play,
-        session.refine,
-        passes_left=lambda: not interrupted and session.has_passes_left,
-        stop=after_round,
-    )
-    done = done and not interrupted
+    # A pipe ends its chunks early when ``stop`` says so: the queue is not the end of the data.
+    done = ended(session.play_chunks(chunks)) and not stop() and ended(session.play_rest())
     if done and session.rounds:
         session.finish()
     if checkpoint is not None:

@@ -40,25 +40,12 @@ class RatingsSession(Session):
 
     kind = "matrix"
 
-    def __init__(
-        self,
-        *,
-        batch_size: int | str = "auto",
-        test_share: float = 0.0,
-        seed: int = 0,
-        expected_rows: int | None = None,
-        **settings: Any,
-    ) -> None:
-        model = FrankWolfeMatrixCompletion(**{"expected_size": expected_rows, **settings})
-        super().__init__(
-            model,
-            batch_size=batch_size,
-            test_share=test_share,
-            seed=seed,
-            expected_rows=expected_rows,
-        )
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
         self.users, self.items = IdMap(), IdMap()
-        self.score = self.new_score()
+
+    def _new_model(self, settings: dict[str, Any]) -> FrankWolfeMatrixCompletion:
+        return FrankWolfeMatrixCompletion(**settings)
 
     @property
     def batch_length(self) -> int:

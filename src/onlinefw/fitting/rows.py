@@ -51,31 +51,17 @@ class RowsSession(Session):
 
     least_batch = 256  # a round re-optimises all coefficients, so fewer rounds suffice
 
-    def __init__(
-        self,
-        kind: str,
-        *,
-        classes: Any = None,
-        batch_size: int | str = "auto",
-        test_share: float = 0.0,
-        seed: int = 0,
-        expected_rows: int | None = None,
-        **settings: Any,
-    ) -> None:
-        estimator = FrankWolfeRegressor if kind == "regression" else FrankWolfeClassifier
-        own: dict[str, Any] = {"random_state": seed, "path_size": 0, "past": "auto"}
-        super().__init__(
-            estimator(**{**own, "expected_size": expected_rows, **settings}),
-            batch_size=batch_size,
-            test_share=test_share,
-            seed=seed,
-            expected_rows=expected_rows,
-        )
+    def __init__(self, kind: str, *, classes: Any = None, **settings: Any) -> None:
         self.kind = kind
+        super().__init__(**settings)
         self.classes: Array | None = None if classes is None else np.unique(classes)
         self._classes_were_given = classes is not None
         self._file: str | None = None
-        self.score = self.new_score()
+
+    def _new_model(self, settings: dict[str, Any]) -> FrankWolfeRegressor | FrankWolfeClassifier:
+        estimator = FrankWolfeRegressor if self.kind == "regression" else FrankWolfeClassifier
+        own: dict[str, Any] = {"random_state": self.seed, "path_size": 0, "past": "auto"}
+        return estimator(**{**own, **settings})
 
     def new_score(self) -> SquaredError | ErrorRate:
         """Return a score that has counted nothing."""

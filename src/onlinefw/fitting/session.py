@@ -34,8 +34,6 @@ class Session(ABC):
 
     Parameters
     ----------
-    model : estimator
-        What learns.
     batch_size : int or "auto"
         Rows a round.
     test_share : float
@@ -44,24 +42,26 @@ class Session(ABC):
         Decides which.
     expected_rows : int, optional
         About how many rows there will be.
+    **settings
+        Of the estimator that learns.
     """
 
     kind: str
-    score: SquaredError | ErrorRate
     least_batch = 32
 
     def __init__(
         self,
-        model: Any,
         *,
         batch_size: int | str = "auto",
         test_share: float = 0.0,
         seed: int = 0,
         expected_rows: int | None = None,
+        **settings: Any,
     ) -> None:
-        self.model = model
         self.batch_size, self.test_share, self.seed = batch_size, test_share, seed
         self.expected_rows = expected_rows
+        self.model = self._new_model({"expected_size": expected_rows, **settings})
+        self.score = self.new_score()
         self.rows_read = self.rows_learned = self.rounds = 0
         #: Rounds without new rows, which are counted in ``rounds``, too.
         self.refined = 0
@@ -71,6 +71,10 @@ class Session(ABC):
         self.score_path = ScorePath()
 
     # What the kinds of sessions differ in ---------------------------------------------------------
+
+    @abstractmethod
+    def _new_model(self, settings: dict[str, Any]) -> Any:
+        """Make the estimator."""
 
     @abstractmethod
     def read(self, chunk: Any) -> None:
@@ -138,32 +142,34 @@ class Session(ABC):
         """Rows held out."""
         return len(self._test)
 
-    def batches(self, chunks: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-        """Read chunks (with their ``position``); yield rows for a round when there are enough."""
+    # Rounds ---------------------------------------------------------------------------------------
+
+    def play_chunks(self, chunks: Iterable[Any]) -> Iterator[None]:
+        """Read chunks (with their ``position``), play with enough rows; pause after each round."""
         while self.ready:  # rows in the queue of a checkpoint come first
-            yield self._next()
+            self.play()
+            yield
         for chunk in chunks:
             self.read(chunk)
             self.position = chunk.position
             while self.ready:
-                yield self._next()
+                self.play()
+                yield
 
-    def last_batches(self) -> Iterator[tuple[Any, Any]]:
-        """Yield the rows left in the queue, when no more will come."""
+    def play_rest(self) -> Iterator[None]:
+        """Play with the rows left in the queue, when no more will come, then the later epochs."""
         while self.n_waiting:
-            yield self._next()
+            self.play()
+            yield
+        while self.refined < (self.model.epochs - 1) * (self.rounds - self.refined):
+            self.refine()
+            yield
 
-    def _next(self) -> Any:
-        """Take the rows of a round; before the first, let the model look at the whole queue."""
+    def play(self) -> None:
+        """Play a round with rows of the queue: predict, count the score, and learn."""
         if self.rounds == 0:
-            self._prepare(*self._waiting.look())
-        return self._waiting.take(self.batch_length)
-
-    # Rounds ---------------------------------------------------------------------------------------
-
-    def play(self, batch: tuple[Any, Any] | None = None) -> None:
-        """Play a round: predict, count the score, and learn."""
-        X, y = self._next() if batch is None else batch
+            self._prepare(*self._waiting.look())  # the whole queue
+        X, y = self._waiting.take(self.batch_length)
         if self.rounds:
             self.score.add(y, self._predict(X))
             self.score_path.add(self.score.n, self.score.value)
@@ -176,11 +182,6 @@ class Session(ABC):
         self.model.refine()
         self.rounds += 1
         self.refined += 1
-
-    @property
-    def has_passes_left(self) -> bool:
-        """Whether the model asks for more epochs than the one in which rows were read."""
-        return self.refined < (self.model.epochs - 1) * (self.rounds - self.refined)
 
     def finish(self) -> None:
         """Correct the model once, when the data have ended."""
