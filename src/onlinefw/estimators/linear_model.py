@@ -137,8 +137,11 @@ class LinearModel(StreamingEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, n_features)
-            The rows.
+        X : array-like or sparse matrix of shape (n, n_features), or ParquetRows
+            The rows. Or, for a regressor, files (:class:`onlinefw.distributed.ParquetRows`) with
+            targets as well, in batches of their own size and order, which ``workers`` read
+            themselves (this process does where sums of rows suffice, for the square loss with few
+            features; while radii race each other; and where columns are scaled).
         y : array-like of shape (n,)
             Their targets.
         sample_weight : array-like of shape (n,), optional
