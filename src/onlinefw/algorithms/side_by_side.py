@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from .._batches import BatchHandle
+from .._state import check_state
 from .._typing import State
+from ..objectives.row_objective import RowsBatch
 from .learner import Learner, finish
 from .rounds import Round
 
@@ -43,17 +48,16 @@ class SideBySide:
         """Move the past to this many workers (None: into this process), on this device."""
         self._objectives[0].use_place(device, workers)
 
-    def close(self) -> None:
-        """Stop the workers, if there are any."""
-        self._objectives[0].close()
-
-    def check(self, X: Any, targets: Sequence[Any], sample_weight: Any = None) -> Any:
-        """Return a batch that can be played, with a target for each learner, or refuse it."""
-        return self._objectives[0].check_together(self._objectives, X, targets, sample_weight)
-
     def observe(self, X: Any, targets: Sequence[Any], sample_weight: Any = None) -> list[Round]:
         """Play a round with new rows and a target for each learner."""
-        return self.play(self.check(X, targets, sample_weight))
+        together = self._objectives
+        return self.play(together[0].check_together(together, X, targets, sample_weight))
+
+    def learn(self, X: Any, targets: list[Any], w: Any = None) -> list[Round]:
+        """Play a round with rows that an estimator has checked, or with those of a file."""
+        if isinstance(X, BatchHandle):
+            return self.observe(X, targets)
+        return self.play(RowsBatch(X, targets, np.ones(X.shape[0]) if w is None else w))
 
     def play(self, batch: Any) -> list[Round]:
         """Play a round with a checked batch."""
@@ -90,14 +94,20 @@ class SideBySide:
         self._objectives[0].keep_together(self._objectives)
 
     def state_dict(self) -> State:
-        """Return the past once, and all else of every learner."""
+        """Return the past once, all else of every learner, and the gradients that are known.
+
+        Gradients of several models are computed in one read of the past, which rounds differently
+        from one read for each. Saving them keeps certificates the same to the last bit.
+        """
         return {
             "past": self._objectives[0].past_state(),
             "learners": [one.own_state() for one in self.learners],
+            "gradients": [getattr(one, "_gradient", None) for one in self._objectives],
         }
 
     def load_state(self, state: State) -> None:
         """Become what ``state_dict`` described; there are as many learners, of the same kinds."""
+        check_state(state, "past", "learners", "gradients")
         if len(state["learners"]) != len(self.learners):
             raise ValueError(
                 f"the state is of {len(state['learners'])} learners, not of {len(self.learners)}"
@@ -105,3 +115,8 @@ class SideBySide:
         for one, own in zip(self.learners, state["learners"], strict=True):
             one.load_own(own)
         self._objectives[0].load_past(state["past"])
+        for objective, gradient in zip(self._objectives, state["gradients"], strict=True):
+            if gradient is not None:
+                if np.shape(gradient) != objective.shape:
+                    raise ValueError("a gradient does not have the shape of theta")
+                objective._gradient = gradient

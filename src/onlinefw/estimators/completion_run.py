@@ -32,35 +32,22 @@ REFRESHES_PER_PASS = 10
 class CompletionRun(Run):
     """A run that completes a matrix: see :class:`~onlinefw.estimators.run.Run`.
 
-    Parameters
-    ----------
-    parts : CompletionParts
-        What the learners were made of.
-    matrix : LearnedMatrix, optional
-        What predicts, where there are no learners.
+    ``matrix`` is what predicts, where there are no learners.
     """
 
     #: The best radius grows with the data: on the first data, radii that are much too small for all
     #: of them do best, by up to 7%. So among radii this close the middlemost is the better guess.
     close = 0.08
 
-    def __init__(
-        self,
-        team: Apart | None,
-        radii: list[float],
-        race: Race | None,
-        history: History,
-        parts: CompletionParts,
-        matrix: LearnedMatrix | None = None,
-    ) -> None:
-        super().__init__(team, radii, race, history)
-        self.parts, self._matrix, self.loss = parts, matrix, parts.loss
+    def __init__(self, *run: Any, matrix: LearnedMatrix | None = None) -> None:
+        super().__init__(*run)
+        self._matrix = matrix
         self.low, self.high = np.inf, -np.inf
-        self.weights = None if parts.weighting is None else SmoothedWeights()
+        self.weights = None if self.parts.weighting is None else SmoothedWeights()
 
     def learn(self, batch: Batch) -> None:
         """Play a round with a batch."""
-        team: Any = self.team
+        team = self.team
         X, y, w = batch
         if self.weights is not None:
             self.weights.grow(team.learners, X)
@@ -147,7 +134,7 @@ def new_run(parts: CompletionParts, first: Batch, rounds: int | None) -> Complet
         most = RACE_ROUNDS if rounds is None else max(LEAST_ROUNDS, ceil(RACE_SHARE * rounds))
         race = Race(len(radii), rounds=most, rows=RACE_SIZE, least_rounds=LEAST_ROUNDS, late=True)
     team = Apart([parts.learner(shape, radius) for radius in radii])
-    return CompletionRun(team, radii, race, History(model._history_size()), parts)
+    return CompletionRun(parts, team, radii, race, History(model._history_size()))
 
 
 def run_from_state(model: Any, state: State) -> CompletionRun:
@@ -162,7 +149,7 @@ def run_from_state(model: Any, state: State) -> CompletionRun:
     else:
         check_state(state, "matrix", "gap")
         matrix = LearnedMatrix.from_state(state["matrix"])
-    run = CompletionRun(team, radii.tolist(), race, history, parts, matrix)
+    run = CompletionRun(parts, team, radii.tolist(), race, history, matrix=matrix)
     run.low, run.high = float(state["low"]), float(state["high"])
     if run.weights is not None and state["weights_due"] is not None:
         run.weights.due = float(state["weights_due"])

@@ -14,13 +14,41 @@ from ..losses import Loss
 from ..past.place import here
 from .run import CANNOT_LEARN, Run
 
-__all__ = ["BESIDE", "LearnedModel"]
+__all__ = ["BESIDE", "LearnedModel", "SavedByState"]
 
 #: Attributes that files and users add to an estimator, beside its parameters and its state.
 BESIDE = ("row_ids_", "col_ids_", "notes_")
 
 
-class LearnedModel(BaseEstimator):
+class SavedByState(BaseEstimator):
+    """An estimator that is pickled as its parameters and its state."""
+
+    def _check_kind(self, state: State) -> None:
+        """Refuse the state of another kind of estimator."""
+        if state["estimator"] != type(self).__name__:
+            raise ValueError(
+                f"this is the state of a {state['estimator']}, not of a {type(self).__name__}"
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        names = type(self)._get_param_names()
+        state = {name: value for name, value in super().__getstate__().items() if name in names}
+        beside = (*BESIDE, "_skl_callbacks", "_sklearn_output_config")
+        kept = {name: getattr(self, name) for name in beside if hasattr(self, name)}
+        fitted: Any = self
+        if fitted.__sklearn_is_fitted__():
+            kept["_state"] = fitted.state_dict(past=fitted.can_learn_)
+        return {**state, **kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        learned = state.pop("_state", None)
+        self.__dict__.update(state)
+        if learned is not None:
+            fitted: Any = self
+            fitted.load_state(learned)
+
+
+class LearnedModel(SavedByState):
     """An estimator that has all that it learned in ``_run``: rounds, learners, coefficients.
 
     Its state, with the parameters beside it, is what is saved, pickled and checkpointed.
@@ -121,10 +149,7 @@ class LearnedModel(BaseEstimator):
     def load_state(self, state: State) -> Self:
         """Become what ``state_dict`` described, for an estimator with the same parameters."""
         check_state(state, "estimator", "run")
-        if state["estimator"] != type(self).__name__:
-            raise ValueError(
-                f"this is the state of a {state['estimator']}, not of a {type(self).__name__}"
-            )
+        self._check_kind(state)
         self._load_names(state)
         self._run = self._loaded_run(state["run"])
         return self
@@ -136,20 +161,7 @@ class LearnedModel(BaseEstimator):
     def _load_names(self, state: State) -> None:
         return
 
-    def __getstate__(self) -> dict[str, Any]:
-        names = type(self)._get_param_names()
-        state = {name: value for name, value in super().__getstate__().items() if name in names}
-        beside = (*BESIDE, "_skl_callbacks", "_sklearn_output_config")
-        kept = {name: getattr(self, name) for name in beside if hasattr(self, name)}
-        run = self.__dict__.get("_run")
-        if run is not None:
-            kept["_state"] = self.state_dict(past=run.can_learn)
-        return {**state, **kept}
-
     def __setstate__(self, state: dict[str, Any]) -> None:
-        learned = state.pop("_state", None)
-        self.__dict__.update(state)
-        if self.workers is None and self.device == "cuda":
-            self.device = here("cuda").device  # there may be no GPU here
-        if learned is not None:
-            self.load_state(learned)
+        if state["workers"] is None and state["device"] == "cuda":
+            state["device"] = here("cuda").device  # there may be no GPU here
+        super().__setstate__(state)

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from .._typing import Shape
 from .._validation import check_part, check_whole
 from ..algorithms import Learner, NewtonSteps, OnlineAwayFrankWolfe, OnlineFrankWolfe
+from ..algorithms.side_by_side import SideBySide
 from ..losses import (
     Bernoulli,
     Correntropy,
@@ -29,7 +30,6 @@ from ..sets import ConvexSet, L1Ball, L2Ball, LinfBall, Simplex, TraceNormBall
 from ..steps import Harmonic, LineSearch
 from .scaling import Scaling
 from .stream import Batch
-from .teams import OnOnePast
 
 if TYPE_CHECKING:
     from .linear_model import LinearModel
@@ -41,7 +41,8 @@ __all__ = [
     "has_radius",
     "is_auto",
     "loss_of",
-    "suggested_radius",
+    "suggested_radii",
+    "together",
     "with_radius",
 ]
 
@@ -87,19 +88,7 @@ def loss_of(loss: Any, losses: dict[str, Any]) -> Loss:
 
 @dataclass(frozen=True)
 class LinearParts:
-    """What the learners of a linear estimator are made of.
-
-    Attributes
-    ----------
-    model : LinearModel
-        The estimator, with its parameters.
-    n_features : int
-        Columns of the rows.
-    loss : Loss
-        The loss.
-    past, max_past
-        Which rows are kept.
-    """
+    """What the learners of a linear estimator are made of: its parameters, with "auto" decided."""
 
     model: LinearModel
     n_features: int
@@ -130,12 +119,9 @@ class LinearParts:
 
     def team(
         self, radii: list[float], n_models: int, device: str, workers: int | None
-    ) -> OnOnePast:
+    ) -> SideBySide:
         """Make the learners of each radius, on one past."""
-        objective, learners = self.objective(device, workers), []
-        for k, radius in enumerate(r for r in radii for _ in range(n_models)):
-            learners.append(self.learner(radius, objective.beside() if k else objective))
-        return OnOnePast(learners)
+        return together([(self, radius) for radius in radii], n_models, device, workers)
 
     def objective(self, device: str, workers: int | None) -> LinearObjective | RunningLeastSquares:
         """Make what is kept of the past: sums where they suffice, else rows."""
@@ -194,8 +180,7 @@ class LinearParts:
                 )
             return [float(getattr(constraint, "radius", "nan"))]
         if is_auto(radius):
-            middle = suggested_radius(self.loss, self.model._n_models(), first)
-            return [middle * 3.0**power for power in POWERS]
+            return suggested_radii(self.loss, self.model._n_models(), first)
         if not isinstance(radius, Real):
             raise ValueError(f'radius must be a positive number or "auto", got {radius!r}')
         return [float(radius)]
@@ -263,13 +248,25 @@ class LinearParts:
         return Scaling.of(first.X, first.w)
 
 
+def together(
+    models: list[tuple[LinearParts, float]], n_models: int, device: str, workers: int | None
+) -> SideBySide:
+    """Make the learners of models with their radii, n_models of each, all on one past."""
+    first = models[0][0].objective(device, workers)
+    learners: list[Learner] = []
+    for parts, radius in models:
+        for _ in range(n_models):
+            learners.append(parts.learner(radius, first.beside() if learners else first))
+    return SideBySide(learners)
+
+
 def _sums_suffice(model: LinearModel, loss: Loss, n_features: int) -> bool:
     plain = type(loss) is Square and model.coef_shape is None
     return plain and n_features <= MOST_SUMS and model.past in ("all", "auto")
 
 
-def suggested_radius(loss: Loss, n_models: int, first: Batch) -> float:
-    """Return the radius at which one coordinate alone gives predictions as large as they should be.
+def suggested_radii(loss: Loss, n_models: int, first: Batch) -> list[float]:
+    """Return radii around that at which one coordinate alone gives predictions of the right size.
 
     That is the size of the targets (1, or 1 / sharpness, where predictions have other units) over
     the largest root mean square of a feature. It is rounded to three digits, so that a repeated row
@@ -285,7 +282,8 @@ def suggested_radius(loss: Loss, n_models: int, first: Batch) -> float:
         spread = float(np.sqrt(weights @ (y - weights @ y) ** 2)) or 1.0
     elif isinstance(loss, Sigmoid):
         spread = 1.0 / loss.sharpness
-    return float(f"{spread / largest:.3g}") if largest > 0.0 else 1.0
+    middle = float(f"{spread / largest:.3g}") if largest > 0.0 else 1.0
+    return [middle * 3.0**power for power in POWERS]
 
 
 def has_radius(model: LinearModel) -> bool:

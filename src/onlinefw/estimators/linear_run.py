@@ -28,33 +28,13 @@ FIRST_CHOICE = 2
 class LinearRun(Run):
     """A run with coefficients: see :class:`~onlinefw.estimators.run.Run`.
 
-    Parameters
-    ----------
-    parts : LinearParts
-        What the learners were made of.
-    scaling : Scaling or None
-        How rows are scaled before they are learned.
-    precision : type
-        Of coefficients and predictions.
-    path : Path
-        Coefficients over time.
+    ``scaling`` says how rows are scaled before they are learned; coefficients and predictions are
+    of the type ``precision``; ``path`` keeps coefficients over time.
     """
 
-    def __init__(
-        self,
-        team: Any,
-        radii: list[float],
-        race: Race | None,
-        history: History,
-        *,
-        parts: LinearParts,
-        scaling: Scaling | None,
-        precision: Any,
-        path: Path,
-    ) -> None:
-        super().__init__(team, radii, race, history)
-        self.parts, self.scaling, self.precision, self.path = parts, scaling, precision, path
-        self.loss = parts.loss
+    def __init__(self, *run: Any, scaling: Scaling | None, precision: Any, path: Path) -> None:
+        super().__init__(*run)
+        self.scaling, self.precision, self.path = scaling, precision, path
         self._known: tuple[Array, Array] | None = None
 
     def learn(self, batch: Batch, targets: list[Any]) -> None:
@@ -117,8 +97,8 @@ def new_run(parts: LinearParts, first: Batch, n_models: int, team: Any = None) -
         team = parts.team(radii, n_models, *place)
     # Rows of float32 or uint8 give coefficients and predictions in single precision.
     precision = np.float64 if first.X.dtype == np.float64 else np.float32
-    details: dict[str, Any] = {"parts": parts, "scaling": scaling, "precision": precision}
-    return LinearRun(team, radii, race, history, path=path, **details)
+    run = parts, team, radii, race, history
+    return LinearRun(*run, scaling=scaling, precision=precision, path=path)
 
 
 def run_from_state(model: Any, state: State, n_models: int, team: Any = None) -> LinearRun:
@@ -134,15 +114,14 @@ def run_from_state(model: Any, state: State, n_models: int, team: Any = None) ->
     if state["precision"] not in ("float32", "float64"):
         raise ValueError(f"coefficients cannot be {state['precision']!r}")
     scaling = state["scaling"]
-    details: dict[str, Any] = {
-        "parts": parts,
-        "scaling": None if scaling is None else Scaling.from_state(scaling, n_features),
-        "precision": np.dtype(state["precision"]).type,
-        "path": Path.from_state(state["path"]),
-    }
     if team is None and "team" in state:
         team = parts.team(radii.tolist(), n_models, "cpu", None)
-    run = LinearRun(team, radii.tolist(), race, history, **details)
+    run = LinearRun(
+        *(parts, team, radii.tolist(), race, history),
+        scaling=None if scaling is None else Scaling.from_state(scaling, n_features),
+        precision=np.dtype(state["precision"]).type,
+        path=Path.from_state(state["path"]),
+    )
     if team is None:
         run.n_models, run._known = n_models, _coefficients(state, n_models, n_features)
     run._load(state)

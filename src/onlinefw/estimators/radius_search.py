@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.metrics import check_scoring
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -15,15 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 from .._state import check_state
 from .._typing import Array, State
 from .._validation import check_whole
+from ..algorithms.side_by_side import SideBySide
 from .base import FIRST_ROWS
+from .learned_model import SavedByState
 from .linear_model import LEAST_ROUNDS, LinearModel
-from .linear_parts import POWERS, LinearParts, has_radius, suggested_radius, with_radius
+from .linear_parts import LinearParts, has_radius, suggested_radii, together, with_radius
 from .linear_run import new_run, run_from_state
 from .progress import progress
 from .race import Race
 from .run import CANNOT_LEARN
 from .stream import Batch
-from .teams import OnOnePast
 
 __all__ = ["RadiusSearch"]
 
@@ -36,7 +37,7 @@ def _best_has(name: str) -> Any:
     return check
 
 
-class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
+class RadiusSearch(MetaEstimatorMixin, SavedByState):
     """Learn several radii side by side on one stream, and predict with the best so far.
 
     The rows are kept once, and each pass over them serves all radii. Every batch is predicted
@@ -85,7 +86,7 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
 
     radii_: Array
     estimators_: list[Any]
-    _team: OnOnePast | None
+    _team: SideBySide | None
     _race: Race
     _scorer: Any
 
@@ -168,19 +169,17 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         for one in estimators:
             vars(one).update(names)  # n_features_in_, feature_names_in_, classes_
         parts = [LinearParts.of(one, first.X.shape[1], n) for one in estimators]
-        teams = _teams(parts, model._n_models(), model.device, model.workers)
+        teams = self._make_teams(parts, model.device, model.workers)
         for one, its, team in zip(estimators, parts, teams, strict=True):
             one._run = new_run(its, first, one._n_models(), team)
         self._scorer = None if self.scoring is None else check_scoring(model, self.scoring)
         self.radii_, self.estimators_ = radii, estimators
-        self._team = _joined(teams)
         vars(self).update(names)
         self._race = Race(len(radii))
 
     def _checked_radii(self, model: LinearModel, batch: Batch) -> Array:
         if self.radii is None:
-            middle = suggested_radius(model._loss(), model._n_models(), batch)
-            return middle * 3.0 ** np.array(POWERS)
+            return np.array(suggested_radii(model._loss(), model._n_models(), batch))
         try:
             radii = np.unique(np.asarray(self.radii, dtype=float).reshape(-1))
         except (TypeError, ValueError):
@@ -188,6 +187,15 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         if radii.size == 0 or not (np.isfinite(radii).all() and radii.min() > 0.0):
             raise ValueError(f"radii must be positive numbers, got {self.radii!r}")
         return radii
+
+    def _make_teams(
+        self, parts: list[LinearParts], device: str, workers: int | None
+    ) -> list[SideBySide]:
+        """Make the learners, which take their steps side by side; return those of each model."""
+        n = parts[0].model._n_models()
+        self._team = together([(one, one.radius) for one in parts], n, device, workers)
+        learners = self._team.learners
+        return [SideBySide(learners[k : k + n]) for k in range(0, len(learners), n)]
 
     def _use_place(self) -> None:
         assert self._team is not None
@@ -266,10 +274,7 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
     def load_state(self, state: State) -> Self:
         """Become what ``state_dict`` described, for a search with the same parameters."""
         check_state(state, "estimator", "radii", "race", "models")
-        if state["estimator"] != type(self).__name__:
-            raise ValueError(
-                f"this is the state of a {state['estimator']}, not of a {type(self).__name__}"
-            )
+        self._check_kind(state)
         radii, race = np.asarray(state["radii"], float), Race.from_state(state["race"])
         if radii.shape != (race.n,):
             raise ValueError("there are not as many scores as radii")
@@ -313,26 +318,12 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
             kept = its["run"]["kept"]
             parts.append(LinearParts(one, one.n_features_in_, one._loss(), *kept))
             estimators.append(one)
-        teams = _teams(parts, estimators[0]._n_models(), "cpu", None)
+        teams = self._make_teams(parts, "cpu", None)
         for one, its, team in zip(estimators, state["models"], teams, strict=True):
             one._run = run_from_state(one, its["run"], one._n_models(), team)
-        self.estimators_, self._team = estimators, _joined(teams)
+        self.estimators_ = estimators
+        assert self._team is not None
         self._team.load_state(state["team"])
-
-    def __getstate__(self) -> dict[str, Any]:
-        names = type(self)._get_param_names()
-        state = {name: value for name, value in super().__getstate__().items() if name in names}
-        if hasattr(self, "notes_"):
-            state["notes_"] = self.notes_
-        if self.__sklearn_is_fitted__():
-            state["_state"] = self.state_dict(past=self._team is not None)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        learned = state.pop("_state", None)
-        self.__dict__.update(state)
-        if learned is not None:
-            self.load_state(learned)
 
     # The model ------------------------------------------------------------------------------------
 
@@ -403,20 +394,3 @@ class RadiusSearch(MetaEstimatorMixin, BaseEstimator):
         """Return the best model's probabilities."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
-
-
-def _teams(
-    parts: list[LinearParts], n_models: int, device: str, workers: int | None
-) -> list[OnOnePast]:
-    """Make the learners of every model, all on one past."""
-    first = parts[0].objective(device, workers)
-    objectives: Any = (first.beside() if k else first for k in range(len(parts) * n_models))
-    return [
-        OnOnePast([one.learner(one.radius, next(objectives)) for _ in range(n_models)])
-        for one in parts
-    ]
-
-
-def _joined(teams: list[OnOnePast]) -> OnOnePast:
-    """Let the learners of all models take their steps side by side."""
-    return OnOnePast([learner for team in teams for learner in team.learners])

@@ -9,10 +9,11 @@ import numpy as np
 
 from .._state import check_state
 from .._typing import Array, State
-from ..algorithms import Round
+from ..algorithms import NewtonSteps, Round
+from ..algorithms.side_by_side import SideBySide
 from .history import History
 from .race import Race
-from .teams import Apart, OnOnePast, correct
+from .teams import Apart
 
 __all__ = ["CANNOT_LEARN", "Run"]
 
@@ -27,7 +28,9 @@ class Run:
 
     Parameters
     ----------
-    team : OnOnePast or Apart
+    parts : LinearParts or CompletionParts
+        What the learners were made of.
+    team : SideBySide or Apart
         All learners: ``n_models`` (the classes, or one) for each radius, in the order of radii.
     radii : array-like
         The radii.
@@ -37,16 +40,21 @@ class Run:
         What happened in the rounds of the radius that predicted best at the time.
     """
 
+    #: None in a model file, which only predicts.
+    team: Any
+
     #: The middlemost radius whose score is within this share of the best one wins the race.
     close = 0.0
 
     def __init__(
         self,
-        team: OnOnePast | Apart | None,
+        parts: Any,
+        team: SideBySide | Apart | None,
         radii: Sequence[float],
         race: Race | None,
         history: History,
     ) -> None:
+        self.parts, self.loss = parts, parts.loss
         self.team, self.radii, self.race, self.history = team, list(radii), race, history
         self.n_models = 1 if team is None else len(team.learners) // len(self.radii)
         self.leader = 0 if race is None else race.best
@@ -82,7 +90,6 @@ class Run:
 
     def play(self, X: Any, targets: list[Any], w: Any, n: int, weight: float) -> None:
         """Play a round with n new observations; ``targets`` has one array for each model."""
-        assert self.team is not None
         if self.race is None:
             rounds: list[Any] = self.team.learn(X, targets, w)
         else:
@@ -91,7 +98,7 @@ class Run:
         self._note(rounds)
 
     def _play_race(self, X: Any, targets: list[Any], w: Any, n: int, weight: float) -> list[Any]:
-        assert self.team is not None and self.race is not None
+        assert self.race is not None
         rounds = self.team.learn(X, targets * len(self.radii), w)
         groups = [self._of(rounds, k) for k in range(len(self.radii))]
         playing = [k for k, group in enumerate(groups) if None not in group]
@@ -109,7 +116,7 @@ class Run:
     def _choose(self, playing: list[int]) -> None:
         """Go on with the radii that still play; alone with the best, if the race is over."""
         race = self.race
-        assert race is not None and self.team is not None
+        assert race is not None
         self.leader = race.best
         if race.over:
             self._keep([race.nearly_best(self.close)])
@@ -120,21 +127,20 @@ class Run:
             self.leader = race.best
 
     def _keep(self, chosen: list[int]) -> None:
-        assert self.team is not None
         n = self.n_models
         self.team.keep([k * n + j for k in chosen for j in range(n)])
         self.radii = [self.radii[k] for k in chosen]
 
     def refine(self) -> None:
         """Play a round of the radius in use without new data."""
-        assert self.team is not None
         self._note(type(self.team)(self.learners).refine())
         self.n_refined += 1
 
     def correct(self) -> None:
         """Re-optimise what is there, if the corrective does that between rounds."""
         for one in self.learners:
-            correct(one)
+            if one.corrective is not None and not isinstance(one.corrective, NewtonSteps):
+                one.correct()
 
     def _note(self, rounds: list[Round]) -> None:
         """Note the rounds of all models as one: their mean loss, and the widest of the gaps."""

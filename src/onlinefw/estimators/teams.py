@@ -1,4 +1,4 @@
-"""Learners that are given the same batches: on one past, or each on its own."""
+"""Learners that are given the same batches, each on a past of its own."""
 
 from __future__ import annotations
 
@@ -10,42 +10,10 @@ import numpy as np
 from .._batches import BatchHandle
 from .._state import check_state
 from .._typing import State
-from ..algorithms import Learner, NewtonSteps, OnlineFrankWolfe, Round
-from ..algorithms.side_by_side import SideBySide
+from ..algorithms import Learner, OnlineFrankWolfe, Round
 from ..objectives.entries import EntriesBatch
-from ..objectives.row_objective import RowsBatch
 
-__all__ = ["Apart", "OnOnePast", "correct"]
-
-
-class OnOnePast(SideBySide):
-    """Learners of linear models: the classes of a classifier, for each of several radii."""
-
-    def learn(self, X: Any, targets: list[Any], w: Any = None) -> list[Round]:
-        """Play a round with rows that the estimator has checked, or with those of a file."""
-        if isinstance(X, BatchHandle):
-            return self.observe(X, targets)
-        return self.play(RowsBatch(X, targets, np.ones(X.shape[0]) if w is None else w))
-
-    def state_dict(self) -> State:
-        """Return the past once, all else of every learner, and the gradients that are known.
-
-        Gradients of several models are computed in one read of the past, which rounds differently
-        from one read for each. Saving them keeps certificates the same to the last bit.
-        """
-        known = [getattr(one.objective, "_gradient", None) for one in self.learners]
-        return {**super().state_dict(), "gradients": known}
-
-    def load_state(self, state: State) -> None:
-        """Become what ``state_dict`` described, of as many learners of the same kinds."""
-        check_state(state, "past", "learners", "gradients")
-        super().load_state(state)
-        for one, gradient in zip(self.learners, state["gradients"], strict=True):
-            objective: Any = one.objective
-            if gradient is not None:
-                if np.shape(gradient) != objective.shape:
-                    raise ValueError("a gradient does not have the shape of theta")
-                objective._gradient = gradient
+__all__ = ["Apart"]
 
 
 class Apart:
@@ -111,10 +79,3 @@ def _loaded(learner: Learner, state: State) -> Learner:
 
 def _is_own(description: Any) -> bool:
     return isinstance(description, dict) and "custom" in description
-
-
-def correct(learner: Any) -> None:
-    """Re-optimise what is there, if the learner's corrective does that between rounds."""
-    corrective = getattr(learner, "corrective", None)
-    if corrective is not None and not isinstance(corrective, NewtonSteps):
-        learner.correct()
