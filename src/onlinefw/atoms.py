@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -50,6 +50,8 @@ class Atom(ABC):
     """An extreme point of a set."""
 
     shape: Shape
+    #: The names of the attributes that make the atom, in the order of the constructor.
+    _parts: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def dot(self, direction: Direction) -> float:
@@ -72,9 +74,12 @@ class Atom(ABC):
     def key(self) -> Hashable:
         """A value that is the same for equal vertices; the active set finds atoms by it."""
 
-    @abstractmethod
     def state_dict(self) -> State:
         """Return plain values from which :func:`atom_from_state` makes an equal atom."""
+        state: State = {"kind": type(self).__name__}
+        for name in self._parts:
+            state[name] = list(self.shape) if name == "shape" else getattr(self, name)
+        return state
 
     def dense(self) -> Array:
         """Return the atom as an ndarray."""
@@ -99,6 +104,7 @@ class SignedCoordinate(Atom):
     """
 
     __slots__ = ("index", "shape", "value")
+    _parts = ("index", "value", "shape")
 
     def __init__(self, index: int, value: float, shape: Shape) -> None:
         self.index, self.value, self.shape = int(index), float(value), tuple(shape)
@@ -126,15 +132,6 @@ class SignedCoordinate(Atom):
         """Position and value."""
         return (self.index, self.value)
 
-    def state_dict(self) -> State:
-        """Return index, value and shape."""
-        return {
-            "kind": "SignedCoordinate",
-            "index": self.index,
-            "value": self.value,
-            "shape": list(self.shape),
-        }
-
     def __repr__(self) -> str:
         return f"SignedCoordinate(index={self.index}, value={self.value:g}, shape={self.shape})"
 
@@ -150,6 +147,7 @@ class SparseAtom(Atom):
     """
 
     __slots__ = ("indices", "shape", "values")
+    _parts = ("indices", "values", "shape")
 
     def __init__(self, indices: Any, values: Any, shape: Shape) -> None:
         self.indices = np.asarray(indices, dtype=np.intp)
@@ -177,15 +175,6 @@ class SparseAtom(Atom):
         """Positions and values."""
         return (self.indices.tobytes(), (self.values + 0.0).tobytes())
 
-    def state_dict(self) -> State:
-        """Return indices, values and shape."""
-        return {
-            "kind": "SparseAtom",
-            "indices": self.indices,
-            "values": self.values,
-            "shape": list(self.shape),
-        }
-
     def __repr__(self) -> str:
         return f"SparseAtom({self.indices.size} nonzeros, shape={self.shape})"
 
@@ -203,6 +192,7 @@ class RankOne(Atom):
     """
 
     __slots__ = ("scale", "shape", "u", "v")
+    _parts = ("u", "scale", "v")
 
     def __init__(self, u: Array, scale: float, v: Array) -> None:
         self.u, self.scale, self.v = u, float(scale), v
@@ -228,10 +218,6 @@ class RankOne(Atom):
     def key(self) -> Hashable:
         """The factors (the sets that give rank-one atoms are not polytopes)."""
         return (self.u.tobytes(), self.v.tobytes())
-
-    def state_dict(self) -> State:
-        """Return the factors."""
-        return {"kind": "RankOne", "u": self.u, "scale": self.scale, "v": self.v}
 
     def __repr__(self) -> str:
         return f"RankOne(scale={self.scale:g}, shape={self.shape})"
@@ -302,13 +288,9 @@ def as_atom(vertex: Any, shape: Shape) -> Atom:
 
 def atom_from_state(state: State) -> Atom:
     """Make the atom that ``state_dict`` described."""
-    kind = state["kind"]
-    if kind == "SignedCoordinate":
-        return SignedCoordinate(state["index"], state["value"], tuple(state["shape"]))
-    if kind == "SparseAtom":
-        return SparseAtom(state["indices"], state["values"], tuple(state["shape"]))
-    if kind == "RankOne":
-        return RankOne(state["u"], state["scale"], state["v"])
-    if kind == "DenseAtom":
+    if state["kind"] == "DenseAtom":
         return DenseAtom(state["array"], state["key"])
-    raise ValueError(f"unknown kind of atom {kind!r} in the state")
+    for cls in (SignedCoordinate, SparseAtom, RankOne):
+        if state["kind"] == cls.__name__:
+            return cls(*(state[name] for name in cls._parts))
+    raise ValueError(f"unknown kind of atom {state['kind']!r} in the state")

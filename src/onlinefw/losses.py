@@ -101,25 +101,12 @@ class SignedLabels(Loss):
         return np.abs(y) == 1.0
 
 
-@dataclass(frozen=True)
-class Square(Loss):
-    """The square loss (z - y)^2 / 2.
-
-    Examples
-    --------
-    >>> from onlinefw.losses import Square
-    >>> float(Square().value(3.0, 1.0)), float(Square().derivative(3.0, 1.0))
-    (2.0, 2.0)
-    """
+class Quadratic(Loss):
+    """Losses with the derivative z - y."""
 
     convex = True
     smoothness = 1.0
     quadratic = True
-
-    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
-        """Return (z - y)^2 / 2."""
-        with np.errstate(over="ignore"):
-            return 0.5 * np.square(np.subtract(z, y))
 
     def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return z - y."""
@@ -129,6 +116,23 @@ class Square(Loss):
     def second_derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return 1."""
         return np.ones(np.broadcast_shapes(np.shape(z), np.shape(y)))
+
+
+@dataclass(frozen=True)
+class Square(Quadratic):
+    """The square loss (z - y)^2 / 2.
+
+    Examples
+    --------
+    >>> from onlinefw.losses import Square
+    >>> float(Square().value(3.0, 1.0)), float(Square().derivative(3.0, 1.0))
+    (2.0, 2.0)
+    """
+
+    def value(self, z: ArrayLike, y: ArrayLike) -> Array:
+        """Return (z - y)^2 / 2."""
+        with np.errstate(over="ignore"):
+            return 0.5 * np.square(np.subtract(z, y))
 
 
 @dataclass(frozen=True)
@@ -211,7 +215,7 @@ class Sigmoid(SignedLabels):
 
 
 @dataclass(frozen=True)
-class Gaussian(Loss):
+class Gaussian(Quadratic):
     """The Gaussian log-likelihood G(z) - y z with G(z) = z^2 / 2.
 
     It has the gradient of :class:`Square` and differs from it by y^2 / 2.
@@ -223,23 +227,10 @@ class Gaussian(Loss):
     1.5
     """
 
-    convex = True
-    smoothness = 1.0
-    quadratic = True
-
     def value(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return z (z / 2 - y)."""
         with np.errstate(over="ignore"):
             return np.asarray(z) * (0.5 * np.asarray(z) - np.asarray(y))
-
-    def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
-        """Return z - y."""
-        with np.errstate(over="ignore"):
-            return np.subtract(z, y)
-
-    def second_derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
-        """Return 1."""
-        return np.ones(np.broadcast_shapes(np.shape(z), np.shape(y)))
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ class ConvexSet(ABC):
     contains_zero: bool = True
     needs_matrix: bool = False
     has_rank_one_atoms: bool = False
+    _needs_square: bool = False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -129,6 +130,8 @@ class ConvexSet(ABC):
                 f"{self} is a set of matrices, but the points are vectors{size}; "
                 "give the objective shape=(m1, m2), or use a set of vectors such as L1Ball"
             )
+        if self._needs_square and shape[0] != shape[1]:
+            raise ValueError(f"{self} needs square matrices, got shape {shape}")
 
 
 def positive(name: str, value: float, owner: str) -> float:

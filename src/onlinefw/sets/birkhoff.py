@@ -30,13 +30,8 @@ class Birkhoff(ConvexSet):
 
     is_polytope = True
     needs_matrix = True
+    _needs_square = True
     contains_zero = False
-
-    def check_shape(self, shape: Shape) -> None:
-        """Refuse anything but square matrices."""
-        super().check_shape(shape)
-        if shape[0] != shape[1]:
-            raise ValueError(f"{self} needs square matrices, got shape {shape}")
 
     def lmo(self, direction: Direction) -> SparseAtom:
         """Solve one assignment problem."""

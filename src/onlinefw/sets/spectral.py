@@ -175,17 +175,12 @@ class Spectrahedron(ConvexSet):
     trace: float = 1.0
 
     needs_matrix = True
+    _needs_square = True
     has_rank_one_atoms = True
     contains_zero = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trace", positive("trace", self.trace, "Spectrahedron"))
-
-    def check_shape(self, shape: Shape) -> None:
-        """Refuse anything but square matrices."""
-        super().check_shape(shape)
-        if shape[0] != shape[1]:
-            raise ValueError(f"{self} needs square matrices, got shape {shape}")
 
     def lmo(self, direction: Direction) -> RankOne:
         """Return trace * v v' for an eigenvector v of the smallest eigenvalue."""
