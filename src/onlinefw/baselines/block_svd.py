@@ -39,15 +39,6 @@ def block_svd(
     floor : callable
         s -> the value below which singular values are not used; such pairs need not be
         accurate.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse.linalg import aslinearoperator
-    >>> from onlinefw.baselines.block_svd import block_svd
-    >>> A = aslinearoperator(np.diag([3.0, 1.0, 4.0, 0.5]))
-    >>> block_svd(A, 2, np.random.default_rng(0).standard_normal((4, 2)), lambda s: 0.0)[1].round(6)
-    array([4., 3.])
     """
     n = operator.shape[1]
     widest = min(n, max(BASIS_BLOCKS * start.shape[1], start.shape[1] + 8))

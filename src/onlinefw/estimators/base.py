@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._batches import BatchHandle
-from .._validation import check_whole
+from .._validation import check_alone, check_whole
 from ..readers.rounds import FileRounds
 from .callbacks import CallbackSupportMixin, RoundCallbacks, with_callbacks
 from .learned_model import LearnedModel
@@ -43,6 +43,9 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
     workers: int | None
 
     # What kinds of estimators differ in -----------------------------------------------------------
+
+    #: What to do instead of passing weights beside files.
+    _weights_in_files = ""
 
     @abstractmethod
     def _checked(
@@ -99,7 +102,7 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
 
     def _rounds(self, X: Any, y: Any, sample_weight: Any) -> Any:
         if isinstance(X, FileRounds):
-            self._check_alone(y, sample_weight)
+            check_alone(y, sample_weight, self._weights_in_files)
             if self.shuffle:
                 raise ValueError(
                     f"files are read in their order: use shuffle=False with {type(X).__name__}"
@@ -121,7 +124,7 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         if not first and run.team is None:
             raise ValueError(CANNOT_LEARN)
         if isinstance(X, BatchHandle):
-            self._check_alone(y, sample_weight)
+            check_alone(y, sample_weight, self._weights_in_files)
             batch = self._from_file(X, first)
         else:
             batch = self._checked(X, y, sample_weight, first, classes)
@@ -134,10 +137,6 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
                 self._forget()
             raise
         return self
-
-    @abstractmethod
-    def _check_alone(self, y: Any, sample_weight: Any) -> None:
-        """Refuse targets and weights beside files, which hold their own."""
 
     def prepare(self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None) -> Self:
         """Look at the first observations without learning from them.

@@ -23,10 +23,7 @@ __all__ = ["CallbackSupportMixin", "RoundCallbacks", "with_callbacks"]
 class RoundCallbacks:
     """Tells an estimator's callbacks when ``fit`` begins and ends, and of each of its rounds.
 
-    Attributes
-    ----------
-    stopped : bool
-        Whether a callback wants to stop.
+    ``stopped`` is whether a callback wants to stop.
     """
 
     def __init__(self, estimator: Any, rounds: int, **data: Any) -> None:

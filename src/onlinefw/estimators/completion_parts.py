@@ -63,36 +63,19 @@ def choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
 
 @dataclass(frozen=True)
 class CompletionParts:
-    """What a matrix completion is made of, with everything that was "auto" decided.
-
-    Attributes
-    ----------
-    model : FrankWolfeMatrixCompletion
-        The estimator, with its parameters.
-    loss : Loss
-        The loss.
-    many : bool
-        Whether more observations are expected than single steps can learn well from.
-    offsets : RunningBiases or None
-        What is predicted besides theta; each learner gets its own copy.
-    weighting : None or "smoothed"
-        Of the trace norm.
-    clip : bool
-        Whether predictions are clipped to the range of the values.
-    """
+    """What a matrix completion is made of: its parameters, with "auto" decided."""
 
     model: FrankWolfeMatrixCompletion
     loss: Loss
-    many: bool
-    offsets: RunningBiases | None
+    many: bool  # more observations are expected than single steps can learn well from
+    offsets: RunningBiases | None  # each learner gets its own copy
     weighting: str | None
     clip: bool
 
     @classmethod
     def of(cls, model: FrankWolfeMatrixCompletion, n: int | None) -> CompletionParts:
         """Decide what is "auto"; n is how many values will come, if known."""
-        loss = model._loss()
-        many = n is not None and n >= MANY and type(loss) is Square
+        many = n is not None and n >= MANY and type(model._loss()) is Square
         return cls.decided(model, many)
 
     @classmethod

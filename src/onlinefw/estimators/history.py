@@ -16,19 +16,7 @@ COLUMNS = ("t", "loss", "gap", "gap_upper", "step_size", "kind", "reads", "secon
 
 
 class History:
-    """Rounds as columns; thinned evenly in log t when there are more than ``size``.
-
-    Examples
-    --------
-    >>> from onlinefw import Round
-    >>> from onlinefw.estimators.history import History
-    >>> history = History(size=100)
-    >>> for t in range(1, 1001):
-    ...     history.append(Round(t, 1.0 / t, 0.0, 0.0, 0.1, "fw", t))
-    >>> columns = history.as_dict()
-    >>> len(columns["t"]) <= 100, columns["t"][[0, -1]]
-    (True, array([   1, 1000]))
-    """
+    """Rounds as columns; thinned evenly in log t when there are more than ``size``."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -48,12 +36,7 @@ class History:
     def append(self, one: Round, t: int | None = None, loss: float | None = None) -> None:
         """Add a round, with the seconds of learning up to its end.
 
-        Parameters
-        ----------
-        one : Round
-            The round.
-        t, loss : optional
-            Values to note instead of the round's own.
+        ``t`` and ``loss`` are noted instead of the round's own, if given.
         """
         if self._since is not None:
             now = perf_counter()

@@ -18,24 +18,14 @@ __all__ = ["LearnedMatrix"]
 
 @dataclass
 class LearnedMatrix:
-    """theta + offsets, without the values that they were learned from.
-
-    Attributes
-    ----------
-    theta : LowRank
-        The low-rank part.
-    row_offsets, column_offsets : ndarray or None
-        What is added in every row and in every column.
-    biases : (float, ndarray, ndarray) or None
-        The mean, and the biases of rows and columns: what is known of entries never seen.
-    seen : (ndarray, ndarray)
-        The columns in which each row has been observed, compressed: indptr and columns.
-    """
+    """theta + offsets, without the values that they were learned from."""
 
     theta: LowRank
     row_offsets: Array | None
     column_offsets: Array | None
+    #: The mean, and the biases of rows and columns: what is known of entries never seen.
     biases: tuple[float, Array, Array] | None
+    #: The columns in which each row has been observed, compressed: indptr and columns.
     seen: tuple[Array, Array]
 
     @classmethod
@@ -106,19 +96,16 @@ class LearnedMatrix:
 
 
 def _factors(state: State) -> LowRank:
-    left, weights, right = state["left"], state["weights"], state["right"]
-    k = weights.size
-    if left.ndim != 2 or right.ndim != 2 or not left.shape[1] == right.shape[1] == k:
-        raise ValueError("the factors do not fit each other")
-    if weights.shape != (k,) or 0 in (left.shape[0], right.shape[0]):
-        raise ValueError("the factors do not fit the matrix")
-    if left.dtype not in (np.float32, np.float64) or right.dtype != left.dtype:
-        raise ValueError(f"the factors cannot be {left.dtype} and {right.dtype}")
-    factors = {"left": left, "weights": weights.astype(float), "right": right, "scale": 1.0}
-    limits = {"truncated": 0.0, "max_atoms": max(2, k), "max_rank": None}
+    weights = state["weights"].astype(float)
+    factors = {"left": state["left"], "weights": weights, "right": state["right"], "scale": 1.0}
+    limits = {"truncated": 0.0, "max_atoms": max(2, weights.size), "max_rank": None}
     # Keep unused capacity at the end of each row if there was some: compiled loops over contiguous
     # rows round differently.
-    return LowRank.from_state({**factors, **limits, "capacity": k + bool(state["padded"])})
+    capacity = weights.size + bool(state["padded"])
+    theta = LowRank.from_state({**factors, **limits, "capacity": capacity})
+    if 0 in theta.shape:
+        raise ValueError("the factors are those of an empty matrix")
+    return theta
 
 
 def _biases(state: State | None) -> tuple[float, Array, Array] | None:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._batches import BatchHandle, naming
 from .._state import check_state
 from .._typing import Array, Shape, State
-from .._validation import check_alone, check_rows, check_targets, check_weights, check_whole
+from .._validation import check_rows, check_targets, check_weights, check_whole
 from ..algorithms import NewtonSteps
 from ..losses import Loss
 from ..readers.rounds import FileRounds
@@ -30,8 +30,6 @@ __all__ = ["LinearModel"]
 LEAST_ROUNDS = 10
 #: ... unless there are fewer rows than this.
 FEW_ROWS = 100
-#: What to do instead of passing weights beside files.
-WEIGHTS = ", and name a column of weights: ParquetRows(..., weight=...)"
 
 
 class LinearModel(StreamingEstimator):
@@ -106,6 +104,7 @@ class LinearModel(StreamingEstimator):
     # What the two kinds of model differ in --------------------------------------------------------
 
     _losses: dict[str, Any]
+    _weights_in_files = ", and name a column of weights: ParquetRows(..., weight=...)"
 
     @abstractmethod
     def _check_y(self, y: Any, first: bool, classes: Any = None) -> Array:
@@ -188,9 +187,6 @@ class LinearModel(StreamingEstimator):
         parts = LinearParts.of(self, first.X.shape[1], n)
         return new_run(parts, first, self._n_models())
 
-    def _path_size(self) -> int:
-        return check_whole("path_size", self.path_size, 0)
-
     def _place(self) -> tuple[str, int | None]:
         # Radii race each other in this process; only the winner's past moves to workers.
         racing = self.workers is not None and self._run.race is not None
@@ -201,9 +197,6 @@ class LinearModel(StreamingEstimator):
         self._run.learn(batch, targets)
 
     # Files ----------------------------------------------------------------------------------------
-
-    def _check_alone(self, y: Any, sample_weight: Any) -> None:
-        check_alone(y, sample_weight, WEIGHTS)
 
     def _file_rounds(self, files: Any) -> Any:
         raise ValueError(self._no_files())

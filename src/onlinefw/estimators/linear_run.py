@@ -8,6 +8,7 @@ import numpy as np
 
 from .._state import check_state
 from .._typing import Array, State
+from .._validation import check_whole
 from ..past.place import check_place
 from .history import History
 from .linear_parts import LinearParts
@@ -82,7 +83,8 @@ class LinearRun(Run):
 def new_run(parts: LinearParts, first: Batch, n_models: int, team: Any = None) -> LinearRun:
     """Make the run of a stream that begins with these rows, with its learners if none are given."""
     model = parts.model
-    history, path = History(model._history_size()), Path(model._path_size())
+    history = History(model._history_size())
+    path = Path(check_whole("path_size", model.path_size, 0))
     scaling = parts.scaling(first)
     seen = first if scaling is None else first._replace(X=scaling.apply(first.X))
     radii = parts.radii(seen)

@@ -14,7 +14,6 @@ from .._devices import to_host
 from .._typing import Array, State
 from .._validation import (
     TOO_LARGE_FOR_FLOAT32,
-    check_alone,
     check_indices,
     check_magnitude,
     check_precision,
@@ -287,9 +286,6 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
         self._run.learn(batch)
 
     # Files ----------------------------------------------------------------------------------------
-
-    def _check_alone(self, y: Any, sample_weight: Any) -> None:
-        check_alone(y, sample_weight)
 
     def _file_rounds(self, files: Any) -> FileStream:
         if not isinstance(files, ParquetRatings):

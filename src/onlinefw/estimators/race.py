@@ -33,18 +33,6 @@ class Race:
     middle : int, optional
         Of equal models the one nearest to this is best; by default the middle one. Before the
         first round all are equal.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.estimators.race import Race
-    >>> race = Race(3, rounds=2)
-    >>> race.best
-    1
-    >>> for losses in ([3.0, 2.0, 1.0], [2.0, 1.0, 4.0]):
-    ...     race.add(-np.array(losses), weight=10.0, n=10)
-    >>> race.best, race.over, race.means
-    (1, True, array([-2.33333333, -1.33333333, -3.        ]))
     """
 
     def __init__(

@@ -36,18 +36,9 @@ def plain_rows(X: Any, n_features: int) -> bool:
 
 
 def checked_rows(model: Any, X: Any, y: Any = None, *, first: bool = False) -> Any:
-    """Return rows (and targets) as scikit-learn wants them checked; on the first call, learn names.
+    """Return rows (and targets) as scikit-learn wants them checked.
 
-    Parameters
-    ----------
-    model : estimator
-        Its ``n_features_in_`` and ``feature_names_in_`` are compared, or set if ``first``.
-    X : array-like or sparse matrix
-        The rows.
-    y : array-like, optional
-        The targets.
-    first : bool
-        Whether these rows set the number and the names of the features.
+    ``n_features_in_`` and ``feature_names_in_`` of the model are compared, or set by the first.
     """
     X = received_here("X", X, model.device)
     options: dict[str, Any] = {

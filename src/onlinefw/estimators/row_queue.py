@@ -14,18 +14,6 @@ class RowQueue:
     """First in, first out: parts of any length go in, batches of a given length come out.
 
     A part is a tuple of columns of equal length (arrays or CSR matrices).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.estimators.row_queue import RowQueue
-    >>> queue = RowQueue()
-    >>> queue.put(np.arange(3), np.arange(3.0))
-    >>> queue.put(np.arange(3, 7), np.arange(3.0, 7.0))
-    >>> queue.take(5)[0]
-    array([0, 1, 2, 3, 4])
-    >>> len(queue)
-    2
     """
 
     def __init__(self) -> None:

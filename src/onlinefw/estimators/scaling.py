@@ -15,19 +15,7 @@ __all__ = ["Scaling"]
 
 @dataclass(frozen=True)
 class Scaling:
-    """(x - center) / scale, column by column.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.estimators.scaling import Scaling
-    >>> scaling = Scaling.of(np.array([[1.0, 5.0], [3.0, 5.0]]))
-    >>> scaling.apply(np.array([[3.0, 6.0]]))
-    array([[1., 1.]])
-    >>> coef, intercept = scaling.undo(np.array([2.0, 0.0]), 1.0)
-    >>> coef @ [3.0, 6.0] + intercept == 2.0 * 1.0 + 1.0
-    np.True_
-    """
+    """(x - center) / scale, column by column."""
 
     center: Array
     scale: Array

@@ -10,7 +10,7 @@ import numpy as np
 from .._batches import BatchHandle
 from .._state import check_state
 from .._typing import State
-from ..algorithms import Learner, OnlineFrankWolfe, Round
+from ..algorithms import OnlineFrankWolfe, Round
 from ..objectives.entries import EntriesBatch
 
 __all__ = ["Apart"]
@@ -59,23 +59,9 @@ class Apart:
     def load_state(self, state: State) -> None:
         """Become what ``state_dict`` described, of learners with the same parameters."""
         check_state(state, "learners")
-        pairs = zip(self.learners, state["learners"], strict=True)
-        self.learners = [_loaded(one, its) for one, its in pairs]
-
-
-def _loaded(learner: Learner, state: State) -> Learner:
-    """Return the learner of a state; ``learner``, a new one, has the user's own parts."""
-    check_state(state, "learner", "step", "constraint", "objective")
-    objective: Any = learner.objective
-    parts: dict[str, Any] = {}
-    if _is_own(state["step"]):
-        parts["step"] = learner.step
-    if _is_own(state["constraint"]):
-        parts["constraint"] = learner.constraint
-    if _is_own(state["objective"].get("loss")):
-        parts["loss"] = objective.loss
-    return type(learner).from_state(state, **parts)
-
-
-def _is_own(description: Any) -> bool:
-    return isinstance(description, dict) and "custom" in description
+        learners = []
+        for one, its in zip(self.learners, state["learners"], strict=True):
+            # A state cannot hold a step rule or a loss of the user's own.
+            parts: dict[str, Any] = {"step": one.step, "loss": one.objective.loss}
+            learners.append(type(one).from_state(its, **parts))
+        self.learners = learners

@@ -10,27 +10,7 @@ __all__ = ["held_out"]
 
 
 def held_out(first: int, n: int, share: float, seed: int = 0) -> Array:
-    """Return a mask of the rows first, ..., first + n - 1 that are held out.
-
-    Parameters
-    ----------
-    first : int
-        The number of the first row in the whole stream, from 0.
-    n : int
-        How many rows.
-    share : float
-        About this share of all rows is held out.
-    seed : int
-        Another seed holds out other rows.
-
-    Examples
-    --------
-    >>> from onlinefw.fitting.held_out import held_out
-    >>> round(float(held_out(0, 10_000, 0.2).mean()), 1)
-    0.2
-    >>> bool((held_out(0, 100, 0.2)[40:] == held_out(40, 60, 0.2)).all())
-    True
-    """
+    """Return which of the rows first, ..., first + n - 1 are held out: about a share of them."""
     if not 0.0 <= share < 1.0:
         raise ValueError(f"a share of rows to hold out is at least 0 and below 1, got {share}")
     # SplitMix64: a number from 0 to 2^64 - 1 for every row, as good as random.

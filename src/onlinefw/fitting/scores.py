@@ -12,16 +12,7 @@ __all__ = ["ErrorRate", "SquaredError"]
 
 
 class SquaredError:
-    """The mean squared error so far, and the share of the variance that it leaves unexplained.
-
-    Examples
-    --------
-    >>> from onlinefw.fitting.scores import SquaredError
-    >>> score = SquaredError()
-    >>> score.add([1.0, 3.0], [1.0, 2.0])
-    >>> score.summary()
-    {'rows': 2, 'mse': 0.5, 'r2': 0.5}
-    """
+    """The mean squared error so far, and the share of the variance that it leaves unexplained."""
 
     name = "mse"
 
