@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator, svds
 
-from onlinefw.linalg import frobenius_norm, inner, top_singular_pair
+from onlinefw.linalg import inner, top_singular_pair, vector_norm
 
 MATRICES = {
     "tall": np.random.default_rng(1).standard_normal((300, 90)),
@@ -76,6 +76,6 @@ def test_inner_product_with_every_kind_of_direction(rng):
 
 
 def test_norm_survives_overflow_and_underflow():
-    assert frobenius_norm(np.array([3e200, 4e200])) == pytest.approx(5e200)
-    assert frobenius_norm(np.array([3e-200, 4e-200])) == pytest.approx(5e-200)
-    assert frobenius_norm(np.zeros(3)) == 0.0
+    assert vector_norm(np.array([3e200, 4e200])) == pytest.approx(5e200)
+    assert vector_norm(np.array([3e-200, 4e-200])) == pytest.approx(5e-200)
+    assert vector_norm(np.zeros(3)) == 0.0

@@ -16,11 +16,11 @@ from .kernels.ritz import ritz_of_block
 __all__ = [
     "PairOperator",
     "entries",
-    "frobenius_norm",
     "inner",
     "krylov_pair",
     "ritz_pairs",
     "top_singular_pair",
+    "vector_norm",
 ]
 
 #: What the rows and the columns of a matrix are multiplied with.
@@ -58,20 +58,12 @@ def entries(direction: Direction, flat: Array | int) -> Array:
     return np.asarray(np.reshape(direction, -1)[flat])
 
 
-def frobenius_norm(direction: Direction) -> float:
-    """Return the Euclidean norm of all entries, safe from overflow and underflow."""
-    data = direction.data if sparse.issparse(direction) else direction
-    return float(np.linalg.norm(np.asarray(data).reshape(-1))) if _moderate(data) else _scaled(data)
-
-
-def _moderate(data: Array) -> bool:
-    largest = np.abs(data).max(initial=0.0)
-    return largest == 0.0 or 1e-150 < largest < 1e150
-
-
-def _scaled(data: Array) -> float:
-    largest = np.abs(data).max()
-    return float(largest * np.linalg.norm(np.reshape(data / largest, -1)))
+def vector_norm(x: Array, p: float = 2.0) -> float:
+    """Return ||x||_p of a vector, safe from overflow and underflow."""
+    largest = float(np.abs(x).max(initial=0.0))
+    if largest == 0.0 or p == np.inf or not np.isfinite(largest):
+        return largest
+    return largest * float(np.linalg.norm(x / largest, p))
 
 
 def top_singular_pair(
@@ -120,7 +112,7 @@ def top_singular_pair(
         # A little of everything: from an exact lower singular vector there is no way up.
         v = start / np.linalg.norm(start) + 1e-6 / np.sqrt(n) * v
     v /= np.linalg.norm(v)
-    size = frobenius_norm(operator.matvec(v))
+    size = vector_norm(operator.matvec(v))
     if not np.isfinite(size):
         raise ValueError("the matrix has NaN or infinity: it has no singular values")
     if not 1e-100 < size < 1e100 and size > 0.0:  # squares would underflow or overflow

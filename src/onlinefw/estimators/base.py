@@ -65,9 +65,9 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
     def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> Run:
         """Make the learners for a stream that begins with ``first``; check the parameters."""
 
-    @abstractmethod
-    def _play(self, batch: Batch) -> None:
-        """Play a round with a batch."""
+    def _targets(self, y: Any) -> list[Any]:
+        """Return the targets of each problem that is solved; y is None if workers read them."""
+        return [y]
 
     @abstractmethod
     def batch_length(self, n: int) -> int:
@@ -155,7 +155,7 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         run = self._run
         run.history.start()
         self._use_place()
-        self._play(batch)
+        run.learn(batch, self._targets(batch.y))
 
     def _place(self) -> tuple[str, int | None]:
         """Return device and workers that should hold the past."""

@@ -45,8 +45,8 @@ class CompletionRun(Run):
         self.low, self.high = np.inf, -np.inf
         self.weights = None if self.parts.weighting is None else SmoothedWeights()
 
-    def learn(self, batch: Batch) -> None:
-        """Play a round with a batch."""
+    def learn(self, batch: Batch, targets: list[Any]) -> None:
+        """Play a round with a batch and its values."""
         team = self.team
         X, y, w = batch
         if self.weights is not None:
@@ -56,7 +56,7 @@ class CompletionRun(Run):
         else:
             low, high = float(y.min()), float(y.max())
         weight = batch.weight if self.race is not None else 0.0
-        self.play(X, [y], w, batch.n, weight)
+        self.play(X, targets, w, batch.n, weight)
         self.low, self.high = min(self.low, low), max(self.high, high)
         if self.weights is not None:
             self.weights.refresh(team.learners)

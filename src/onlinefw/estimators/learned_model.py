@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator
@@ -12,6 +13,7 @@ from .._state import check_state
 from .._typing import Array, State
 from ..losses import Loss
 from ..past.place import here
+from .linear_parts import loss_of
 from .run import CANNOT_LEARN, Run
 
 __all__ = ["BESIDE", "LearnedModel", "SavedByState"]
@@ -55,6 +57,9 @@ class LearnedModel(SavedByState):
     """
 
     _run: Any
+    #: Losses that the parameter ``loss`` may name.
+    _losses: Mapping[str, Any]
+    loss: str | Loss
     device: str
     workers: int | None
 
@@ -62,9 +67,8 @@ class LearnedModel(SavedByState):
     def _loaded_run(self, state: State) -> Run:
         """Make the run that a state describes."""
 
-    @abstractmethod
     def _loss(self) -> Loss:
-        """Return the loss."""
+        return loss_of(self.loss, self._losses)
 
     def _learning(self, name: str) -> Any:
         """Return the run, which must be able to go on."""

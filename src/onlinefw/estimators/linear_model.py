@@ -18,7 +18,7 @@ from ..losses import Loss
 from ..readers.rounds import FileRounds
 from ..sets import ConvexSet
 from .base import StreamingEstimator
-from .linear_parts import LinearParts, is_auto, loss_of
+from .linear_parts import LinearParts, is_auto
 from .linear_run import LinearRun, new_run, run_from_state
 from .row_checks import checked_rows, checked_weights, plain_rows
 from .sparse_state import names_from_state, names_state
@@ -103,7 +103,6 @@ class LinearModel(StreamingEstimator):
 
     # What the two kinds of model differ in --------------------------------------------------------
 
-    _losses: dict[str, Any]
     _weights_in_files = ", and name a column of weights: ParquetRows(..., weight=...)"
 
     @abstractmethod
@@ -117,10 +116,6 @@ class LinearModel(StreamingEstimator):
     def _n_models(self) -> int:
         """How many problems are solved side by side."""
         return 1
-
-    def _targets(self, y: Array) -> list[Array]:
-        """Return the targets of each problem."""
-        return [y]
 
     def _labels(self, y: Array) -> Array:
         """Return checked targets as the user gave them."""
@@ -192,10 +187,6 @@ class LinearModel(StreamingEstimator):
         racing = self.workers is not None and self._run.race is not None
         return ("cpu", None) if racing else (self.device, self.workers)
 
-    def _play(self, batch: Batch) -> None:
-        targets = [None] if batch.y is None else self._targets(batch.y)
-        self._run.learn(batch, targets)
-
     # Files ----------------------------------------------------------------------------------------
 
     def _file_rounds(self, files: Any) -> Any:
@@ -214,9 +205,6 @@ class LinearModel(StreamingEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def _loss(self) -> Loss:
-        return loss_of(self.loss, self._losses)
 
     @property
     def path_(self) -> dict[str, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -75,7 +76,7 @@ def is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-def loss_of(loss: Any, losses: dict[str, Any]) -> Loss:
+def loss_of(loss: Any, losses: Mapping[str, Any]) -> Loss:
     """Return the loss that a parameter names, or is."""
     if isinstance(loss, str) and loss in losses:
         return losses[loss]()

@@ -29,7 +29,7 @@ from ..readers.rounds import FileRounds
 from .base import StreamingEstimator
 from .completion_parts import LOSSES, MANY, CompletionParts, choice
 from .completion_run import CompletionRun, new_run, run_from_state
-from .linear_parts import FAMILIES, is_auto, loss_of
+from .linear_parts import FAMILIES, is_auto
 from .stream import Batch, FileStream
 
 __all__ = ["FrankWolfeMatrixCompletion"]
@@ -147,6 +147,7 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
     """
 
     _run: CompletionRun
+    _losses = LOSSES
 
     def __init__(
         self,
@@ -281,9 +282,6 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
 
     def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> CompletionRun:
         return new_run(CompletionParts.of(self, n), first, rounds)
-
-    def _play(self, batch: Batch) -> None:
-        self._run.learn(batch)
 
     # Files ----------------------------------------------------------------------------------------
 
@@ -430,9 +428,6 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
         return int(self._fitted("n_atoms_").theta.n_atoms)
 
     # State ----------------------------------------------------------------------------------------
-
-    def _loss(self) -> Loss:
-        return loss_of(self.loss, LOSSES)
 
     def _loaded_run(self, state: State) -> CompletionRun:
         return run_from_state(self, state)

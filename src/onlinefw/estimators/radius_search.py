@@ -366,7 +366,8 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
     @property
     def best_estimator_(self) -> Any:
         """The model with that radius."""
-        return self.estimators_[self.best_index_]
+        best = self.best_index_
+        return self.estimators_[best]
 
     @property
     def n_rounds_(self) -> int:
@@ -375,22 +376,18 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
 
     def predict(self, X: Any) -> Array:
         """Predict with the best model so far."""
-        check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the best model's accuracy or R^2."""
-        check_is_fitted(self)
         return self.best_estimator_.score(X, y, sample_weight)
 
     @available_if(_best_has("decision_function"))
     def decision_function(self, X: Any) -> Array:
         """Return the best model's scores."""
-        check_is_fitted(self)
         return self.best_estimator_.decision_function(X)
 
     @available_if(_best_has("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
         """Return the best model's probabilities."""
-        check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)

@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 
 from .._typing import Array, Direction, Shape
 from ..atoms import Atom, DenseAtom, SignedCoordinate
+from ..linalg import vector_norm
 from .base import ConvexSet, Ord, as_array, finite, opposite_coordinate, positive
 from .projections import project_l1_ball
 
@@ -27,7 +28,7 @@ class _Ball(ConvexSet):
 
     def _contains(self, point: Any, tol: float) -> bool:
         """Tell whether ``||point||_p <= radius (1 + tol)``."""
-        return bool(_norm(point.reshape(-1), self.p) <= self.radius * (1 + tol))
+        return bool(vector_norm(point.reshape(-1), self.p) <= self.radius * (1 + tol))
 
     def _diameter(self, ord: Ord, shape: Shape | None) -> float:
         if ord == "nuc":
@@ -96,7 +97,7 @@ class L2Ball(_Ball):
 
     def _project(self, point: Array) -> Array:
         """Scale down to the radius."""
-        norm = _norm(point.reshape(-1), 2.0)
+        norm = vector_norm(point.reshape(-1), 2.0)
         return point * (self.radius / norm) if norm > self.radius else point.copy()
 
 
@@ -167,14 +168,6 @@ class LpBall(_Ball):
         return _project_lp(point.reshape(-1), self.p, self.radius).reshape(point.shape)
 
 
-def _norm(x: Array, p: float) -> float:
-    """Return ||x||_p without overflow."""
-    largest = float(np.abs(x).max(initial=0.0))
-    if largest == 0.0 or p == np.inf or not np.isfinite(largest):
-        return largest
-    return largest * float(np.linalg.norm(x / largest, p))
-
-
 def _lp_vertex(g: Array, p: float, radius: float, owner: ConvexSet) -> Atom:
     """Return -radius sign(g) |g|^(q-1) / |||g|^(q-1)||_p with 1/p + 1/q = 1."""
     largest = finite(float(np.abs(g).max(initial=0.0)), owner)
@@ -184,7 +177,7 @@ def _lp_vertex(g: Array, p: float, radius: float, owner: ConvexSet) -> Atom:
         return SignedCoordinate(0, -radius, g.shape)
     scaled = g / largest
     aligned = scaled if p == 2 else np.copysign(np.abs(scaled) ** (1.0 / (p - 1.0)), scaled)
-    return DenseAtom(aligned * (-radius / _norm(aligned.reshape(-1), p)))
+    return DenseAtom(aligned * (-radius / vector_norm(aligned.reshape(-1), p)))
 
 
 def _project_lp(point: Array, p: float, radius: float) -> Array:
@@ -194,7 +187,7 @@ def _project_lp(point: Array, p: float, radius: float) -> Array:
     m >= 0 and ||x||_p = 1. For given m each x_i is the root of an increasing function on
     [0, y_i]; the norm of x decreases in m, so m is found by bracketing and Brent's method.
     """
-    norm = _norm(point, p)
+    norm = vector_norm(point, p)
     if norm <= radius:
         return point.copy()
     if norm <= radius * (1.0 + 1e-14):  # outside by rounding only: the multiplier would underflow
@@ -205,7 +198,7 @@ def _project_lp(point: Array, p: float, radius: float) -> Array:
         return _solve_shrinkage(y, m, p)
 
     def excess(log_m: float) -> float:
-        return _norm(shrink(np.exp(log_m)), p) - 1.0
+        return vector_norm(shrink(np.exp(log_m)), p) - 1.0
 
     low, high = -1.0, 1.0
     while excess(low) < 0.0 and low > -700.0:
@@ -213,7 +206,7 @@ def _project_lp(point: Array, p: float, radius: float) -> Array:
     while excess(high) > 0.0 and high < 700.0:
         high *= 2.0
     x = shrink(np.exp(brentq(excess, low, high, xtol=1e-15, rtol=8.9e-16, maxiter=500)))
-    return np.copysign(x * (radius / _norm(x, p)), point)
+    return np.copysign(x * (radius / vector_norm(x, p)), point)
 
 
 def _solve_shrinkage(y: Array, m: float, p: float) -> Array:
