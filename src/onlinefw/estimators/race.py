@@ -19,20 +19,9 @@ class Race:
     early rounds matter little (with ``late``, only the second half counts). A round with an
     undefined score does not count; a model that had an infinite loss stays last.
 
-    Parameters
-    ----------
-    n : int
-        How many models there are, in the order of their radii.
-    rows, rounds : int, optional
-        The race is over when so many observations have come, or after so many rounds; by default
-        it never ends.
-    least_rounds : int
-        It is not over before this many rounds.
-    late : bool
-        Let the second half of the race decide, all rounds of which count alike.
-    middle : int, optional
-        Of equal models the one nearest to this is best; by default the middle one. Before the
-        first round all are equal.
+    The race of n models, in the order of their radii, is over when ``rows`` observations have come
+    or after so many ``rounds``, but not before ``least_rounds``; by default it never ends. Of equal
+    models (before the first round all are) the one nearest to ``middle`` is best.
     """
 
     def __init__(

@@ -10,10 +10,8 @@ import numpy as np
 from .._state import check_state
 from .._typing import Array, State
 from ..algorithms import NewtonSteps, Round
-from ..algorithms.side_by_side import SideBySide
 from .history import History
 from .race import Race
-from .teams import Apart
 
 __all__ = ["CANNOT_LEARN", "Run"]
 
@@ -26,18 +24,8 @@ CANNOT_LEARN = (
 class Run:
     """Rounds played by learners for one radius, or for several that race each other.
 
-    Parameters
-    ----------
-    parts : LinearParts or CompletionParts
-        What the learners were made of.
-    team : SideBySide or Apart
-        All learners: ``n_models`` (the classes, or one) for each radius, in the order of radii.
-    radii : array-like
-        The radii.
-    race : Race, optional
-        Which radius is best, if there are several.
-    history : History
-        What happened in the rounds of the radius that predicted best at the time.
+    The team is made of ``parts``. It has ``n_models`` learners (the classes, or one) for each
+    radius, in the order of radii. The history is that of the radius that was best at the time.
     """
 
     #: None in a model file, which only predicts.
@@ -49,7 +37,7 @@ class Run:
     def __init__(
         self,
         parts: Any,
-        team: SideBySide | Apart | None,
+        team: Any,
         radii: Sequence[float],
         race: Race | None,
         history: History,

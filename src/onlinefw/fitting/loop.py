@@ -22,20 +22,11 @@ def new_session(kind: str, **settings: Any) -> Session:
 
 @dataclass
 class Checkpoint:
-    """Where and how often a session is written.
-
-    Attributes
-    ----------
-    path : Path
-        The file; it is replaced at once.
-    every : int
-        Rounds between two writes.
-    options : dict
-        What else to keep, as JSON-able values: which data, which columns.
-    """
+    """Where a session is written, after how many rounds, and what else is kept with it."""
 
     path: Path
     every: int = 1000
+    #: JSON-able values: which data, which columns.
     options: dict[str, Any] = field(default_factory=dict)
 
     def write(self, session: Session) -> None:
@@ -68,18 +59,8 @@ def learn(
 ) -> bool:
     """Learn from chunks until they end, or until ``stop`` says so; return whether they ended.
 
-    Parameters
-    ----------
-    session : Session
-        What learns.
-    chunks : iterable
-        Chunks of rows with their ``position``.
-    checkpoint : Checkpoint, optional
-        Where to write the session: now and then, when stopped, and at the end.
-    on_round : callable, optional
-        Called with the session after every round.
-    stop : callable
-        Whether to stop; asked after every round.
+    Chunks have their ``position``. The checkpoint is written now and then, when stopped, and at the
+    end. After every round ``on_round`` is called with the session, and ``stop`` is asked.
     """
 
     def ended(rounds: Iterator[None]) -> bool:

@@ -18,12 +18,6 @@ __all__ = ["RatingsSession"]
 class RatingsSession(Session):
     """Users and items have names; the model numbers them in the order in which they appear.
 
-    Parameters
-    ----------
-    **settings
-        Of :class:`~onlinefw.FrankWolfeMatrixCompletion`, or of
-        :class:`~onlinefw.fitting.session.Session`.
-
     Examples
     --------
     >>> import numpy as np

@@ -21,18 +21,10 @@ MANY_CLASSES = 20
 
 
 class RowsSession(Session):
-    """Regression or classification from rows.
+    """Regression or classification (the two ``kind``) from rows.
 
-    Parameters
-    ----------
-    kind : {"regression", "classification"}
-        What is learned.
-    classes : array-like, optional
-        All labels that may come; by default those of the first rows.
-    **settings
-        Of :class:`~onlinefw.FrankWolfeRegressor` or :class:`~onlinefw.FrankWolfeClassifier`, or of
-        :class:`~onlinefw.fitting.session.Session`. Of a stream that is long, or whose end is not
-        known, a random sample is kept (``past="auto"``).
+    ``classes`` are all labels that may come, by default those of the first rows. Of a stream that
+    is long, or whose end is not known, a random sample is kept (``past="auto"``).
 
     Examples
     --------

@@ -30,20 +30,10 @@ COUNTERS = ("rows_read", "rows_learned", "rounds", "refined")
 
 
 class Session(ABC):
-    """Rows come in, rounds are played.
+    """Rows come in, rounds are played with ``batch_size`` of them.
 
-    Parameters
-    ----------
-    batch_size : int or "auto"
-        Rows a round.
-    test_share : float
-        About this share of the rows is held out and not learned.
-    seed : int
-        Decides which.
-    expected_rows : int, optional
-        About how many rows there will be.
-    **settings
-        Of the estimator that learns.
+    About ``test_share`` of the rows is held out and not learned; ``seed`` decides which. About
+    ``expected_rows`` will come, if that is known. ``settings`` are those of the estimator.
     """
 
     kind: str
