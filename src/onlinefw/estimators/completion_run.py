@@ -12,7 +12,6 @@ from .._batches import BatchHandle
 from .._state import check_state
 from .._typing import Array, State
 from ..algorithms import OnlineFrankWolfe, Round
-from ..objectives import RunningBiases
 from ..objectives.entries import EntriesBatch
 from .completion_parts import CompletionParts
 from .history import History
@@ -146,16 +145,13 @@ class CompletionRun(Run):
 
     def fallback(self, rows: Array, cols: Array) -> Array:
         """Return mean and biases where they are known; 0 without offsets."""
-        if self._matrix is not None:
-            known = self._matrix.biases
-        else:
-            biases: RunningBiases | None = self.objective.offsets
-            known = None if biases is None else (biases.mean, biases.rows, biases.columns)
-        mean, of_rows, of_columns = (0.0, np.empty(0), np.empty(0)) if known is None else known
-        z = np.full(rows.size, mean)
-        for index, side in ((rows, of_rows), (cols, of_columns)):
-            seen = index < side.size
-            z[seen] += side[index[seen]]
+        biases: Any = self.objective.offsets if self._matrix is None else self._matrix.biases
+        z = np.zeros(rows.size)
+        if biases is not None:
+            z += biases.mean
+            for index, side in ((rows, biases.rows), (cols, biases.columns)):
+                seen = index < side.size
+                z[seen] += side[index[seen]]
         return z.astype(self.matrix.dtype)
 
     # State ----------------------------------------------------------------------------------------

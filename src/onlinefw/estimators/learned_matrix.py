@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -16,6 +16,14 @@ from .sparse_state import check_compressed
 __all__ = ["LearnedMatrix"]
 
 
+class Biases(NamedTuple):
+    """The mean, and how far rows and columns are from it, as RunningBiases have found it."""
+
+    mean: float
+    rows: Array
+    columns: Array
+
+
 @dataclass
 class LearnedMatrix:
     """theta + offsets, without the values that they were learned from."""
@@ -24,7 +32,7 @@ class LearnedMatrix:
     row_offsets: Array | None
     column_offsets: Array | None
     #: The mean, and the biases of rows and columns: what is known of entries never seen.
-    biases: tuple[float, Array, Array] | None
+    biases: Biases | None
     #: The columns in which each row has been observed, compressed: indptr and columns.
     seen: tuple[Array, Array]
 
@@ -36,7 +44,7 @@ class LearnedMatrix:
         if biases is not None:
             offsets = biases.offsets(objective.shape)
             rows, columns = (np.asarray(side).astype(objective.dtype) for side in offsets)
-            known = (float(biases.mean), biases.rows, biases.columns)
+            known = Biases(float(biases.mean), biases.rows, biases.columns)
         return cls(theta, rows, columns, known, objective.seen())
 
     @property
@@ -64,7 +72,7 @@ class LearnedMatrix:
     def state_dict(self) -> State:
         """Return everything as plain arrays."""
         theta, biases = self.theta, self.biases
-        state: State = {
+        return {
             "left": to_host(theta.left),
             "weights": theta.weights,
             "right": to_host(theta.right),
@@ -73,12 +81,8 @@ class LearnedMatrix:
             "columns": self.seen[1].astype(np.uint32),
             "row_offsets": self.row_offsets,
             "column_offsets": self.column_offsets,
-            "biases": None,
+            "biases": None if biases is None else biases._asdict(),
         }
-        if biases is not None:
-            mean, rows, columns = biases
-            state["biases"] = {"mean": mean, "rows": rows, "columns": columns}
-        return state
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -108,10 +112,10 @@ def _factors(state: State) -> LowRank:
     return theta
 
 
-def _biases(state: State | None) -> tuple[float, Array, Array] | None:
+def _biases(state: State | None) -> Biases | None:
     if state is None:
         return None
     rows, columns = (np.asarray(state[name], float) for name in ("rows", "columns"))
     if rows.ndim != 1 or columns.ndim != 1:
         raise ValueError("the biases do not fit the matrix")
-    return float(state["mean"]), rows, columns
+    return Biases(float(state["mean"]), rows, columns)

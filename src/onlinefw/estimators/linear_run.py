@@ -99,8 +99,8 @@ def new_run(parts: LinearParts, first: Batch, n_models: int, team: Any = None) -
         team = parts.team(radii, n_models, *place)
     # Rows of float32 or uint8 give coefficients and predictions in single precision.
     precision = np.float64 if first.X.dtype == np.float64 else np.float32
-    run = parts, team, radii, race, history
-    return LinearRun(*run, scaling=scaling, precision=precision, path=path)
+    details: dict[str, Any] = {"scaling": scaling, "precision": precision, "path": path}
+    return LinearRun(parts, team, radii, race, history, **details)
 
 
 def run_from_state(model: Any, state: State, n_models: int, team: Any = None) -> LinearRun:
@@ -118,12 +118,12 @@ def run_from_state(model: Any, state: State, n_models: int, team: Any = None) ->
     scaling = state["scaling"]
     if team is None and "team" in state:
         team = parts.team(radii.tolist(), n_models, "cpu", None)
-    run = LinearRun(
-        *(parts, team, radii.tolist(), race, history),
-        scaling=None if scaling is None else Scaling.from_state(scaling, n_features),
-        precision=np.dtype(state["precision"]).type,
-        path=Path.from_state(state["path"]),
-    )
+    details: dict[str, Any] = {
+        "scaling": None if scaling is None else Scaling.from_state(scaling, n_features),
+        "precision": np.dtype(state["precision"]).type,
+        "path": Path.from_state(state["path"]),
+    }
+    run = LinearRun(parts, team, radii.tolist(), race, history, **details)
     if team is None:
         run.n_models, run._known = n_models, _coefficients(state, n_models, n_features)
     run._load(state)

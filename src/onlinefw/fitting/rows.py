@@ -41,8 +41,6 @@ class RowsSession(Session):
     True
     """
 
-    least_batch = 256  # a round re-optimises all coefficients, so fewer rounds suffice
-
     def __init__(self, kind: str, *, classes: Any = None, **settings: Any) -> None:
         self.kind = kind
         super().__init__(**settings)

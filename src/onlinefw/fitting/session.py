@@ -24,7 +24,8 @@ __all__ = ["Session"]
 
 #: ``batch_size="auto"``: so many rounds in a pass, if the number of rows is known ...
 ROUNDS = 1000
-#: ... and rounds of so many rows, if it is not (a pipe).
+#: ... and rounds of so many rows, if it is not (a pipe), or if they would have fewer: a round
+#: re-optimises all coefficients, so fewer rounds suffice.
 BATCH = 256
 COUNTERS = ("rows_read", "rows_learned", "rounds", "refined")
 
@@ -37,7 +38,6 @@ class Session(ABC):
     """
 
     kind: str
-    least_batch = 32
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Session(ABC):
             return int(self.batch_size)
         if self.expected_rows is None:
             return BATCH
-        return max(self.least_batch, ceil((1.0 - self.test_share) * self.expected_rows / ROUNDS))
+        return max(BATCH, ceil((1.0 - self.test_share) * self.expected_rows / ROUNDS))
 
     @property
     def ready(self) -> bool:

@@ -26,6 +26,16 @@ class _Ball(ConvexSet):
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", positive("radius", self.radius, type(self).__name__))
 
+    def lmo(self, direction: Direction) -> Atom:
+        """Return the point of the sphere that is aligned with -direction (Hoelder's equality).
+
+        On the l1 ball that is ``-radius sign(g_i) e_i`` for the largest ``|g_i|``, on the l2 ball
+        ``-radius g / ||g||``, and on the cube -radius sign(g), with radius where g is zero.
+        """
+        if self.p == 1.0:
+            return opposite_coordinate(direction, self.radius, self)
+        return _lp_vertex(as_array(direction, self), self.p, self.radius, self)
+
     def _contains(self, point: Any, tol: float) -> bool:
         """Tell whether ``||point||_p <= radius (1 + tol)``."""
         return bool(vector_norm(point.reshape(-1), self.p) <= self.radius * (1 + tol))
@@ -66,10 +76,6 @@ class L1Ball(_Ball):
     p = 1.0
     is_polytope = True
 
-    def lmo(self, direction: Direction) -> SignedCoordinate:
-        """Return ``-radius sign(g_i) e_i`` for the largest ``|g_i|``."""
-        return opposite_coordinate(direction, self.radius, self)
-
     def _project(self, point: Array) -> Array:
         """Project by sorting, O(n log n)."""
         return project_l1_ball(point.reshape(-1), self.radius).reshape(point.shape)
@@ -90,10 +96,6 @@ class L2Ball(_Ball):
     radius: float
 
     p = 2.0
-
-    def lmo(self, direction: Direction) -> Atom:
-        """Return ``-radius g / ||g||``."""
-        return _lp_vertex(as_array(direction, self), 2.0, self.radius, self)
 
     def _project(self, point: Array) -> Array:
         """Scale down to the radius."""
@@ -117,10 +119,6 @@ class LinfBall(_Ball):
 
     p = np.inf
     is_polytope = True
-
-    def lmo(self, direction: Direction) -> Atom:
-        """Return -radius sign(g), and radius where g is zero."""
-        return _lp_vertex(as_array(direction, self), np.inf, self.radius, self)
 
     def _project(self, point: Array) -> Array:
         """Clip every entry."""
@@ -153,12 +151,6 @@ class LpBall(_Ball):
     def is_polytope(self) -> bool:  # type: ignore[override]
         """Only the l1 ball and the cube are polytopes."""
         return self.p in (1.0, np.inf)
-
-    def lmo(self, direction: Direction) -> Atom:
-        """Return the point of the sphere that is aligned with -direction (Hoelder's equality)."""
-        if self.p == 1:
-            return opposite_coordinate(direction, self.radius, self)
-        return _lp_vertex(as_array(direction, self), self.p, self.radius, self)
 
     def _project(self, point: Array) -> Array:
         """Project by root finding on the multiplier (closed forms for p = 1, 2, inf)."""
