@@ -29,14 +29,7 @@ def here(rows: Any) -> Any:
 
 
 def received(name: str, values: Any, device: str) -> Any:
-    """Return an array that is on a GPU as CuPy's (a sparse one as scipy's); others as they are.
-
-    Examples
-    --------
-    >>> from onlinefw._arrays import received
-    >>> received("X", [[1.0, 2.0]], "cpu")
-    [[1.0, 2.0]]
-    """
+    """Return an array that is on a GPU as CuPy's (a sparse one as scipy's); others as they are."""
     if not _is_on_a_gpu(values):
         return values
     if device == "cpu":

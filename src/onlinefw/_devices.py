@@ -24,14 +24,7 @@ class NoDevice(RuntimeError):
 
 
 def check_device(device: Any) -> str:
-    """Return "cpu" or "cuda"; "auto" is "cuda" where that works.
-
-    Examples
-    --------
-    >>> from onlinefw._devices import check_device
-    >>> check_device("cpu")
-    'cpu'
-    """
+    """Return "cpu" or "cuda"; "auto" is "cuda" where that works."""
     device = check_device_name(device)
     reason = None if device == "cpu" else _why_not()
     if device == "cuda" and reason is not None:
@@ -68,15 +61,7 @@ def cupy() -> Any:
 
 
 def namespace(array: Any) -> Any:
-    """Return numpy or cupy, whichever the array belongs to.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw._devices import namespace
-    >>> namespace(np.zeros(2)) is np
-    True
-    """
+    """Return numpy or cupy, whichever the array belongs to."""
     loaded = sys.modules.get("cupy")
     return loaded if loaded is not None and isinstance(array, loaded.ndarray) else np
 

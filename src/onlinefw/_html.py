@@ -11,16 +11,10 @@ __all__ = ["cell", "definitions", "html_page", "png", "table"]
 
 
 def html_page(title: str, body: Iterable[str], style: str = "") -> str:
-    """Return a whole page.
+    """Return a whole page, with a title that is escaped.
 
-    Parameters
-    ----------
-    title : str
-        As text; it is escaped.
-    body : iterable of str
-        Lines of HTML: a header, and sections that are shown as cards.
-    style : str
-        CSS that this page alone needs.
+    The body is lines of HTML: a header, and sections that are shown as cards. ``style`` is CSS that
+    this page alone needs.
 
     Examples
     --------

@@ -37,16 +37,7 @@ LARGEST_INDEX = 2**32
 
 
 def check_alone(y: Any, sample_weight: Any, instead: str = "") -> None:
-    """Refuse values and weights beside files, which hold their own; say what to do instead.
-
-    Examples
-    --------
-    >>> from onlinefw._validation import check_alone
-    >>> check_alone([1.0], None)
-    Traceback (most recent call last):
-    ...
-    ValueError: files hold the values themselves: leave y out
-    """
+    """Refuse values and weights beside files, which hold their own; say what to do instead."""
     for name, given in (("y", y), ("sample_weight", sample_weight)):
         if given is not None:
             how = instead if name == "sample_weight" else ""

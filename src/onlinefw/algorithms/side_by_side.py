@@ -27,17 +27,6 @@ class SideBySide:
     ----------
     learners : list of Learner
         On objectives that ``objective.beside()`` has made from the first one's.
-
-    Examples
-    --------
-    >>> import numpy as np, onlinefw as ofw
-    >>> from onlinefw.algorithms.side_by_side import SideBySide
-    >>> first = ofw.objectives.LinearObjective(ofw.losses.Square(), n_features=3)
-    >>> small = ofw.OnlineFrankWolfe(first, ofw.sets.L1Ball(1.0))
-    >>> large = ofw.OnlineFrankWolfe(first.beside(), ofw.sets.L1Ball(9.0))
-    >>> y = np.array([1.0, 2.0, 3.0])
-    >>> [round_.loss for round_ in SideBySide([small, large]).observe(np.eye(3), [y, y])]
-    [2.3333333333333335, 2.3333333333333335]
     """
 
     def __init__(self, learners: Sequence[Learner]) -> None:

@@ -10,15 +10,7 @@ __all__ = ["project_capped_l1", "project_l1_ball", "project_simplex"]
 
 
 def project_simplex(point: Array, radius: float) -> Array:
-    """Project onto {x >= 0, sum x = radius}: sort, O(n log n).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.sets.projections import project_simplex
-    >>> project_simplex(np.array([1.0, 1.0, -5.0]), 1.0)
-    array([0.5, 0.5, 0. ])
-    """
+    """Project onto {x >= 0, sum x = radius}: sort, O(n log n)."""
     # Subtracting the maximum changes nothing (the projection is invariant along the vector of
     # ones) and keeps the running sums from losing the radius to rounding.
     shifted = point - point.max()
@@ -30,15 +22,7 @@ def project_simplex(point: Array, radius: float) -> Array:
 
 
 def project_l1_ball(point: Array, radius: float) -> Array:
-    """Project onto {||x||_1 <= radius} through the simplex of absolute values.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.sets.projections import project_l1_ball
-    >>> project_l1_ball(np.array([3.0, -1.0]), 2.0)
-    array([ 2., -0.])
-    """
+    """Project onto {||x||_1 <= radius} through the simplex of absolute values."""
     magnitudes = np.abs(point)
     if magnitudes.sum() <= radius:
         return point.copy()
