@@ -114,35 +114,20 @@ def anytime_bound(
     else:
         counter = (t - 1) / 2.0 if n_steps is None else np.asarray(n_steps, dtype=float)
     decay = np.asarray(eta, dtype=float) / (counter + K)
-    bound = _constant(algorithm, rate, K, alpha, sigma, rho, L * diameter**2, mu, delta, width) * (
-        decay ** (alpha if rate == "slow" else 2.0 * alpha)
-    )
-    return float(bound) if np.ndim(bound) == 0 else bound
-
-
-def _constant(
-    algorithm: str,
-    rate: str,
-    K: float,
-    alpha: float,
-    sigma: float,
-    rho: float,
-    curvature: float,
-    mu: float | None,
-    delta: float | None,
-    width: float | None,
-) -> float:
     error = rho * sigma * (1.0 if algorithm == "fw" else 2.0)
-    total = error + K * curvature / 2.0
-    if rate == "slow":
-        return K * total / (K - alpha)
+    total = error + K * (L * diameter**2) / 2.0
     growth = ((K + 1.0) / K) ** (2.0 * alpha)
     beta_squared = (1.0 + 2.0 * alpha / (K - alpha)) ** 2
-    if algorithm == "fw":
-        mu, delta = _needed("mu", mu), _needed("delta", delta)
-        return max(4.0 * growth, beta_squared) * total**2 / (2.0 * delta**2 * mu)
-    mu, width = _needed("mu", mu), _needed("width", width)
-    return max(growth, beta_squared) * 2.0 * total**2 / (width**2 * mu)
+    if rate == "slow":
+        constant, exponent = K * total / (K - alpha), alpha
+    elif algorithm == "fw":
+        mu, delta, exponent = _needed("mu", mu), _needed("delta", delta), 2.0 * alpha
+        constant = max(4.0 * growth, beta_squared) * total**2 / (2.0 * delta**2 * mu)
+    else:
+        mu, width, exponent = _needed("mu", mu), _needed("width", width), 2.0 * alpha
+        constant = max(growth, beta_squared) * 2.0 * total**2 / (width**2 * mu)
+    bound = constant * decay**exponent
+    return float(bound) if np.ndim(bound) == 0 else bound
 
 
 def _needed(name: str, value: float | None) -> float:
