@@ -181,14 +181,10 @@ class _Entries:
         offset = of_rows[self.rows] + of_columns[self.indices]
         self.s, self.y = self.s - self.c * offset, self.y - offset
         self.largest = float(self.c.max())
-        self._lay_out_both_ways()
-
-    def _lay_out_both_ways(self) -> None:
-        weight = self.c[:0] if (self.c == 1.0).all() else self.c
-        by_row = (self.indptr, self.cols, weight, self.s)
-        by_column = transpose(
-            balanced_blocks(self.indptr), self.indptr, self.cols, self.shape[1], weight, self.s
-        )
+        ridge_weight = self.c[:0] if (self.c == 1.0).all() else self.c
+        by_row = (self.indptr, self.cols, ridge_weight, self.s)
+        blocks = balanced_blocks(self.indptr)
+        by_column = transpose(blocks, self.indptr, self.cols, shape[1], ridge_weight, self.s)
         self._sorted = (by_row, by_column)
 
     def solve(self, axis: int, other: Array, penalty: float) -> Array:

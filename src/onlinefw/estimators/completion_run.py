@@ -132,11 +132,6 @@ class CompletionRun(Run):
         return self._matrix if self.team is None else self.learners[0].objective
 
     @property
-    def theta(self) -> Any:
-        """The low-rank part."""
-        return self.matrix.theta
-
-    @property
     def has_offsets(self) -> bool:
         """Whether offsets of rows and columns are added to theta."""
         if self._matrix is not None:

@@ -109,12 +109,9 @@ class LinearParts:
             past, max_past = ("all", None) if all_of_them else ("reservoir", most)
         parts = cls(model, n_features, loss, past, max_past)
         check_past(past, max_past)  # objectives that keep sums do not check it
-        parts._seed()
+        model._seed(1)  # objectives that keep no sample do not check it
         parts.shape(parts.constraint(1.0))
         return parts
-
-    def _seed(self) -> Any:
-        return self.model._seed(1)
 
     # Learners -------------------------------------------------------------------------------------
 
@@ -133,7 +130,7 @@ class LinearParts:
         shape = self.shape(self.constraint(1.0))
         sizes: dict[str, Any] = {"shape": shape} if len(shape) == 2 else {"n_features": shape[0]}
         kept: dict[str, Any] = {"past": self.past, "max_past": self.max_past}
-        seed = self._seed()
+        seed = self.model._seed(1)
         return LinearObjective(
             self.loss, fit_intercept=intercept, random_state=seed, **sizes, **kept, **place
         )

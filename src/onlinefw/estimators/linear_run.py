@@ -53,16 +53,13 @@ class LinearRun(Run):
     def coefficients(self) -> tuple[Array, Array]:
         """Coefficients (a row for each model) and intercepts, for rows as they are given."""
         if self._known is None:
-            self._known = self._compute()
+            learners = self.learners
+            coef = np.array([np.asarray(one.theta).reshape(-1) for one in learners])
+            intercept = np.array([one.objective.intercept for one in learners])
+            if self.scaling is not None:
+                coef, intercept = self.scaling.undo(coef, intercept)
+            self._known = coef.astype(self.precision), intercept.astype(self.precision)
         return self._known
-
-    def _compute(self) -> tuple[Array, Array]:
-        learners = self.learners
-        coef = np.array([np.asarray(one.theta).reshape(-1) for one in learners])
-        intercept = np.array([one.objective.intercept for one in learners])
-        if self.scaling is not None:
-            coef, intercept = self.scaling.undo(coef, intercept)
-        return coef.astype(self.precision), intercept.astype(self.precision)
 
     # State ----------------------------------------------------------------------------------------
 

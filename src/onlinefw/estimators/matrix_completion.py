@@ -407,7 +407,7 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
     @property
     def factors_(self) -> tuple[Array, Array, Array]:
         """(U, s, V) with low-rank part = U diag(s) V'."""
-        theta = self._fitted("factors_").theta
+        theta = self._fitted("factors_").matrix.theta
         u, s, v = theta.svd()
         k = int(np.count_nonzero(s > s[0] * 10 * np.finfo(theta.dtype).eps))
         return to_host(u[:, :k]), s[:k], to_host(v[:, :k])
@@ -425,7 +425,7 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
     @property
     def n_atoms_(self) -> int:
         """How many rank-one terms the low-rank part has: a bound on the rank, at no cost."""
-        return int(self._fitted("n_atoms_").theta.n_atoms)
+        return int(self._fitted("n_atoms_").matrix.theta.n_atoms)
 
     # State ----------------------------------------------------------------------------------------
 

@@ -90,7 +90,8 @@ class Race:
         means = self.means
         most = float(means.max())
         slack = share * abs(most) if np.isfinite(most) else 0.0
-        return self._middlemost(np.flatnonzero(means >= most - slack))
+        close = np.flatnonzero(means >= most - slack)
+        return int(close[np.argmin(np.abs(close - self.middle))])
 
     def simplest(self, standard_errors: float) -> int:
         """Return the first model whose score is within so many standard errors of the best."""
@@ -100,9 +101,6 @@ class Race:
             return chosen
         means = self.means
         return int(np.flatnonzero(means >= means.max() - slack)[0])
-
-    def _middlemost(self, models: Array) -> int:
-        return int(models[np.argmin(np.abs(models - self.middle))])
 
     def keep(self, chosen: list[int]) -> None:
         """Go on with some of the models."""

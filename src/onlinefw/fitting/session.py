@@ -173,10 +173,6 @@ class Session(ABC):
         self.rounds += 1
         self.refined += 1
 
-    def finish(self) -> None:
-        """Correct the model once, when the data have ended."""
-        self.model.correct()
-
     def test_score(self) -> SquaredError | ErrorRate:
         """Score the model on the rows that were held out."""
         score = self.new_score()
