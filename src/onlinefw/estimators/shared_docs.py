@@ -110,5 +110,5 @@ def with_defaults(method: Method, **defaults: Any) -> Method:
     old = cast(FunctionType, method)
     new = FunctionType(old.__code__, old.__globals__, old.__name__, old.__defaults__)
     new.__kwdefaults__ = {**(old.__kwdefaults__ or {}), **defaults}
-    new.__annotations__ = dict(old.__annotations__)
+    new.__annotations__, new.__qualname__ = dict(old.__annotations__), old.__qualname__
     return cast(Method, new)
