@@ -22,6 +22,7 @@ from ..datasets import Entries, make_lasso, make_matrix_completion
 from ..objectives import GradientOracle, ObservedEntries, RunningLeastSquares
 from ..sets import ConvexSet, L1Ball, L2Ball, TraceNormBall
 from ..steps import Harmonic
+from .recorder import batches
 
 __all__ = [
     "ALGORITHMS",
@@ -235,14 +236,9 @@ def matrix_completion(
     ball = TraceNormBall(factor * norm)
     curvature = 1.0 / truth.size
     X = np.column_stack((data.rows, data.cols))
-
-    def stream() -> Iterator[tuple[Array, Array]]:
-        for start in range(0, T * batch, batch):
-            yield X[start : start + batch], data.values[start : start + batch]
-
     problem = Problem(
         learner=lambda: OnlineFrankWolfe(ObservedEntries(shape), ball),
-        stream=stream,
+        stream=lambda: batches(X, data.values, batch),
         excess=lambda theta: 0.5 * curvature * float(np.sum(np.square(theta.dense() - truth))),
         constants={
             "mu": curvature,

@@ -24,61 +24,49 @@ Units: the paper's (LASSO: summed over the rows of a round; matrix completion: o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .._typing import Array
 from . import verdicts
 from .convex_problems import EPSILON
 from .convex_rows import FAST, IMPROVED, QUOTED, SETTINGS, Setting
-from .experiment import Advance, Experiment, Record, Run
+from .experiment import Advance, Record
+from .rate_rows import TablePart
 from .recorder import log_rounds, play
 from .results import Claim, Series
+from .shapes import RateShape
 
 __all__ = ["ConvexRates"]
 
-#: Slopes are fitted from this share of the rounds on.
-FIT_FROM = 0.05
 #: No h_t below this share of h_1 is distinguished from 0.
 ROUNDING = 1e-14
 #: Parts of a run whose median milliseconds are compared.
 PARTS = 10
 
 
-class ConvexRates(Experiment):
+class ConvexRates(TablePart):
     """The rows of Table 1 that can be run."""
 
-    figure = "table1"
     dataset = "convex"
+    rows: Sequence[Setting]
 
     def __init__(
         self, T: int, seeds: int, *, quick: bool, settings: tuple[Setting, ...] = SETTINGS
     ):
-        self.T, self.seeds, self.rows = T, seeds, settings
-        self.settings = {
-            "quick": quick,
-            "T": T,
-            "seeds": seeds,
+        super().__init__(settings, T, seeds, quick=quick)
+        self.settings |= {
             "step": "2 / (t + 1)",
-            "fit_from": FIT_FROM * T,
+            "fit_from": self.fit_from,
             "noise": "LASSO: standard deviation 10, random design 1; matrix completion: variance 3",
             "nonzeros": "a quarter of the truth; half in 80 x 40, a tenth in the paper's LASSO",
             "epsilon": EPSILON,
             "rows": {row.id: f"{row.algorithm}: {row.about}" for row in settings},
         }
 
-    def runs(self) -> list[Run]:
-        """Return one run a row and seed."""
-        return [
-            Run(row.run_name(seed), self.T, partial(self._play, row, seed))
-            for row in self.rows
-            for seed in range(self.seeds)
-        ]
-
-    def _play(self, row: Setting, seed: int, advance: Advance) -> Record:
+    def play(self, row: Setting, seed: int, advance: Advance) -> Record:
+        """Play a row with one seed, and look at every theta_t."""
         problem, every = row.make(seed, self.T), np.arange(1, self.T + 1)
         looks = {"h": problem.excess}
         trace = play(problem.learner, problem.stream, self.T, looks, advance, at=every)
@@ -103,34 +91,22 @@ class ConvexRates(Experiment):
 
     # What follows from the records ---------------------------------------------------------------
 
-    def _each(self, records: Mapping[str, Record], row: Setting, key: str) -> Array:
-        return np.array([records[row.run_name(seed)][key] for seed in range(self.seeds)])
-
     def curves(self, records: Mapping[str, Record]) -> list[Series]:
         """Return h_t, the regret, their predicted shapes and the bounds; means over seeds."""
         series = []
         for row in self.rows:
-            t = self._each(records, row, "t")[0]
-            late = t >= FIT_FROM * self.T
-            where = {"panel": row.title, "dataset": self.dataset}
-            h = self._each(records, row, "h").mean(axis=0)
-            regret = self._each(records, row, "regret").mean(axis=0)
-            for label, values, shape in (
-                (f"{row.algorithm}: h_t", h, row.rates[0]),
-                ("regret", regret, row.rates[1]),
-            ):
-                series.append(Series.of(label, "round", "f - min f", t, values, **where))
-                guide = shape.through(t[late], 2.0 * values[late][0])
-                name = f"shape {shape.name}"
-                series.append(Series.of(name, "round", "f - min f", t[late], guide, **where))
-            if "bound" in records[row.run_name(0)]:
-                bound = self._each(records, row, "bound").mean(axis=0)
+            where = {"panel": row.title, "y_name": "f - min f"}
+            for key, _, symbol, shape in _rates(row):
+                label = f"{row.algorithm}: {symbol}" if key == "h" else key
+                measured = self.mean(records, row, key, label=label, **where)
+                series += [measured, self.shape(records, row, shape, measured, 2.0)]
+            if self.has_bound(records, row):
                 label = f"{self._bound_kind(records, row)} bound on h_t"
-                series.append(Series.of(label, "round", "f - min f", t, bound, **where))
+                series.append(self.mean(records, row, "bound", label=label, **where))
         return series
 
     def _bound_kind(self, records: Mapping[str, Record], row: Setting) -> str:
-        return "fast" if records[row.run_name(0)]["constants"]["fast_bound"] else "slow"
+        return "fast" if self.records_of(records, row.id)[0]["constants"]["fast_bound"] else "slow"
 
     def claims(self, records: Mapping[str, Record]) -> list[Claim]:
         """Judge each row's two rates and its bound, the number of steps, the cost of a round."""
@@ -139,66 +115,45 @@ class ConvexRates(Experiment):
             claims += [*self._rate_claims(records, row), *self._bound_claims(records, row)]
         away = [row for row in self.rows if row.algorithm == "O-AW"]
         if away:
-            fewest = np.array([self._each(records, row, "steps_over_t").min() for row in away])
-            claims.append(
-                verdicts.at_least(
-                    float(fewest.min()),
-                    0.5,
-                    "n_t / t, in any round,",
-                    id="t1-lemma-steps",
-                    statement="At least half of O-AW's steps are no drop steps: n_t >= t / 2",
-                    source="Appendix, lemma on drop steps",
-                    dataset=self.dataset,
-                )
+            fewest = np.array([self.each(records, row.id, "steps_over_t").min() for row in away])
+            named = self.named(
+                "t1-lemma-steps",
+                "At least half of O-AW's steps are no drop steps: n_t >= t / 2",
+                "Appendix, lemma on drop steps",
             )
+            what = "n_t / t, in any round,"
+            claims.append(verdicts.at_least(float(fewest.min()), 0.5, what, **named))
         for row in self.rows:
             if row.cost:
-                claims.append(
-                    verdicts.flat(
-                        np.median(self._each(records, row, "milliseconds"), axis=0),
-                        id=f"t1-cost-{row.id}",
-                        statement=f"A round of {row.algorithm} on {row.cost} has a constant cost",
-                        source="Remark on the complexity per iteration",
-                        dataset=self.dataset,
-                    )
+                named = self.named(
+                    f"t1-cost-{row.id}",
+                    f"A round of {row.algorithm} on {row.cost} has a constant cost",
+                    "Remark on the complexity per iteration",
                 )
+                parts = np.median(self.each(records, row.id, "milliseconds"), axis=0)
+                claims.append(verdicts.flat(parts, **named))
         return claims
 
     def _rate_claims(self, records: Mapping[str, Record], row: Setting) -> list[Claim]:
-        return [
-            verdicts.no_slower_than(
-                self._each(records, row, "t")[0],
-                self._each(records, row, key),
-                shape.of,
-                shape.name,
-                first=FIT_FROM * self.T,
-                id=f"t1-{row.id}-{word}",
-                statement=f"{row.algorithm}, {row.about}: {what} = O({shape.name})",
-                source=row.source,
-                dataset=self.dataset,
-            )
-            for key, word, what, shape in (
-                ("h", "anytime", "h_t", row.rates[0]),
-                ("regret", "regret", "R_T", row.rates[1]),
-            )
-        ]
+        claims = []
+        for key, word, symbol, shape in _rates(row):
+            statement = f"{row.algorithm}, {row.about}: {symbol} = O({shape.name})"
+            named = self.named(f"t1-{row.id}-{word}", statement, row.source)
+            claims.append(self.judge_rate(records, row, key, shape, **named))
+        return claims
 
     def _bound_claims(self, records: Mapping[str, Record], row: Setting) -> list[Claim]:
-        if "bound" not in records[row.run_name(0)]:
+        if not self.has_bound(records, row):
             return []
-        shares = self._each(records, row, "share_of_bound")
+        shares = self.each(records, row.id, "share_of_bound")
         kind = self._bound_kind(records, row)
-        return [
-            verdicts.never_above(
-                shares,
-                np.ones_like(shares),
-                id=f"t1-{row.id}-bound",
-                statement=f"{row.algorithm}, {row.about}: h_t is under the {kind} bound with the "
-                "constants of the appendix, in every round t >= 2 and for every seed",
-                source="Appendix, proof of Theorem 2" if kind == "fast" else "Appendix, slow rates",
-                dataset=self.dataset,
-            )
-        ]
+        named = self.named(
+            f"t1-{row.id}-bound",
+            f"{row.algorithm}, {row.about}: h_t is under the {kind} bound with the constants of "
+            "the appendix, in every round t >= 2 and for every seed",
+            "Appendix, proof of Theorem 2" if kind == "fast" else "Appendix, slow rates",
+        )
+        return [verdicts.never_above(shares, np.ones_like(shares), **named)]
 
     def extra(self, records: Mapping[str, Record]) -> dict[str, Any]:
         """Return the table, and every constant by row and seed.
@@ -218,31 +173,30 @@ class ConvexRates(Experiment):
             for who, setting, regret, anytime in QUOTED
         ]
         constants = {
-            row.id: [records[row.run_name(seed)]["constants"] for seed in range(self.seeds)]
+            row.id: [record["constants"] for record in self.records_of(records, row.id)]
             for row in self.rows
         }
         return {"table": table, "constants": constants}
 
     def _table_row(self, records: Mapping[str, Record], row: Setting) -> dict[str, Any]:
-        t = self._each(records, row, "t")[0]
-        late = t[t >= FIT_FROM * self.T]
+        late = self.rounds(records, row)[self.late(records, row)]
         out: dict[str, Any] = {
             "setting": row.about,
             "algorithm": row.algorithm,
             "status": "measured",
             "source": row.source,
-            "seeds": self.seeds,
+            "seeds": len(self.seeds),
             "rounds": [int(late[0]), int(late[-1])],
         }
-        for key, word, shape in (
-            ("h", "anytime", row.rates[0]),
-            ("regret", "regret", row.rates[1]),
-        ):
-            rate = verdicts.slopes(t, self._each(records, row, key), FIT_FROM * self.T)
+        for (key, word, _, shape), general in zip(_rates(row), FAST, strict=True):
             out[f"predicted_{word}"] = shape.name
             if row.rates is IMPROVED:
-                out[f"general_{word}"] = FAST[0].name if word == "anytime" else FAST[1].name
-            out[f"predicted_{word}_slope"] = shape.slope(late)
-            out[f"measured_{word}_slope"] = rate.slope
-            out[f"measured_{word}_interval"] = [rate.low, rate.high]
+                out[f"general_{word}"] = general.name
+            out |= self.slope_columns(records, row, key, shape, word)
         return out
+
+
+def _rates(row: Setting) -> tuple[tuple[str, str, str, RateShape], ...]:
+    """Return what is measured: its name in the records, in words, as a symbol; the prediction."""
+    anytime, regret = row.rates
+    return ("h", "anytime", "h_t", anytime), ("regret", "regret", "R_T", regret)

@@ -57,10 +57,6 @@ class Setting:
     make: Callable[[int, int], Problem]
     cost: str = ""
 
-    def run_name(self, seed: int) -> str:
-        """Return the name of its run with one seed."""
-        return f"{self.id}, seed {seed}"
-
 
 def _small(seed: int, m: int = 40, n: int = 20) -> LeastSquaresStream:
     return make_fixed_design(m, n, sparsity=0.25, sigma=10.0, seed=seed)

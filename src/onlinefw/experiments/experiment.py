@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+import numpy as np
+
+from .._typing import Array
 from .results import Claim, Results, Series
 
-__all__ = ["Advance", "Experiment", "Record", "Run"]
+__all__ = ["Advance", "Experiment", "Record", "Run", "SeededExperiment", "run_name"]
 
 #: Called with the number of rounds done so far.
 Advance = Callable[[int], None]
@@ -63,6 +67,14 @@ class Experiment(ABC):
     def claims(self, records: Mapping[str, Record]) -> list[Claim]:
         """Return a verdict on each thing that the paper says about this experiment."""
 
+    def series(self, panel: str, label: str, x_name: str, y_name: str, x: Any, y: Any) -> Series:
+        """Return a curve of one panel, on this data set."""
+        return Series.of(label, x_name, y_name, x, y, panel=panel, dataset=self.dataset)
+
+    def named(self, id: str, statement: str, source: str) -> dict[str, Any]:
+        """Return what every verdict on this data set is called with."""
+        return {"id": id, "statement": statement, "source": source, "dataset": self.dataset}
+
     def extra(self, records: Mapping[str, Record]) -> dict[str, Any]:
         """Return pictures and tables, if there are any."""
         return {}
@@ -78,3 +90,30 @@ class Experiment(ABC):
             seconds=seconds,
             extra=self.extra(records),
         )
+
+
+def run_name(case: str, seed: int) -> str:
+    """Return the name of the run of a case with one seed."""
+    return f"{case}, seed {seed}"
+
+
+class SeededExperiment(Experiment):
+    """An experiment of cases, such as an algorithm on a problem, each played with several seeds."""
+
+    seeds: Sequence[int]
+
+    def runs_of(
+        self, case: str, rounds: int, play: Callable[..., Record], *which: Any
+    ) -> list[Run]:
+        """Return one run a seed, each of which calls ``play(*which, seed, advance)``."""
+        return [
+            Run(run_name(case, seed), rounds, partial(play, *which, seed)) for seed in self.seeds
+        ]
+
+    def records_of(self, records: Mapping[str, Record], case: str) -> list[Record]:
+        """Return the record of every seed."""
+        return [records[run_name(case, seed)] for seed in self.seeds]
+
+    def each(self, records: Mapping[str, Record], case: str, key: str) -> Array:
+        """Return what was measured, a row for every seed."""
+        return np.array([record[key] for record in self.records_of(records, case)])

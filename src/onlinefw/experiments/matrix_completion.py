@@ -259,13 +259,12 @@ class MatrixCompletion(Experiment):
         panels = {"rounds": ("round", "t"), "seconds": ("seconds", "seconds")}
         ours, curves = records["O-FW"], []
         for panel, (x_name, x) in panels.items():
-            where = {"panel": panel, "dataset": self.dataset}
             for name, record in records.items():
                 if x in record and "seed" not in name:
                     y = record["measure"]
-                    curves.append(Series.of(name, x_name, self.measured, record[x], y, **where))
-            gap = ours["gap"]
-            curves.append(Series.of("duality gap", x_name, "duality gap", ours[x], gap, **where))
+                    curves.append(self.series(panel, name, x_name, self.measured, record[x], y))
+            gap = "duality gap"
+            curves.append(self.series(panel, gap, x_name, gap, ours[x], ours["gap"]))
         return curves
 
     def extra(self, records: Mapping[str, Record]) -> dict[str, Any]:
@@ -357,12 +356,7 @@ class MatrixCompletion(Experiment):
         return t[positive], values[:, positive]
 
     def _named(self, what: str, statement: str) -> dict[str, Any]:
-        return {
-            "id": f"mc-{what}-{self.dataset}",
-            "statement": statement,
-            "source": SOURCE,
-            "dataset": self.dataset,
-        }
+        return self.named(f"mc-{what}-{self.dataset}", statement, SOURCE)
 
 
 def _curve(record: Record) -> tuple[Any, Any]:

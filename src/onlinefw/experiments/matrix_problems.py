@@ -11,6 +11,7 @@ import numpy as np
 from .._typing import Array, Shape
 from ..datasets import make_matrix_completion
 from ..iterates import LowRank
+from .recorder import batches
 
 __all__ = ["MatrixProblem", "ratings_problem", "synthetic_problem"]
 
@@ -43,9 +44,8 @@ class MatrixProblem:
     delta: float | None = None
 
     def rounds(self, batch: int) -> Iterator[tuple[Array, Array]]:
-        """Yield the entries in order, ``size`` at a time."""
-        for start in range(0, self.y.size, batch):
-            yield self.X[start : start + batch], self.y[start : start + batch]
+        """Yield the entries in order, ``batch`` at a time."""
+        return batches(self.X, self.y, batch)
 
 
 class HasRatings(Protocol):

@@ -19,8 +19,8 @@ round.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,8 @@ from ..steps import Power
 from . import verdicts
 from .convex_problems import ALGORITHMS
 from .expected_sigmoid import FlippedLabels
-from .experiment import Advance, Experiment, Record, Run
+from .experiment import Advance, Record
+from .rate_rows import TablePart
 from .recorder import late_minimum, log_rounds, play
 from .results import Claim, Series
 from .shapes import RateShape, power
@@ -48,25 +49,47 @@ SHARPNESS, FLIP, RADIUS = 10.0, 0.25, 1.0
 FIRST = 20
 #: No smaller gap is distinguished from 0.
 ROUNDING = 1e-16
-#: Slopes are fitted from this share of the rounds on.
-FIT_FROM = 0.05
 
 
-class NonConvexRates(Experiment):
+@dataclass(frozen=True)
+class Case:
+    """An algorithm with steps t^-alpha."""
+
+    algorithm: str
+    alpha: float
+
+    @property
+    def id(self) -> str:
+        """By which its runs are called."""
+        return f"{self.algorithm}, steps t^-{self.alpha}"
+
+    @property
+    def shapes(self) -> dict[str, RateShape]:
+        """The predicted rates of what is measured."""
+        slow = power(1.0 - self.alpha)
+        stationary = RateShape(
+            f"max{{{slow.name}, sqrt(log T / T)}}",
+            lambda T: np.maximum(slow.of(T), np.sqrt(np.log(T) / T)),
+        )
+        return {"gap": slow, "stationarity": stationary}
+
+
+CASES = tuple(Case(algorithm, alpha) for alpha in ALPHAS for algorithm in ALGORITHMS)
+
+
+class NonConvexRates(TablePart):
     """Gaps and stationarity of O-FW and O-AW on the sigmoid loss."""
 
-    figure = "table1"
     dataset = "non-convex"
+    rounds_key = "T"
+    rows: Sequence[Case]
 
     def __init__(
         self, T: int, seeds: int, *, quick: bool, n: int = 30, nonzeros: int = 5, batch: int = 5
     ):
-        self.T, self.seeds, self.n, self.nonzeros, self.batch = T, seeds, n, nonzeros, batch
-        self.fit_from = max(FIRST, FIT_FROM * T)
-        self.settings = {
-            "quick": quick,
-            "T": T,
-            "seeds": seeds,
+        super().__init__(CASES, T, seeds, quick=quick, first=FIRST)
+        self.n, self.nonzeros, self.batch = n, nonzeros, batch
+        self.settings |= {
             "n": n,
             "nonzeros": nonzeros,
             "batch": batch,
@@ -77,20 +100,8 @@ class NonConvexRates(Experiment):
             "fit_from": self.fit_from,
         }
 
-    def runs(self) -> list[Run]:
-        """Return one run an algorithm, exponent and seed."""
-        return [
-            Run(
-                _name(algorithm, alpha, seed),
-                self.T,
-                partial(self._play, algorithm, alpha, seed),
-            )
-            for alpha in ALPHAS
-            for algorithm in ALGORITHMS
-            for seed in range(self.seeds)
-        ]
-
-    def _play(self, algorithm: str, alpha: float, seed: int, advance: Advance) -> Record:
+    def play(self, row: Case, seed: int, advance: Advance) -> Record:
+        """Play a case with one seed, and look at every theta_t."""
         labels = FlippedLabels.make(
             self.n, self.nonzeros, flip=FLIP, sharpness=SHARPNESS, seed=seed
         )
@@ -98,7 +109,7 @@ class NonConvexRates(Experiment):
 
         def learner() -> Learner:
             objective = LinearObjective(Sigmoid(SHARPNESS), n_features=self.n)
-            return ALGORITHMS[algorithm](objective, ball, step=Power(alpha))
+            return ALGORITHMS[row.algorithm](objective, ball, step=Power(row.alpha))
 
         def stationarity(theta: Array) -> float:
             gradient = labels.gradient(theta)
@@ -114,13 +125,13 @@ class NonConvexRates(Experiment):
         )
         ends = np.unique(log_rounds(self.T, first=FIRST) // 2 * 2)
         constants = self._constants(labels, ball)
-        kind = "fw" if algorithm == "O-FW" else "aw"
+        kind = "fw" if row.algorithm == "O-FW" else "aw"
         return {
             "T": ends.tolist(),
             "gap": _late(trace.gap, ends),
             "stationarity": _late(trace.looks["stationarity"], ends),
             "bound": [
-                theory.gap_bound(int(T), algorithm=kind, alpha=alpha, **constants) for T in ends
+                theory.gap_bound(int(T), algorithm=kind, alpha=row.alpha, **constants) for T in ends
             ],
             "constants": constants,
         }
@@ -139,128 +150,75 @@ class NonConvexRates(Experiment):
 
     # What follows from the records ---------------------------------------------------------------
 
-    def _each(self, records: Mapping[str, Record], case: tuple[str, float], key: str) -> Array:
-        return np.array([records[_name(*case, seed)][key] for seed in range(self.seeds)])
-
     def curves(self, records: Mapping[str, Record]) -> list[Series]:
         """Return the late minima of gap and stationarity, means over seeds, with their bounds."""
         series = []
         for alpha in ALPHAS:
             for key, what in (("gap", "gap"), ("stationarity", "stationarity for f")):
-                y_name = f"smallest {what} in (T/2, T]"
-                where = {"panel": f"{what}, steps t^-{alpha}", "dataset": self.dataset}
-                for algorithm in ALGORITHMS:
-                    case = (algorithm, alpha)
-                    T = self._each(records, case, "T")[0]
-                    mean = self._each(records, case, key).mean(axis=0)
-                    series.append(Series.of(algorithm, "round", y_name, T, mean, **where))
+                where = {
+                    "panel": f"{what}, steps t^-{alpha}",
+                    "y_name": f"smallest {what} in (T/2, T]",
+                }
+                for case in [case for case in CASES if case.alpha == alpha]:
+                    measured = self.mean(records, case, key, label=case.algorithm, **where)
+                    series.append(measured)
                     if key == "gap":
-                        bound = self._each(records, case, "bound").mean(axis=0)
-                        label = f"bound, {algorithm}"
-                        series.append(Series.of(label, "round", y_name, T, bound, **where))
-                shape = _gap_shape(alpha) if key == "gap" else _stationary_shape(alpha)
-                late = T >= self.fit_from
-                guide = shape.through(T[late], 3.0 * mean[late][0])
-                name = f"shape {shape.name}"
-                series.append(Series.of(name, "round", y_name, T[late], guide, **where))
+                        label = f"bound, {case.algorithm}"
+                        series.append(self.mean(records, case, "bound", label=label, **where))
+                series.append(self.shape(records, case, case.shapes[key], measured, 3.0))
         return series
 
     def claims(self, records: Mapping[str, Record]) -> list[Claim]:
         """Judge rate and bound of the gap, and the rate of stationarity."""
-        claims = []
-        for alpha in ALPHAS:
-            for algorithm in ALGORITHMS:
-                case = (algorithm, alpha)
-                T = self._each(records, case, "T")[0]
-                word = f"{algorithm.lower().replace('-', '')}-{alpha}"
-                gap = "g^FW" if algorithm == "O-FW" else "g^AW"
-                shape = _gap_shape(alpha)
-                claims.append(
-                    verdicts.no_slower_than(
-                        T,
-                        self._each(records, case, "gap"),
-                        shape.of,
-                        shape.name,
-                        first=self.fit_from,
-                        id=f"t1-gap-{word}",
-                        statement=f"{algorithm}, steps t^-{alpha}, non-convex loss: the smallest "
-                        f"{gap} of the rounds T/2 + 1 to T is O({shape.name})",
-                        source="Theorem 3",
-                        dataset=self.dataset,
-                    )
-                )
-                claims.append(
-                    verdicts.never_above(
-                        self._each(records, case, "gap"),
-                        self._each(records, case, "bound"),
-                        id=f"t1-gap-bound-{word}",
-                        statement=f"{algorithm}, steps t^-{alpha}: the smallest {gap} is under the "
-                        "bound with the constants of the appendix, for every T and seed",
-                        source="Theorem 3 (appendix)",
-                        dataset=self.dataset,
-                    )
-                )
-                shape = _stationary_shape(alpha)
-                claims.append(
-                    verdicts.no_slower_than(
-                        T,
-                        self._each(records, case, "stationarity"),
-                        shape.of,
-                        shape.name,
-                        first=self.fit_from,
-                        id=f"t1-stationary-{word}",
-                        statement=f"{algorithm}, steps t^-{alpha}: the best theta_t of the rounds "
-                        f"T/2 + 1 to T is O({shape.name})-stationary for the expected loss",
-                        source="Proposition after Theorem 3",
-                        dataset=self.dataset,
-                    )
-                )
-        return claims
+        return [claim for case in CASES for claim in self._claims(records, case)]
+
+    def _claims(self, records: Mapping[str, Record], case: Case) -> list[Claim]:
+        word = f"{case.algorithm.lower().replace('-', '')}-{case.alpha}"
+        gap = "g^FW" if case.algorithm == "O-FW" else "g^AW"
+        gap_shape, shape = case.shapes.values()
+        rate = self.named(
+            f"t1-gap-{word}",
+            f"{case.id}, non-convex loss: the smallest {gap} of the rounds T/2 + 1 to T is "
+            f"O({gap_shape.name})",
+            "Theorem 3",
+        )
+        bound = self.named(
+            f"t1-gap-bound-{word}",
+            f"{case.id}: the smallest {gap} is under the bound with the constants of the "
+            "appendix, for every T and seed",
+            "Theorem 3 (appendix)",
+        )
+        stationary = self.named(
+            f"t1-stationary-{word}",
+            f"{case.id}: the best theta_t of the rounds T/2 + 1 to T is O({shape.name})-stationary "
+            "for the expected loss",
+            "Proposition after Theorem 3",
+        )
+        gaps, bounds = (self.each(records, case.id, key) for key in ("gap", "bound"))
+        return [
+            self.judge_rate(records, case, "gap", gap_shape, **rate),
+            verdicts.never_above(gaps, bounds, **bound),
+            self.judge_rate(records, case, "stationarity", shape, **stationary),
+        ]
 
     def extra(self, records: Mapping[str, Record]) -> dict[str, Any]:
         """Return the slopes as a table, and the constants of the bounds by run."""
         table = []
-        for alpha in ALPHAS:
-            for algorithm in ALGORITHMS:
-                case = (algorithm, alpha)
-                T = self._each(records, case, "T")[0]
-                row: dict[str, Any] = {
-                    "setting": f"non-convex, steps t^-{alpha}",
-                    "algorithm": algorithm,
-                    "seeds": self.seeds,
-                }
-                for key, shape in (
-                    ("gap", _gap_shape(alpha)),
-                    ("stationarity", _stationary_shape(alpha)),
-                ):
-                    rate = verdicts.slopes(T, self._each(records, case, key), self.fit_from)
-                    row[f"predicted_{key}"] = shape.name
-                    row[f"predicted_{key}_slope"] = shape.slope(T[self.fit_from <= T])
-                    row[f"measured_{key}_slope"] = rate.slope
-                    row[f"measured_{key}_interval"] = [rate.low, rate.high]
-                table.append(row)
+        for case in CASES:
+            row: dict[str, Any] = {
+                "setting": f"non-convex, steps t^-{case.alpha}",
+                "algorithm": case.algorithm,
+                "seeds": len(self.seeds),
+            }
+            for key, shape in case.shapes.items():
+                row |= self.slope_columns(records, case, key, shape, key)
+            table.append(row)
         return {
             "table": table,
             "constants": {name: record["constants"] for name, record in records.items()},
         }
 
 
-def _name(algorithm: str, alpha: float, seed: int) -> str:
-    return f"{algorithm}, steps t^-{alpha}, seed {seed}"
-
-
 def _late(values: Array, ends: Array) -> list[float]:
     # At a stationary vertex the gap is 0 up to rounding, which has no logarithm.
     return np.maximum(late_minimum(values, ends), ROUNDING).tolist()
-
-
-def _gap_shape(alpha: float) -> RateShape:
-    return power(1.0 - alpha)
-
-
-def _stationary_shape(alpha: float) -> RateShape:
-    slow = power(1.0 - alpha)
-    return RateShape(
-        f"max{{{slow.name}, sqrt(log T / T)}}",
-        lambda T: np.maximum(slow.of(T), np.sqrt(np.log(T) / T)),
-    )

@@ -44,7 +44,7 @@ from ..datasets import LassoStream, make_lasso
 from ..objectives import RunningLeastSquares
 from ..sets import L1Ball
 from . import verdicts
-from .experiment import Advance, Experiment, Record, Run
+from .experiment import Advance, Record, Run, SeededExperiment
 from .recorder import Trace, play
 from .results import Claim, Series
 
@@ -195,7 +195,7 @@ def slow_bound(problem: LassoStream, radius: float, t: Array, epsilon: float = 0
     )
 
 
-class OnlineLasso(Experiment):
+class OnlineLasso(SeededExperiment):
     """Figure 3. The size, the rounds and the number of seeds can be reduced."""
 
     figure, dataset = "fig3", "synthetic"
@@ -203,7 +203,7 @@ class OnlineLasso(Experiment):
     def __init__(
         self, *, m: int = 80, n: int = 300, T: int = 5000, seeds: int = 10, quick: bool = False
     ) -> None:
-        self._m, self._n, self._T, self._seeds = m, n, T, range(seeds)
+        self._m, self._n, self._T, self.seeds = m, n, T, range(seeds)
         self._labels = [*LEARNERS, SHRINKING, AGGREGATED]
         self.settings = {
             "quick": quick,
@@ -213,7 +213,7 @@ class OnlineLasso(Experiment):
             "noise standard deviation": 10.0,
             "radius / true l1 norm": RADII,
             "T": T,
-            "seeds": list(self._seeds),
+            "seeds": list(self.seeds),
             "O-FW and O-AW": "step 2 / (1 + t)",
             "sPG": "step 1 / L",
         }
@@ -221,10 +221,10 @@ class OnlineLasso(Experiment):
     def runs(self) -> list[Run]:
         """Return one run for every learner, radius and seed, and the timing of one step."""
         played = [
-            Run(_name(label, place, seed), self._T, partial(self._play, label, place, seed))
+            run
             for place in RADII
             for label in self._labels
-            for seed in self._seeds
+            for run in self.runs_of(_case(label, place), self._T, self._play, label, place)
         ]
         return [*played, Run("one step", 1, self._time_one_step)]
 
@@ -257,7 +257,7 @@ class OnlineLasso(Experiment):
 
     def _time_one_step(self, advance: Advance) -> Record:
         """Time what differs between a round of O-FW and one of sPG, on the same gradients."""
-        problem, radius = self._problem("interior", self._seeds[0])
+        problem, radius = self._problem("interior", self.seeds[0])
         ball = L1Ball(radius)
         length = 1.0 / np.linalg.norm(problem.A, 2) ** 2
         theta = ball.project(problem.theta)
@@ -279,17 +279,14 @@ class OnlineLasso(Experiment):
         """Return the means over seeds of h_t, by rounds and by seconds, and the slow bound."""
         series = []
         for place in RADII:
-            where = {"panel": place, "dataset": self.dataset}
             for label in self._labels:
-                t, h = self._seeds_of(records, label, place, "h")
-                seconds = self._seeds_of(records, label, place, "seconds")[1].mean(axis=0)
+                t, h = self._measured(records, label, place)
+                seconds = self.each(records, _case(label, place), "seconds").mean(axis=0)
                 h = h.mean(axis=0)
-                series.append(Series.of(label, "round", "h", t, h, **where))
-                series.append(Series.of(label, "seconds", "h", seconds, h, **where))
-            t, bound = self._seeds_of(records, "O-FW", place, "slow bound")
-            series.append(
-                Series.of("slow bound of O-FW", "round", "h", t, bound.mean(axis=0), **where)
-            )
+                series.append(self.series(place, label, "round", "h", t, h))
+                series.append(self.series(place, label, "seconds", "h", seconds, h))
+            bound = self.each(records, _case("O-FW", place), "slow bound").mean(axis=0)
+            series.append(self.series(place, "slow bound of O-FW", "round", "h", t, bound))
         return series
 
     def claims(self, records: Mapping[str, Record]) -> list[Claim]:
@@ -311,31 +308,25 @@ class OnlineLasso(Experiment):
         return claims
 
     def _rate(self, records: Mapping[str, Record], label: str, place: str) -> Claim:
-        t, h = self._seeds_of(records, label, place, "h")
         condition = "H1 holds" if place == "interior" else "H1 does not hold"
-        return verdicts.no_slower_than(
-            t,
-            h,
-            lambda t: 1.0 / t,
-            "1/t",
-            first=self._T / 10,
-            id=f"lasso-rate-{place}-{label.lower().replace('-', '')}",
-            statement=f"The primal optimality of {label} falls like 1/t with the minimiser "
-            f"{_WHERE[place]} ({condition})",
-            source=SOURCE,
-            dataset=self.dataset,
+        named = self.named(
+            f"lasso-rate-{place}-{label.lower().replace('-', '')}",
+            f"The primal optimality of {label} falls like 1/t with the minimiser {_WHERE[place]} "
+            f"({condition})",
+            SOURCE,
         )
+        t, h = self._measured(records, label, place)
+        return verdicts.no_slower_than(t, h, lambda t: 1.0 / t, "1/t", first=self._T / 10, **named)
 
     def _below_slow_bound(self, records: Mapping[str, Record], place: str) -> Claim:
-        return verdicts.never_above(
-            self._seeds_of(records, "O-FW", place, "h")[1],
-            self._seeds_of(records, "O-FW", place, "slow bound")[1],
-            id=f"lasso-slow-bound-{place}",
-            statement=f"h_t of O-FW stays below the slow bound with the minimiser {_WHERE[place]} "
-            "(there is no other one: mu = 0 with 80 rows and 300 features)",
-            source="Appendix, proof of Theorem 2",
-            dataset=self.dataset,
+        named = self.named(
+            f"lasso-slow-bound-{place}",
+            f"h_t of O-FW stays below the slow bound with the minimiser {_WHERE[place]} (there is "
+            "no other one: mu = 0 with 80 rows and 300 features)",
+            "Appendix, proof of Theorem 2",
         )
+        h, bound = (self.each(records, _case("O-FW", place), key) for key in ("h", "slow bound"))
+        return verdicts.never_above(h, bound, **named)
 
     def _similar_rate(self, records: Mapping[str, Record], place: str) -> Claim:
         slope = partial(self._slope, records, place=place)
@@ -345,28 +336,30 @@ class OnlineLasso(Experiment):
             "slopes of log h_t",
             within=SIMILAR,
             names=("O-FW", "sPG with the fixed step 1/L"),
-            id=f"lasso-spg-similar-rate-{place}",
-            statement="The primal convergence rate of sPG is similar to that of O-FW with the "
-            f"minimiser {_WHERE[place]}",
-            source=SOURCE,
-            dataset=self.dataset,
+            **self.named(
+                f"lasso-spg-similar-rate-{place}",
+                "The primal convergence rate of sPG is similar to that of O-FW with the minimiser "
+                f"{_WHERE[place]}",
+                SOURCE,
+            ),
         )
         aggregated = f"; projected gradient with the aggregated gradient {slope(AGGREGATED):.3g}"
         return replace(claim, measured=claim.measured + aggregated)
 
     def _away_ahead(self, records: Mapping[str, Record]) -> Claim:
-        t, away = self._seeds_of(records, "O-AW", "boundary", "h")
+        t, away = self._measured(records, "O-AW", "boundary")
+        _, plain = self._measured(records, "O-FW", "boundary")
         late = t >= self._T / 10
-        plain = self._seeds_of(records, "O-FW", "boundary", "h")[1]
         return verdicts.lower_over_seeds(
             away[:, late],
             plain[:, late],
             f"h_t over rounds {t[late][0]:,} to {t[late][-1]:,}",
             names=("O-AW", "O-FW"),
-            id="lasso-oaw-ahead-boundary",
-            statement="O-AW slightly outperforms O-FW with the minimiser on the boundary",
-            source=SOURCE,
-            dataset=self.dataset,
+            **self.named(
+                "lasso-oaw-ahead-boundary",
+                "O-AW slightly outperforms O-FW with the minimiser on the boundary",
+                SOURCE,
+            ),
         )
 
     def _cheaper_step(self, records: Mapping[str, Record]) -> Claim:
@@ -377,50 +370,38 @@ class OnlineLasso(Experiment):
             "median time of what differs between their rounds",
             names=("a linear minimisation (O-FW)", "a projection (sPG)"),
             unit=" us",
-            id="lasso-round-cheaper-than-spg",
-            statement="A linear minimisation, O(n), takes less time than a projection, O(n log n)",
-            source=SOURCE,
-            dataset=self.dataset,
+            **self.named(
+                "lasso-round-cheaper-than-spg",
+                "A linear minimisation, O(n), takes less time than a projection, O(n log n)",
+                SOURCE,
+            ),
         )
 
     def _constant_cost(self, records: Mapping[str, Record], label: str) -> Claim:
-        parts = [
-            records[_name(label, place, seed)]["round milliseconds"]
-            for place in RADII
-            for seed in self._seeds
-        ]
-        return verdicts.flat(
-            np.median(parts, axis=0),
-            id=f"lasso-round-cost-constant-{label.lower().replace('-', '')}",
-            statement=f"The cost of a round of {label} does not grow with t",
-            source="Appendix, Online LASSO",
-            dataset=self.dataset,
+        named = self.named(
+            f"lasso-round-cost-constant-{label.lower().replace('-', '')}",
+            f"The cost of a round of {label} does not grow with t",
+            "Appendix, Online LASSO",
         )
+        parts = self._everywhere(records, label, "round milliseconds")
+        return verdicts.flat(np.median(parts, axis=0), **named)
 
     def _counted_steps(self, records: Mapping[str, Record]) -> Claim:
-        most = max(
-            records[_name("O-AW", place, seed)]["rounds for a counted step"]
-            for place in RADII
-            for seed in self._seeds
+        named = self.named(
+            "lasso-n-steps",
+            "At least half of O-AW's steps are no drop steps: n_t >= t/2 for all t",
+            "Appendix, lemma on drop steps",
         )
-        return verdicts.at_most(
-            most,
-            2.0,
-            "t / n_t, in any round,",
-            id="lasso-n-steps",
-            statement="At least half of O-AW's steps are no drop steps: n_t >= t/2 for all t",
-            source="Appendix, lemma on drop steps",
-            dataset=self.dataset,
-        )
+        most = self._everywhere(records, "O-AW", "rounds for a counted step").max()
+        return verdicts.at_most(float(most), 2.0, "t / n_t, in any round,", **named)
 
     def extra(self, records: Mapping[str, Record]) -> dict[str, Any]:
         """Return a table of how the learners ended, means over seeds."""
         rows = []
         for place in RADII:
             for label in self._labels:
-                of_seeds = [records[_name(label, place, seed)] for seed in self._seeds]
                 row = {
-                    name: float(np.mean([record[name] for record in of_seeds]))
+                    name: float(np.mean(self.each(records, _case(label, place), name)))
                     for name in ("final h", "certificate", "nonzeros", "round milliseconds")
                 }
                 slope = self._slope(records, label, place)
@@ -428,14 +409,18 @@ class OnlineLasso(Experiment):
         return {"table": rows}
 
     def _slope(self, records: Mapping[str, Record], label: str, place: str) -> float:
-        return verdicts.slopes(*self._seeds_of(records, label, place, "h"), self._T / 10).slope
+        return verdicts.slopes(*self._measured(records, label, place), self._T / 10).slope
 
-    def _seeds_of(
-        self, records: Mapping[str, Record], label: str, place: str, what: str
+    def _measured(
+        self, records: Mapping[str, Record], label: str, place: str
     ) -> tuple[Array, Array]:
-        """Return the rounds, and the values of all seeds there."""
-        found = [records[_name(label, place, seed)] for seed in self._seeds]
-        return np.array(found[0]["t"]), np.array([record[what] for record in found])
+        """Return the rounds, and h_t of all seeds there."""
+        case = _case(label, place)
+        return self.each(records, case, "t")[0], self.each(records, case, "h")
+
+    def _everywhere(self, records: Mapping[str, Record], label: str, key: str) -> Array:
+        """Return what was measured with every radius and seed."""
+        return np.concatenate([self.each(records, _case(label, place), key) for place in RADII])
 
 
 SOURCE = "Appendix, Online LASSO, synthetic data"
@@ -451,5 +436,5 @@ def _learners(problem: LassoStream) -> dict[str, MakeLearner]:
     }
 
 
-def _name(label: str, place: str, seed: int) -> str:
-    return f"{label}, {place}, seed {seed}"
+def _case(label: str, place: str) -> str:
+    return f"{label}, {place}"

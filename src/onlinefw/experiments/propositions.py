@@ -20,9 +20,8 @@ which bounds the rows and columns of any theta in the ball, is its radius.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,15 +42,14 @@ from .convex_problems import (
     matrix_completion,
 )
 from .expected_sigmoid import FlippedLabels
-from .experiment import Advance, Experiment, Record, Run
+from .experiment import Advance, Record
+from .rate_rows import TablePart
 from .recorder import log_rounds, play
 from .results import Claim, Series
 from .shapes import RateShape, root_log_over
 
 __all__ = ["PROPOSITIONS", "Proposition", "Propositions", "Watched"]
 
-#: Slopes are fitted from this share of the rounds on.
-FIT_FROM = 0.05
 #: Features of the sigmoid loss.
 FEATURES = 30
 
@@ -109,10 +107,6 @@ class Proposition:
     shape: RateShape
     make: Callable[[int, int], Watched]
     proved: bool = True
-
-    def run_name(self, seed: int) -> str:
-        """Return the name of its run with one seed."""
-        return f"{self.id}, seed {seed}"
 
 
 def _lasso(stream: LeastSquaresStream, T: int) -> Watched:
@@ -229,11 +223,11 @@ PROPOSITIONS = (
 )
 
 
-class Propositions(Experiment):
+class Propositions(TablePart):
     """Measured gradient errors beside the bounds of the propositions."""
 
-    figure = "table1"
     dataset = "propositions"
+    rows: Sequence[Proposition]
 
     def __init__(
         self,
@@ -243,13 +237,10 @@ class Propositions(Experiment):
         quick: bool,
         propositions: tuple[Proposition, ...] = PROPOSITIONS,
     ):
-        self.T, self.seeds, self.propositions = T, seeds, propositions
-        self.settings = {
-            "quick": quick,
-            "T": T,
-            "seeds": seeds,
+        super().__init__(propositions, T, seeds, quick=quick)
+        self.settings |= {
             "step": "2 / (t + 1)",
-            "fit_from": FIT_FROM * T,
+            "fit_from": self.fit_from,
             "epsilon": EPSILON,
             "noise": "LASSO: standard deviation 10, random design 1; matrix completion: variance 3",
             "radius": "1.1 times the truth's norm; 1 for the sigmoid loss",
@@ -257,20 +248,9 @@ class Propositions(Experiment):
             "constant of the matrix bound": 1.0,
         }
 
-    def runs(self) -> list[Run]:
-        """Return one run a proposition and seed."""
-        return [
-            Run(
-                one.run_name(seed),
-                self.T,
-                partial(self._play, one, seed),
-            )
-            for one in self.propositions
-            for seed in range(self.seeds)
-        ]
-
-    def _play(self, one: Proposition, seed: int, advance: Advance) -> Record:
-        watched, at = one.make(seed, self.T), log_rounds(self.T)
+    def play(self, row: Proposition, seed: int, advance: Advance) -> Record:
+        """Play the learner of a proposition with one seed, and measure the gradient's error."""
+        watched, at = row.make(seed, self.T), log_rounds(self.T)
         # No warm-up: nothing is timed, and the sums must get each batch once.
         trace = play(
             watched.learner,
@@ -286,66 +266,46 @@ class Propositions(Experiment):
             record["bound"] = watched.bound(at).tolist()
         return record
 
-    def _each(self, records: Mapping[str, Record], one: Proposition, key: str) -> Array:
-        return np.array([records[one.run_name(seed)][key] for seed in range(self.seeds)])
-
     def curves(self, records: Mapping[str, Record]) -> list[Series]:
         """Return the measured errors, means over seeds, with shapes and bounds."""
         series = []
-        for one in self.propositions:
-            t = self._each(records, one, "t")[0]
-            late = t >= FIT_FROM * self.T
-            where = {"panel": one.title, "dataset": self.dataset}
-            error = self._each(records, one, "error").mean(axis=0)
-            series.append(Series.of("O-FW", "round", one.norm, t, error, **where))
-            guide = one.shape.through(t[late], 2.0 * error[late][0])
-            name = f"shape {one.shape.name}"
-            series.append(Series.of(name, "round", one.norm, t[late], guide, **where))
-            if "bound" in records[one.run_name(0)]:
-                bound = self._each(records, one, "bound").mean(axis=0)
+        for one in self.rows:
+            where = {"panel": one.title, "y_name": one.norm}
+            error = self.mean(records, one, "error", label="O-FW", **where)
+            series += [error, self.shape(records, one, one.shape, error, 2.0)]
+            if self.has_bound(records, one):
                 label = "bound" if one.proved else "bound with constant 1"
-                series.append(Series.of(label, "round", one.norm, t, bound, **where))
+                series.append(self.mean(records, one, "bound", label=label, **where))
         return series
 
     def claims(self, records: Mapping[str, Record]) -> list[Claim]:
         """Judge each rate, and each bound."""
         claims = []
-        for one in self.propositions:
-            error = self._each(records, one, "error")
-            claims.append(
-                verdicts.no_slower_than(
-                    self._each(records, one, "t")[0],
-                    error,
-                    one.shape.of,
-                    one.shape.name,
-                    first=FIT_FROM * self.T,
-                    id=f"t1-gradient-{one.id}",
-                    statement=f"{one.about}: the {one.norm} of grad F_t(theta_t) - "
-                    f"grad f(theta_t) is O({one.shape.name})",
-                    source=one.source,
-                    dataset=self.dataset,
-                )
+        for one in self.rows:
+            rate = self.named(
+                f"t1-gradient-{one.id}",
+                f"{one.about}: the {one.norm} of grad F_t(theta_t) - grad f(theta_t) is "
+                f"O({one.shape.name})",
+                one.source,
             )
-            if one.proved and "bound" in records[one.run_name(0)]:
-                claims.append(
-                    verdicts.never_above(
-                        error,
-                        self._each(records, one, "bound"),
-                        id=f"t1-gradient-{one.id}-bound",
-                        statement=f"{one.about}: the {one.norm} of the gradient error is under the "
-                        "bound of the proposition, in every round looked at and for every seed",
-                        source=one.source,
-                        dataset=self.dataset,
-                    )
+            claims.append(self.judge_rate(records, one, "error", one.shape, **rate))
+            if one.proved and self.has_bound(records, one):
+                bound = self.named(
+                    f"t1-gradient-{one.id}-bound",
+                    f"{one.about}: the {one.norm} of the gradient error is under the bound of the "
+                    "proposition, in every round looked at and for every seed",
+                    one.source,
                 )
+                errors, bounds = (self.each(records, one.id, key) for key in ("error", "bound"))
+                claims.append(verdicts.never_above(errors, bounds, **bound))
         return claims
 
     def extra(self, records: Mapping[str, Record]) -> dict[str, Any]:
         """Return how the errors compare with an expression whose constant the paper leaves open."""
         rows = []
-        for one in self.propositions:
-            if not one.proved and "bound" in records[one.run_name(0)]:
-                share = self._each(records, one, "error") / self._each(records, one, "bound")
+        for one in self.rows:
+            if not one.proved and self.has_bound(records, one):
+                share = self.each(records, one.id, "error") / self.each(records, one.id, "bound")
                 rows.append(
                     {"gradient error": one.about, "largest share of the bound": float(share.max())}
                 )

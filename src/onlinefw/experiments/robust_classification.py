@@ -66,7 +66,7 @@ from ..objectives import LinearObjective
 from ..sets import ConvexSet, L1Ball, TraceNormBall
 from ..steps import Power
 from . import verdicts
-from .experiment import Advance, Experiment, Record, Run
+from .experiment import Advance, Experiment, Record, Run, run_name
 from .recorder import batches, late_minimum, log_rounds, play
 from .results import Claim, Series
 
@@ -205,7 +205,11 @@ class RobustClassification(Experiment):
     def runs(self) -> list[Run]:
         """Return one run a seed, share of flips and loss; a seed's rows serve all its runs."""
         return [
-            Run(_name(loss, flips, seed), self.rounds, partial(self._play, loss, flips, seed))
+            Run(
+                run_name(f"{loss}, {flips}", seed),
+                self.rounds,
+                partial(self._play, loss, flips, seed),
+            )
             for seed, flips, loss in product(range(self.seeds), FLIPS, LOSSES)
             if seed in self._seeds(flips)
         ]
@@ -221,16 +225,15 @@ class RobustClassification(Experiment):
         """
         series = []
         for flips in FLIPS:
-            where = {"panel": flips, "dataset": self.dataset}
             for loss in LOSSES:
                 t, error = self._mean(records, loss, flips, "t", "test_error")
-                series.append(Series.of(loss, "round", "test error (%)", t, error, **where))
+                series.append(self.series(flips, loss, "round", "test error (%)", t, error))
             t, gap = self._mean(records, "sigmoid", flips, "t", "gap")
-            series.append(Series.of("duality gap", "round", "duality gap", t, gap, **where))
-            where["panel"] = f"Theorem 3, {flips}"
+            series.append(self.series(flips, "duality gap", "round", "duality gap", t, gap))
+            theorem = f"Theorem 3, {flips}"
             for label, key in (("duality gap, smallest", "late_gap"), ("bound", "bound")):
                 T, value = self._mean(records, "sigmoid", flips, "T", key)
-                series.append(Series.of(label, "round", "smallest late gap", T, value, **where))
+                series.append(self.series(theorem, label, "round", "smallest late gap", T, value))
         return series
 
     def claims(self, records: Mapping[str, Record]) -> list[Claim]:
@@ -244,62 +247,61 @@ class RobustClassification(Experiment):
 
     def _similar(self, records: Mapping[str, Record]) -> Claim:
         return verdicts.close(
-            self._final_error(records, "sigmoid", "no flips"),
-            self._final_error(records, "logistic", "no flips"),
+            *self._final_errors(records, "no flips"),
             "final test error in percent",
             within=SIMILAR,
             names=("sigmoid", "logistic"),
-            id=f"clf-similar-no-flips-{self.dataset}",
-            statement="Sigmoid and logistic loss perform similarly when no labels are flipped",
-            source="Section 5.2",
-            dataset=self.dataset,
+            **self._named(
+                "similar-no-flips",
+                "Sigmoid and logistic loss perform similarly when no labels are flipped",
+            ),
         )
 
     def _robust(self, records: Mapping[str, Record]) -> Claim:
         return verdicts.lower(
-            self._final_error(records, "sigmoid", "25% flips"),
-            self._final_error(records, "logistic", "25% flips"),
+            *self._final_errors(records, "25% flips"),
             "final test error in percent",
             names=("sigmoid", "logistic"),
-            id=f"clf-sigmoid-better-flips-{self.dataset}",
-            statement="With 25% of the training labels flipped the sigmoid loss is better",
-            source="Section 5.2",
-            dataset=self.dataset,
+            **self._named(
+                "sigmoid-better-flips",
+                "With 25% of the training labels flipped the sigmoid loss is better",
+            ),
         )
 
     def _decays(self, records: Mapping[str, Record], flips: str) -> Claim:
         kept = self._of(records, "sigmoid", flips)
-        return verdicts.decays(
-            kept[0]["t"],
-            np.maximum([record["gap"] for record in kept], ROUNDING),
-            first=FIRST,
-            id=f"clf-gap-decays-{'flips' if FLIPS[flips] else 'no-flips'}-{self.dataset}",
-            statement=f"The sigmoid's duality gap decays gradually with t ({flips})",
-            source="Section 5.2",
-            dataset=self.dataset,
+        gaps = np.maximum([record["gap"] for record in kept], ROUNDING)
+        named = self._named(
+            f"gap-decays-{'flips' if FLIPS[flips] else 'no-flips'}",
+            f"The sigmoid's duality gap decays gradually with t ({flips})",
         )
+        return verdicts.decays(kept[0]["t"], gaps, first=FIRST, **named)
 
     def _bounded(self, records: Mapping[str, Record]) -> Claim:
-        kept = list(records.values())
         constants = "; ".join(
             f"{loss} G = {one['G']:.3g}, rho = {one['rho']:g}, L = {one['L']:.3g}"
             for loss in LOSSES
             for one in [self._of(records, loss, "no flips")[0]]
         )
-        return verdicts.never_above(
-            np.concatenate([record["late_gap"] for record in kept]),
-            np.concatenate([record["bound"] for record in kept]),
-            id=f"clf-gap-bound-{self.dataset}",
-            statement="The smallest duality gap of rounds T/2 + 1 to T is at most the bound, for "
-            f"every even T looked at, both losses, with and without flips ({constants})",
-            source="Theorem 3",
-            dataset=self.dataset,
+        named = self._named(
+            "gap-bound",
+            "The smallest duality gap of rounds T/2 + 1 to T is at most the bound, for every even "
+            f"T looked at, both losses, with and without flips ({constants})",
+            "Theorem 3",
         )
+        gaps, bounds = (
+            np.concatenate([record[key] for record in records.values()])
+            for key in ("late_gap", "bound")
+        )
+        return verdicts.never_above(gaps, bounds, **named)
+
+    def _named(self, what: str, statement: str, source: str = "Section 5.2") -> dict[str, Any]:
+        return self.named(f"clf-{what}-{self.dataset}", statement, source)
 
     # Records -----------------------------------------------------------------------------------
 
     def _of(self, records: Mapping[str, Record], loss: str, flips: str) -> list[Record]:
-        return [records[_name(loss, flips, seed)] for seed in self._seeds(flips)]
+        return [records[run_name(f"{loss}, {flips}", seed)] for seed in self._seeds(flips)]
 
     def _mean(
         self, records: Mapping[str, Record], loss: str, flips: str, x: str, y: str
@@ -307,8 +309,12 @@ class RobustClassification(Experiment):
         kept = self._of(records, loss, flips)
         return np.array(kept[0][x]), np.mean([record[y] for record in kept], axis=0)
 
-    def _final_error(self, records: Mapping[str, Record], loss: str, flips: str) -> float:
-        return float(self._mean(records, loss, flips, "t", "test_error")[1][-1])
+    def _final_errors(self, records: Mapping[str, Record], flips: str) -> tuple[float, float]:
+        """Return those of the sigmoid and of the logistic loss."""
+        sigmoid, logistic = (
+            float(self._mean(records, loss, flips, "t", "test_error")[1][-1]) for loss in LOSSES
+        )
+        return sigmoid, logistic
 
     # Playing -----------------------------------------------------------------------------------
 
@@ -413,10 +419,6 @@ def with_flips(y: Array, share: float, seed: int) -> Array:
 def even_rounds(T: int, number: int = 60) -> Array:
     """Return about ``number`` even rounds from 6, where Theorem 3 begins, to T."""
     return 2 * log_rounds(T // 2, number, first=FIRST // 2)
-
-
-def _name(loss: str, flips: str, seed: int) -> str:
-    return f"{loss}, {flips}, seed {seed}"
 
 
 def usual_datasets() -> list[str]:

@@ -46,7 +46,7 @@ from ..datasets import available, fetch_single_pixel, make_single_pixel
 from ..objectives import RunningLeastSquares
 from ..sets import L1Ball
 from . import verdicts
-from .experiment import Advance, Experiment, Record, Run
+from .experiment import Advance, Record, Run, SeededExperiment, run_name
 from .recorder import batches, play
 from .results import Claim, Series
 
@@ -57,7 +57,7 @@ DATASETS = ("R64", "mug64", "simulated")
 LEARNERS: dict[str, type[Learner]] = {"O-FW": OnlineFrankWolfe, "O-AW": OnlineAwayFrankWolfe}
 #: In multiples of mean(y) / mean(a); the first is the one chosen.
 RADII = {"r": 1.0, "r / 2": 0.5, "2 r": 2.0}
-CHOSEN = "r"
+CHOSEN, *OTHERS = RADII
 #: Half of the variance explained.
 RESEMBLES = sqrt(0.5)
 #: Ridge penalties to try, in multiples of the sum of a pixel's squared deviations.
@@ -93,7 +93,7 @@ def make(dataset: str, *, quick: bool, seeds: int | None) -> SinglePixelImaging:
     )
 
 
-class SinglePixelImaging(Experiment):
+class SinglePixelImaging(SeededExperiment):
     """Figure 4 on one data set.
 
     Parameters
@@ -132,7 +132,7 @@ class SinglePixelImaging(Experiment):
         self.dataset = dataset
         self._size, self._readings = size, readings
         self._iterations, self._batch, self._inner_steps = iterations, batch, inner_steps
-        self._minimum_steps, self._seeds = minimum_steps, range(seeds)
+        self._minimum_steps, self.seeds = minimum_steps, range(seeds)
         self.settings = {
             "quick": quick,
             "readings": readings or "all",
@@ -143,7 +143,7 @@ class SinglePixelImaging(Experiment):
             "r": "mean reading / mean mask",
             "radii": RADII,
             "steps to the minimum": minimum_steps,
-            "seeds of the order": list(self._seeds),
+            "seeds of the order": list(self.seeds),
             **({"size": size, "noise": 0.5} if dataset == "simulated" else {}),
         }
 
@@ -164,12 +164,16 @@ class SinglePixelImaging(Experiment):
 
     def runs(self) -> list[Run]:
         """Return the learners in every order, O-FW with other radii, the minimum, the reference."""
-        played = [(label, CHOSEN, seed) for label in LEARNERS for seed in self._seeds]
-        played += [("O-FW", radius, self._seeds[0]) for radius in RADII if radius != CHOSEN]
+        played = [(label, CHOSEN, seed) for label in LEARNERS for seed in self.seeds]
+        played += [("O-FW", radius, self.seeds[0]) for radius in OTHERS]
         return [
             *(
-                Run(_name(*which), self._iterations, partial(self._play, *which))
-                for which in played
+                Run(
+                    run_name(_case(label, radius), seed),
+                    self._iterations,
+                    partial(self._play, label, radius, seed),
+                )
+                for label, radius, seed in played
             ),
             Run("minimum", len(RADII), self._minimise),
             Run("reference", 1, self._refer),
@@ -255,17 +259,13 @@ class SinglePixelImaging(Experiment):
             t, F = self._orders_of(records, label)
             F = F.mean(axis=0)
             distance = F - self._least(records)
-            series.append(self._series(label, "F", "objective", t, F))
-            series.append(self._series(label, "F - min F", "distance", t, distance))
+            series.append(self.series("objective", label, "iteration", "F", t, F))
+            series.append(self.series("distance", label, "iteration", "F - min F", t, distance))
         for radius in RADII:
-            record = records[_name("O-FW", radius, self._seeds[0])]
-            series.append(
-                self._series(f"radius {radius}", "F of O-FW", "radius", record["t"], record["F"])
-            )
+            record = self._first(records, "O-FW", radius)
+            curve = f"radius {radius}", "iteration", "F of O-FW", record["t"], record["F"]
+            series.append(self.series("radius", *curve))
         return series
-
-    def _series(self, label: str, y_name: str, panel: str, t: Any, y: Any) -> Series:
-        return Series.of(label, "iteration", y_name, t, y, panel=panel, dataset=self.dataset)
 
     def claims(self, records: Mapping[str, Record]) -> list[Claim]:
         """Return the verdicts on what the appendix says of this figure."""
@@ -281,59 +281,49 @@ class SinglePixelImaging(Experiment):
         return max(0.0, found["F"] - max(0.0, found["gap"]))
 
     def _rate(self, records: Mapping[str, Record], label: str) -> Claim:
+        named = self._named(
+            f"rate-{label.lower().replace('-', '')}",
+            f"The objective value F_T(theta_t) of {label} falls like 1/t towards min F_T",
+            SOURCE,
+        )
         t, F = self._orders_of(records, label)
+        first = self._iterations / 10
         return verdicts.no_slower_than(
-            t,
-            F - self._least(records),
-            lambda t: 1.0 / t,
-            "1/t",
-            first=self._iterations / 10,
-            statement=f"The objective value F_T(theta_t) of {label} falls like 1/t towards min F_T",
-            source=SOURCE,
-            **self._claim(f"rate-{label.lower().replace('-', '')}"),
+            t, F - self._least(records), lambda t: 1.0 / t, "1/t", first=first, **named
         )
 
     def _resembles(self, records: Mapping[str, Record], label: str) -> Claim:
+        named = self._named(
+            f"image-{label.lower().replace('-', '')}",
+            f"The picture that {label} makes in {self._iterations} iterations shows the object "
+            "(the criterion is ours: the paper shows the pictures)",
+            "Appendix, figure of reconstructed images",
+        )
         truth = records["reference"]["truth"]
         known = "the truth" if truth is not None else "ridge regression on all readings"
-        picture = records[_name(label, CHOSEN, self._seeds[0])]["image"]
-        return verdicts.at_least(
-            _correlation(picture, truth or records["reference"]["image"]),
-            RESEMBLES,
-            f"correlation with {known}",
-            statement=f"The picture that {label} makes in {self._iterations} iterations shows the "
-            "object (the criterion is ours: the paper shows the pictures)",
-            source="Appendix, figure of reconstructed images",
-            **self._claim(f"image-{label.lower().replace('-', '')}"),
-        )
+        picture = self._first(records, label, CHOSEN)["image"]
+        correlation = _correlation(picture, truth or records["reference"]["image"])
+        return verdicts.at_least(correlation, RESEMBLES, f"correlation with {known}", **named)
 
     def _counted_steps(self, records: Mapping[str, Record]) -> Claim:
-        return verdicts.at_most(
-            max(
-                records[_name("O-AW", CHOSEN, seed)]["steps for a counted step"]
-                for seed in self._seeds
-            ),
-            2.0,
-            "steps / n, after any iteration,",
-            statement="At least half of O-AW's steps are no drop steps: n_t >= t/2 for all t",
-            source="Appendix, lemma on drop steps",
-            **self._claim("n-steps"),
+        named = self._named(
+            "n-steps",
+            "At least half of O-AW's steps are no drop steps: n_t >= t/2 for all t",
+            "Appendix, lemma on drop steps",
         )
+        most = self.each(records, _case("O-AW", CHOSEN), "steps for a counted step").max()
+        return verdicts.at_most(float(most), 2.0, "steps / n, after any iteration,", **named)
 
-    def _claim(self, name: str) -> dict[str, Any]:
-        return {"id": f"pixel-{name}-{self.dataset.lower()}", "dataset": self.dataset}
+    def _named(self, name: str, statement: str, source: str) -> dict[str, Any]:
+        return self.named(f"pixel-{name}-{self.dataset.lower()}", statement, source)
 
     def extra(self, records: Mapping[str, Record]) -> dict[str, Any]:
         """Return the pictures, and a table of how the learners ended."""
         reference = records["reference"]
         best = reference["truth"] or reference["image"]
         pictures = [
-            *((label, CHOSEN, records[_name(label, CHOSEN, self._seeds[0])]) for label in LEARNERS),
-            *(
-                ("O-FW", radius, records[_name("O-FW", radius, self._seeds[0])])
-                for radius in RADII
-                if radius != CHOSEN
-            ),
+            *((label, CHOSEN, self._first(records, label, CHOSEN)) for label in LEARNERS),
+            *(("O-FW", radius, self._first(records, "O-FW", radius)) for radius in OTHERS),
         ]
         images = [
             (label if radius == CHOSEN else f"{label}, radius {radius}", record["image"])
@@ -366,8 +356,12 @@ class SinglePixelImaging(Experiment):
 
     def _orders_of(self, records: Mapping[str, Record], label: str) -> tuple[Array, Array]:
         """Return the iterations, and F_T of the learner there in every order of the readings."""
-        found = [records[_name(label, CHOSEN, seed)] for seed in self._seeds]
-        return np.array(found[0]["t"]), np.array([record["F"] for record in found])
+        case = _case(label, CHOSEN)
+        return self.each(records, case, "t")[0], self.each(records, case, "F")
+
+    def _first(self, records: Mapping[str, Record], label: str, radius: str) -> Record:
+        """Return the record of the first order of the readings."""
+        return records[run_name(_case(label, radius), self.seeds[0])]
 
 
 def _ridge(products: Array, y: Array, penalty: float) -> Array:
@@ -384,5 +378,5 @@ def _correlation(one: Any, other: Any) -> float:
     return float(np.corrcoef(np.ravel(one), np.ravel(other))[0, 1])
 
 
-def _name(label: str, radius: str, seed: int) -> str:
-    return f"{label}, radius {radius}, seed {seed}"
+def _case(label: str, radius: str) -> str:
+    return f"{label}, radius {radius}"

@@ -1,0 +1,92 @@
+"""What the parts of Table 1 share: rows that are played with several seeds and judged by slopes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from . import verdicts
+from .experiment import Advance, Record, Run, SeededExperiment
+from .results import Claim, Series
+from .shapes import RateShape
+
+__all__ = ["TablePart"]
+
+#: Slopes are fitted from this share of the rounds on.
+FIT_FROM = 0.05
+
+
+class TablePart(SeededExperiment):
+    """A part of Table 1: rows with an ``id``, and records of rounds with values at them."""
+
+    figure = "table1"
+    #: What the records call the rounds.
+    rounds_key = "t"
+
+    def __init__(
+        self, rows: Sequence[Any], T: int, seeds: int, *, quick: bool, first: float = 0.0
+    ) -> None:
+        self.rows, self.T, self.seeds = rows, T, range(seeds)
+        self.fit_from = max(first, FIT_FROM * T)
+        self.settings = {"quick": quick, "T": T, "seeds": seeds}
+
+    def runs(self) -> list[Run]:
+        """Return one run a row and seed."""
+        return [run for row in self.rows for run in self.runs_of(row.id, self.T, self.play, row)]
+
+    @abstractmethod
+    def play(self, row: Any, seed: int, advance: Advance) -> Record:
+        """Play a row with one seed."""
+
+    def rounds(self, records: Mapping[str, Record], row: Any) -> Array:
+        """Return the rounds at which the row was looked at."""
+        return self.each(records, row.id, self.rounds_key)[0]
+
+    def late(self, records: Mapping[str, Record], row: Any) -> Array:
+        """Return which of these rounds slopes are fitted to."""
+        return self.rounds(records, row) >= self.fit_from
+
+    def mean(
+        self, records: Mapping[str, Record], row: Any, key: str, panel: str, label: str, y_name: str
+    ) -> Series:
+        """Return the mean over seeds of what was measured."""
+        values = self.each(records, row.id, key).mean(axis=0)
+        return self.series(panel, label, "round", y_name, self.rounds(records, row), values)
+
+    def shape(
+        self, records: Mapping[str, Record], row: Any, shape: RateShape, above: Series, by: float
+    ) -> Series:
+        """Return a predicted shape over the late rounds, from ``by`` times the curve there on."""
+        late = self.late(records, row)
+        t = self.rounds(records, row)[late]
+        values = shape.through(t, by * np.asarray(above.y)[late][0])
+        return self.series(above.panel, f"shape {shape.name}", "round", above.y_name, t, values)
+
+    def has_bound(self, records: Mapping[str, Record], row: Any) -> bool:
+        """Whether there is a bound on what was measured."""
+        return "bound" in self.records_of(records, row.id)[0]
+
+    def judge_rate(
+        self, records: Mapping[str, Record], row: Any, key: str, shape: RateShape, **claim: Any
+    ) -> Claim:
+        """Judge whether what was measured falls as fast as the shape."""
+        measured = self.each(records, row.id, key)
+        t, first = self.rounds(records, row), self.fit_from
+        return verdicts.no_slower_than(t, measured, shape.of, shape.name, first=first, **claim)
+
+    def slope_columns(
+        self, records: Mapping[str, Record], row: Any, key: str, shape: RateShape, name: str
+    ) -> dict[str, Any]:
+        """Return what a table says of a rate, predicted and measured."""
+        t = self.rounds(records, row)
+        rate = verdicts.slopes(t, self.each(records, row.id, key), self.fit_from)
+        return {
+            f"predicted_{name}": shape.name,
+            f"predicted_{name}_slope": shape.slope(t[self.late(records, row)]),
+            f"measured_{name}_slope": rate.slope,
+            f"measured_{name}_interval": [rate.low, rate.high],
+        }
