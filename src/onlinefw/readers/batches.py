@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,10 +10,17 @@ import numpy as np
 
 from .._typing import Array
 from ..losses import Loss
-from .cells import id_cell, ids_from_cells, number_cell, remedy_for
+from .cells import (
+    id_cell,
+    ids_from_arrow,
+    ids_from_cells,
+    number_cell,
+    numbers,
+    remedy_for,
+)
 from .errors import BadRow
 
-__all__ = ["Batch", "Column", "Wanted", "checked_one_by_one"]
+__all__ = ["Batch", "Column", "Record", "Wanted", "numbered"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,32 @@ class Column:
     name: str
     loss: Loss | None = field(default=None, repr=False)
     if_text: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The records of one block: those that can be used, and the bad ones."""
+
+    #: Arrays by field name, one entry for each good row.
+    fields: dict[str, Any]
+    #: The numbers of the good rows.
+    rows: Array
+    bad: list[BadRow]
+    #: Good and bad.
+    n_records: int
+    #: Where the block begins: ``offset`` in bytes, and how many rows and lines are before it.
+    start: dict[str, int]
+    #: The stream pauses after it: give out the rows read so far.
+    pause: bool = False
+
+
+#: A record: its row, its line, and its wanted cells or what is wrong with it.
+Record = tuple[int, "int | None", "list[Any] | BadRow"]
+
+
+def numbered(start: dict[str, int], n: int) -> Array:
+    """The numbers of the n rows of a block in which nothing is wrong."""
+    return np.arange(start["row"] + 1, start["row"] + 1 + n)
 
 
 @dataclass(frozen=True)
@@ -46,65 +79,38 @@ class Wanted:
         """All of them, ids first."""
         return self.ids + self.numbers
 
+    def at_once(
+        self, cells: Callable[[Column], Any], n: int, start: dict[str, int], pause: bool = False
+    ) -> Batch | None:
+        """The batch of n rows of Arrow columns, or None if anything is wrong in them."""
+        ids = [ids_from_arrow(cells(column)) for column in self.ids]
+        values = [numbers(cells(column), column.loss) for column in self.numbers]
+        if any(found is None for found in ids + values):
+            return None
+        fields = self.fields(ids, values)  # type: ignore[arg-type]
+        return Batch(fields, numbered(start, n), [], n, start, pause)
 
-@dataclass(frozen=True)
-class Batch:
-    """The records of one block.
-
-    Attributes
-    ----------
-    fields : dict
-        Arrays by field name, one entry for each good row.
-    rows : ndarray of int64
-        The numbers of the good rows.
-    bad : list of BadRow
-        The others.
-    n_records : int
-        Good and bad.
-    start : dict
-        Where the block begins: ``offset`` in bytes, and how many rows and lines are before it.
-    pause : bool
-        The stream pauses after it: give out the rows read so far.
-    """
-
-    fields: dict[str, Any]
-    rows: Array
-    bad: list[BadRow]
-    n_records: int
-    start: dict[str, int]
-    pause: bool = False
-
-
-#: A record: its row, its line, and its wanted cells or what is wrong with it.
-Record = tuple[int, "int | None", "list[Any] | BadRow"]
-
-
-def checked_one_by_one(
-    records: Iterable[Record], wanted: Wanted
-) -> tuple[dict[str, Any], Array, list[BadRow]]:
-    """Check each record: slower than a block at once, but finds what is wrong in which.
-
-    Returns the fields of the good records, their row numbers, and the bad ones.
-    """
-    good: list[list[Any]] = []
-    rows: list[int] = []
-    bad: list[BadRow] = []
-    for row, line, cells in records:
-        if isinstance(cells, BadRow):
-            bad.append(cells)
-            continue
-        outcome = _checked(row, line, cells, wanted)
-        if isinstance(outcome, BadRow):
-            bad.append(outcome)
-        else:
-            good.append(outcome)
-            rows.append(row)
-    k = len(wanted.ids)
-    columns: Iterator[tuple[Any, ...]] = zip(*good, strict=True) if good else iter([])
-    cells_by_column = list(columns) or [() for _ in wanted.columns]
-    ids = [ids_from_cells(list(c)) for c in cells_by_column[:k]]
-    numbers = [np.array(c, dtype=np.float64) for c in cells_by_column[k:]]
-    return wanted.fields(ids, numbers), np.array(rows, dtype=np.int64), bad
+    def one_by_one(
+        self, records: Iterable[Record], start: dict[str, int], pause: bool = False
+    ) -> Batch:
+        """The batch of some records: slower than all at once, but finds what is wrong in which."""
+        good: list[list[Any]] = []
+        rows: list[int] = []
+        bad: list[BadRow] = []
+        for row, line, cells in records:
+            outcome = cells if isinstance(cells, BadRow) else _checked(row, line, cells, self)
+            if isinstance(outcome, BadRow):
+                bad.append(outcome)
+            else:
+                good.append(outcome)
+                rows.append(row)
+        k = len(self.ids)
+        by_column = list(zip(*good, strict=True)) or [() for _ in self.columns]
+        ids = [ids_from_cells(list(cells)) for cells in by_column[:k]]
+        values = [np.array(cells, dtype=np.float64) for cells in by_column[k:]]
+        numbers_of_rows = np.array(rows, dtype=np.int64)
+        n = len(rows) + len(bad)
+        return Batch(self.fields(ids, values), numbers_of_rows, bad, n, start, pause)
 
 
 def _checked(row: int, line: int | None, cells: list[Any], wanted: Wanted) -> list[Any] | BadRow:

@@ -7,13 +7,11 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from .._words import counted
-from .batches import Batch, Column, Record, Wanted, checked_one_by_one
-from .cells import ids_from_arrow, numbers
+from .batches import Batch, Record, Wanted
 from .errors import BadRow
 
 __all__ = ["DelimitedParser", "split_line"]
@@ -50,10 +48,9 @@ class DelimitedParser:
         self._replaced = delimiter.encode() if len(delimiter) > 1 else b""
         self.delimiter = "\t" if self._replaced else delimiter
         self.quotes = not self._replaced
-        names = [str(index) for index in range(n_columns)]
+        self._names = [str(index) for index in range(n_columns)]
         kinds = {str(c.index): pa.string() for c in wanted.ids}
         kinds |= {str(c.index): pa.float64() for c in wanted.numbers}
-        self._names = names
         self._parse = pacsv.ParseOptions(
             delimiter=self.delimiter,
             quote_char='"' if self.quotes else False,
@@ -69,15 +66,11 @@ class DelimitedParser:
 
     def one_by_one(self, data: bytes, start: dict[str, int], pause: bool) -> Batch:
         """The batch of one block, each record checked by itself."""
-        if self._replaced:
-            data = data.replace(self._replaced, b"\t")
-        fields, rows, bad = checked_one_by_one(self._records(data, start), self.wanted)
-        return Batch(fields, rows, bad, len(rows) + len(bad), start, pause)
+        return self.wanted.one_by_one(self._records(self._separated(data), start), start, pause)
 
     def at_once(self, data: bytes, start: dict[str, int], pause: bool) -> Batch | None:
         """The batch of one block, or None if anything is wrong in it."""
-        if self._replaced:
-            data = data.replace(self._replaced, b"\t")
+        data = self._separated(data)
         read = pacsv.ReadOptions(
             column_names=self._names, block_size=len(data) + 1, use_threads=False
         )
@@ -85,13 +78,12 @@ class DelimitedParser:
             table = pacsv.read_csv(pa.py_buffer(data), read, self._parse, self._convert)
         except pa.ArrowInvalid:
             return None
-        ids = [ids_from_arrow(_cells(table, c)) for c in self.wanted.ids]
-        values = [numbers(_cells(table, c), c.loss) for c in self.wanted.numbers]
-        if any(v is None for v in ids + values):
-            return None
-        n = table.num_rows
-        rows = np.arange(start["row"] + 1, start["row"] + 1 + n)
-        return Batch(self.wanted.fields(ids, values), rows, [], n, start, pause)  # type: ignore[arg-type]
+        return self.wanted.at_once(
+            lambda column: table[str(column.index)].combine_chunks(), table.num_rows, start, pause
+        )
+
+    def _separated(self, data: bytes) -> bytes:
+        return data.replace(self._replaced, b"\t") if self._replaced else data
 
     def _records(self, data: bytes, start: dict[str, int]) -> Iterator[Record]:
         """Yield every record with its row and line; blank lines are no records."""
@@ -109,11 +101,8 @@ class DelimitedParser:
                 return
             except csv.Error as error:
                 row += 1
-                yield (
-                    row,
-                    line,
-                    BadRow("malformed", f"the record is malformed ({error})", row, line),
-                )
+                problem = f"the record is malformed ({error})"
+                yield row, line, BadRow("malformed", problem, row, line)
                 continue
             if not cells:
                 continue
@@ -134,7 +123,3 @@ class DelimitedParser:
             line,
             remedy="check the quotes" if swallowed else "check the separators and quotes",
         )
-
-
-def _cells(table: Any, column: Column) -> Any:
-    return table[str(column.index)].combine_chunks()

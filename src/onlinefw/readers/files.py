@@ -73,10 +73,7 @@ def _open_text(stream: ByteStream, source: Source, plan: Plan, dialect: Dialect)
             )
         from .libsvm import LibsvmParser
 
-        libsvm = LibsvmParser(
-            plan.n_features, plan.zero_based, plan.labels, plan.needs_target, plan.dtype, plan.loss
-        )
-        return _TextFile(stream, libsvm, after_last_line, begin, dialect, True)
+        return _TextFile(stream, LibsvmParser(plan), after_last_line, begin, dialect, True)
     if format == "jsonl":
         from .json_lines import JsonLinesParser
 

@@ -6,12 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.json as pajson
 
-from .batches import Batch, Record, Wanted, checked_one_by_one
-from .cells import ids_from_arrow, numbers
+from .batches import Batch, Record, Wanted
 from .errors import BadRow, shown
 
 __all__ = ["JsonLinesParser"]
@@ -42,8 +40,7 @@ class JsonLinesParser:
 
     def one_by_one(self, data: bytes, start: dict[str, int], pause: bool) -> Batch:
         """The batch of one block, each record checked by itself."""
-        fields, rows, bad = checked_one_by_one(self._records(data, start), self.wanted)
-        return Batch(fields, rows, bad, len(rows) + len(bad), start, pause)
+        return self.wanted.one_by_one(self._records(data, start), start, pause)
 
     def _with_ids(self, kind: Any, data: bytes, start: dict[str, int], pause: bool) -> Batch | None:
         fields = [(c.name, kind) for c in self.wanted.ids]
@@ -60,12 +57,9 @@ class JsonLinesParser:
         # Two objects on a line would be two rows for Arrow.
         if n != data.count(b"\n") + (not data.endswith(b"\n")):
             return None
-        ids = [ids_from_arrow(table[c.name].combine_chunks()) for c in self.wanted.ids]
-        values = [numbers(table[c.name].combine_chunks(), c.loss) for c in self.wanted.numbers]
-        if any(v is None for v in ids + values):
-            return None
-        rows = np.arange(start["row"] + 1, start["row"] + 1 + n)
-        return Batch(self.wanted.fields(ids, values), rows, [], n, start, pause)  # type: ignore[arg-type]
+        return self.wanted.at_once(
+            lambda column: table[column.name].combine_chunks(), n, start, pause
+        )
 
     def _records(self, data: bytes, start: dict[str, int]) -> Iterator[Record]:
         row = start["row"]

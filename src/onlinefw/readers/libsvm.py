@@ -10,70 +10,40 @@ import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 from .._typing import Array
-from ..losses import Loss
-from .batches import Batch
+from .batches import Batch, numbered
 from .cells import id_cell, ids_from_cells, number_cell, remedy_for, usable
 from .errors import BadRow, shown
+from .plans import RowPlan
 
 __all__ = ["LibsvmParser"]
 
 
 class LibsvmParser:
-    """Blocks of ``label index:value ...`` lines to batches.
+    """Blocks of ``label index:value ...`` lines to batches, as a plan for rows wants them."""
 
-    Parameters
-    ----------
-    n_features : int or None
-        How many features there are; None: as many as the block shows.
-    zero_based : bool
-        Whether indices count from 0; LIBSVM itself counts from 1.
-    labels : bool
-        Whether the targets are labels rather than numbers.
-    needs_target : bool
-        Whether to hand the targets out.
-    dtype : dtype
-        Of the values.
-    loss : Loss, optional
-        Targets that it does not take make a row a bad one.
-    """
-
-    def __init__(
-        self,
-        n_features: int | None,
-        zero_based: bool,
-        labels: bool,
-        needs_target: bool,
-        dtype: Any,
-        loss: Loss | None = None,
-    ) -> None:
-        self.n_features = n_features
-        self.zero_based = zero_based
-        self.labels = labels
-        self.needs_target = needs_target
-        self.dtype = dtype
-        self.loss = loss
+    def __init__(self, plan: RowPlan) -> None:
+        self.plan = plan
 
     def at_once(self, data: bytes, start: dict[str, int], pause: bool) -> Batch | None:
         """The batch of one block, or None if anything is wrong in it."""
         try:
             X, y = load_svmlight_file(
                 io.BytesIO(data),
-                n_features=self.n_features,
+                n_features=self.plan.n_features,
                 dtype=np.float64,
-                zero_based=self.zero_based,
+                zero_based=self.plan.zero_based,
             )
         except (ValueError, OverflowError):
             return None
-        if not (usable(X.data) and usable(y, self.loss)):
+        if not (usable(X.data) and usable(y, self.plan.loss)):
             return None
-        rows = np.arange(start["row"] + 1, start["row"] + 1 + len(y))
-        return Batch(self._fields(X, y), rows, [], len(y), start, pause)
+        return Batch(self._fields(X, y), numbered(start, len(y)), [], len(y), start, pause)
 
     def _fields(self, X: Any, y: Array) -> dict[str, Any]:
-        X = X.astype(self.dtype, copy=False)
-        if not self.needs_target:
+        X = X.astype(self.plan.dtype, copy=False)
+        if not self.plan.needs_target:
             return {"X": X, "y": None}
-        if self.labels:
+        if self.plan.labels:
             y = ids_from_cells([id_cell(label)[0] for label in y.tolist()])
         return {"X": X, "y": y}
 
@@ -101,7 +71,7 @@ class LibsvmParser:
             indices += [index for index, _ in pairs]
             values += [value for _, value in pairs]
             ends.append(len(indices))
-        width = self.n_features
+        width = self.plan.n_features
         if width is None:
             width = max(indices, default=-1) + 1
         X = sp.csr_matrix(
@@ -112,7 +82,7 @@ class LibsvmParser:
         return Batch(self._fields(X, numbers), row_numbers, bad, len(rows) + len(bad), start, pause)
 
     def _row(self, tokens: list[str]) -> tuple[float, list[tuple[int, float]]]:
-        target, reason, problem = number_cell(tokens[0], self.loss)
+        target, reason, problem = number_cell(tokens[0], self.plan.loss)
         if reason:
             raise _Malformed(reason, f"the label: {problem}", remedy_for(reason))
         pairs: list[tuple[int, float]] = []
@@ -123,7 +93,7 @@ class LibsvmParser:
                 continue
             if not colon or not (name.isascii() and name.isdigit()):
                 raise _Malformed("malformed", f"{shown(token)} is not of the form index:value")
-            index = int(name) - (not self.zero_based)
+            index = int(name) - (not self.plan.zero_based)
             if index < 0:
                 raise _Malformed(
                     "index 0", f"{shown(token)} has index 0", "count from 1, or say --zero-based"
@@ -139,11 +109,11 @@ class LibsvmParser:
                 raise _Malformed(reason, f"{shown(token)}: {problem}", remedy_for(reason))
             last = index
             pairs.append((index, value))
-        most = 2**31 - 1 if self.n_features is None else self.n_features
+        most = 2**31 - 1 if self.plan.n_features is None else self.plan.n_features
         if last >= most:
             raise _Malformed(
                 "index too large",
-                f"index {last + (not self.zero_based)} is beyond the {most} features",
+                f"index {last + (not self.plan.zero_based)} is beyond the {most} features",
                 "check --n-features",
             )
         return target, pairs

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .batches import Batch, Record, Wanted, checked_one_by_one
-from .cells import ids_from_arrow, numbers
+from .batches import Batch, Record, Wanted
 from .errors import DataError
 
 __all__ = ["groups_after", "open_parquet", "parquet_batches"]
@@ -61,13 +59,9 @@ def groups_after(metadata: Any, after_row: int) -> tuple[list[int], int]:
 
 def _batch(table: Any, wanted: Wanted, row: int) -> Batch:
     start = {"offset": row, "row": row, "line": row}
-    n = table.num_rows
-    ids = [ids_from_arrow(table.column(c.name)) for c in wanted.ids]
-    values = [numbers(table.column(c.name), c.loss) for c in wanted.numbers]
-    if not any(v is None for v in ids + values):
-        rows = np.arange(row + 1, row + 1 + n)
-        return Batch(wanted.fields(ids, values), rows, [], n, start)  # type: ignore[arg-type]
+    batch = wanted.at_once(lambda column: table.column(column.name), table.num_rows, start)
+    if batch is not None:
+        return batch
     cells = zip(*(table.column(c.name).to_pylist() for c in wanted.columns), strict=True)
     records: Iterator[Record] = ((row + i, None, list(c)) for i, c in enumerate(cells, 1))
-    fields, rows, bad = checked_one_by_one(records, wanted)
-    return Batch(fields, rows, bad, n, start)
+    return wanted.one_by_one(records, start)
