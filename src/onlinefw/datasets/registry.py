@@ -25,57 +25,36 @@ RICE_TERMS = "see the page; cite Duarte et al. (2008)"
 
 @dataclass(frozen=True)
 class RawFile:
-    """One file as its publisher names it.
-
-    Attributes
-    ----------
-    name : str
-        The publisher's name; the file is kept under it.
-    url : str or None
-        Where to download it; None where only a page, and no lasting address, is published.
-    md5 : str or None
-        The published checksum.
-    aliases : tuple of str
-        Other names under which a file put there by hand is accepted.
-    optional : bool
-        Used if it is in the folder, never downloaded.
-    """
+    """One file, kept under the name that its publisher gives it."""
 
     name: str
+    #: None where only a page, and no lasting address, is published.
     url: str | None = None
+    #: The published checksum.
     md5: str | None = None
+    #: Other names under which a file put there by hand is accepted.
     aliases: tuple[str, ...] = ()
+    #: Used if it is in the folder, never downloaded.
     optional: bool = False
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One data set.
-
-    Attributes
-    ----------
-    name, what, terms, size : str
-        For the list that ``ofw data`` prints; ``size`` is that of the download.
-    page : str
-        The publisher's page.
-    cache : str
-        The parsed arrays are kept as ``<cache>.npz``.
-    keys : tuple of str
-        The arrays that must be in that file.
-    files : tuple of RawFile
-        What is downloaded.
-    counts : mapping
-        What the parser must find.
-    """
+    """One data set, with what the list of ``ofw data`` says of it."""
 
     name: str
     what: str
     terms: str
+    #: Of the download.
     size: str
+    #: The publisher's.
     page: str
+    #: The parsed arrays are kept as ``<cache>.npz``.
     cache: str
+    #: The arrays that must be in that file.
     keys: tuple[str, ...]
     files: tuple[RawFile, ...]
+    #: What the parser must find.
     counts: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -47,27 +47,19 @@ EPSILON = 0.05
 
 @dataclass(frozen=True)
 class Problem:
-    """A learner, its stream, and what is known about the expected loss f.
+    """A learner, its stream, and what is known about the expected loss f."""
 
-    Attributes
-    ----------
-    learner, stream : callable
-        Make a new learner; start the stream, the same every time.
-    excess : callable
-        f(theta) - min f over the set.
-    constants : dict
-        mu, L, rho, diameter, C_f, and delta, width, sigma where they exist.
-    bound : callable or None
-        The bound on h_t for given rounds t >= 2 and step counters n_{t-1}.
-    steady_from : int
-        The round from which on every round should cost the same.
-    """
-
+    #: Makes a new one.
     learner: Callable[[], Learner]
+    #: Starts the stream, the same every time.
     stream: Callable[[], Iterable[tuple[Any, Any]]]
+    #: f(theta) - min f over the set.
     excess: Callable[[Any], float]
+    #: mu, L, rho, diameter, C_f, and delta, width, sigma where they exist.
     constants: dict[str, float]
+    #: The bound on h_t for given rounds t >= 2 and step counters n_{t-1}.
     bound: Callable[[Array, Array], Array] | None = None
+    #: The round from which on every round should cost the same.
     steady_from: int = 0
 
 
@@ -76,30 +68,20 @@ class Problem:
 
 @dataclass(frozen=True)
 class LeastSquaresStream:
-    """Rounds y_t = A_t theta_bar + noise, with what the paper's proposition on LASSO needs.
+    """Rounds y_t = A_t theta_bar + noise, with what the paper's proposition on LASSO needs."""
 
-    Attributes
-    ----------
-    theta : ndarray (n,)
-        The truth theta_bar.
-    gram : ndarray (n, n)
-        E[A'A].
-    sigma : float
-        Standard deviation of the noise.
-    m : int
-        Rows of a round.
-    B1, B2 : float
-        Largest entries of A_t'A_t - E[A'A] and of A_t.
-    rounds : callable
-        ``rounds(T)`` yields (A_t, y_t), the same every time.
-    """
-
+    #: The truth theta_bar.
     theta: Array
+    #: E[A'A].
     gram: Array
+    #: Standard deviation of the noise.
     sigma: float
+    #: Rows of a round.
     m: int
+    #: Largest entries of A_t'A_t - E[A'A] and of A_t.
     B1: float
     B2: float
+    #: Called with T, yields (A_t, y_t), the same every time.
     rounds: Callable[[int], Iterator[tuple[Array, Array]]]
 
     def excess(self, theta: Array) -> float:

@@ -28,33 +28,22 @@ EXACT_ERROR = (log_over(0), log_over(1, "T"))
 
 @dataclass(frozen=True)
 class Setting:
-    """One row of the table.
-
-    Attributes
-    ----------
-    id, title : str
-        Names: short, and for the picture.
-    algorithm : str
-        "O-FW" or "O-AW".
-    about : str
-        Assumptions and problem, in words.
-    source : str
-        Where the paper predicts the rates.
-    rates : (RateShape, RateShape)
-        Predicted for h_t and for the regret.
-    make : callable
-        ``make(seed, T)`` returns the problem.
-    cost : str
-        What the paper says has rounds of constant cost, if it does.
-    """
+    """One row of the table."""
 
     id: str
+    #: Of the picture.
     title: str
+    #: "O-FW" or "O-AW".
     algorithm: str
+    #: Assumptions and problem, in words.
     about: str
+    #: Where the paper predicts the rates.
     source: str
+    #: Predicted for h_t and for the regret.
     rates: tuple[RateShape, RateShape]
+    #: Called with the seed and T.
     make: Callable[[int, int], Problem]
+    #: What the paper says has rounds of constant cost, if it does.
     cost: str = ""
 
 

@@ -24,22 +24,13 @@ FARTHEST, SMALLEST, PIECES, NODES = 9.0, 1e-4, 20, 16
 
 @dataclass(frozen=True)
 class FlippedLabels:
-    """A stream of Gaussian features with labels of which some are wrong.
+    """A stream of Gaussian features with labels of which some are wrong; the same every time."""
 
-    Attributes
-    ----------
-    theta : ndarray (n,)
-        The true classifier theta_bar; only its direction matters.
-    flip : float
-        The probability of a wrong label.
-    sharpness : float
-        k of the sigmoid loss.
-    seed : int
-        The stream is the same every time it is started.
-    """
-
+    #: The true classifier theta_bar; only its direction matters.
     theta: Array
+    #: The probability of a wrong label.
     flip: float
+    #: k of the sigmoid loss.
     sharpness: float
     seed: int
 

@@ -23,36 +23,23 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Run:
-    """One learner on one stream. Its record is kept, so a finished run is not repeated.
+    """One learner on one stream. Its record is kept, so a finished run is not repeated."""
 
-    Attributes
-    ----------
-    name : str
-        Unique among the experiment's runs, such as "O-FW, seed 3".
-    rounds : int
-        How many rounds it plays, for the progress bar.
-    play : callable
-        Plays them, calling its argument with the number of rounds done, and returns the record.
-    """
-
+    #: Unique among the experiment's runs, such as "O-FW, seed 3".
     name: str
+    #: For the progress bar.
     rounds: int
+    #: Plays them, calling its argument with the number of rounds done, and returns the record.
     play: Callable[[Advance], Record]
 
 
 class Experiment(ABC):
-    """One part of one figure: an experiment of the paper on one data set.
+    """One part of one figure: an experiment of the paper on one data set."""
 
-    Attributes
-    ----------
-    figure, dataset : str
-        Which figure ("fig1" to "fig4", "table1"), on which data.
-    settings : dict
-        Everything that determines the numbers; a record made with other settings is not used.
-    """
-
+    #: "fig1" to "fig4", or "table1".
     figure: str
     dataset: str
+    #: Everything that determines the numbers; a record made with other settings is not used.
     settings: dict[str, Any]
 
     @abstractmethod

@@ -75,32 +75,22 @@ SAME_LEVEL = 1.05
 
 @dataclass(frozen=True)
 class Plan:
-    """The sizes of an experiment.
+    """The sizes of an experiment."""
 
-    Attributes
-    ----------
-    rounds, batch : int
-        T and B; the training entries are the first T B of the stream.
-    radius : float or None
-        R; None: ``RADIUS_FACTOR`` times the truth's trace norm.
-    batch_steps, alt_iterations, opg_rounds : int
-        How long the others play; 0: not at all.
-    shape : (int, int) or None
-        Of the matrix; of real ratings only the first rows and columns; None: all.
-    rank : int
-        Of the synthetic truth.
-    n_test : int or None
-        Test entries, at most; None: all.
-    """
-
+    #: T and B; the training entries are the first T B of the stream.
     rounds: int
     batch: int
+    #: R; None: ``RADIUS_FACTOR`` times the truth's trace norm.
     radius: float | None
+    #: How long the others play; 0: not at all.
     batch_steps: int
     alt_iterations: int
     opg_rounds: int = 0
+    #: Of the matrix; of real ratings only the first rows and columns; None: all.
     shape: tuple[int, int] | None = None
+    #: Of the synthetic truth.
     rank: int = 20
+    #: Test entries, at most; None: all.
     n_test: int | None = None
 
     @property
@@ -162,19 +152,7 @@ def make(dataset: str, *, quick: bool, seeds: int | None) -> MatrixCompletion:
 
 
 class MatrixCompletion(Experiment):
-    """Online matrix completion on one data set.
-
-    Parameters
-    ----------
-    dataset : str
-        One of ``DATASETS``.
-    plan : Plan
-        Its sizes.
-    quick : bool
-        Whether these are reduced ones.
-    seeds : int
-        How many streams O-FW plays.
-    """
+    """Online matrix completion on one of ``DATASETS``; O-FW plays the streams of all seeds."""
 
     figure = "fig1"
 

@@ -18,29 +18,18 @@ __all__ = ["MatrixProblem", "ratings_problem", "synthetic_problem"]
 
 @dataclass(frozen=True)
 class MatrixProblem:
-    """What the learners are given, and what is measured of their theta.
+    """What the learners are given, and what is measured of their theta."""
 
-    Attributes
-    ----------
-    X : ndarray (n, 2)
-        Row and column of every training entry, in order of arrival.
-    y : ndarray (n,)
-        What was observed there.
-    shape : (int, int)
-        Of the matrix.
-    radius : float
-        Of the trace-norm ball.
-    measure : callable
-        The excess of the stochastic objective, or the test MSE, of a LowRank theta.
-    delta : float or None
-        The distance of the truth from the ball's boundary, where it is known.
-    """
-
+    #: Row and column of every training entry, in order of arrival.
     X: Array
+    #: What was observed there.
     y: Array
     shape: Shape
+    #: Of the trace-norm ball.
     radius: float
+    #: The excess of the stochastic objective, or the test MSE.
     measure: Callable[[LowRank], float]
+    #: The distance of the truth from the ball's boundary, where it is known.
     delta: float | None = None
 
     def rounds(self, batch: int) -> Iterator[tuple[Array, Array]]:

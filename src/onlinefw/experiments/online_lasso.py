@@ -95,24 +95,15 @@ def make(dataset: str, *, quick: bool, seeds: int | None) -> OnlineLasso:
 
 @dataclass(frozen=True)
 class Curve:
-    """What one learner did, in the paper's units.
+    """What one learner did, in the paper's units."""
 
-    Attributes
-    ----------
-    trace : Trace
-        What was recorded: h_t is its look "h".
-    rows : int
-        The rows of a round, over which the paper sums.
-    final_h, final_certificate : float
-        h of the theta after the last round, and the learner's own upper bound on
-        F_T(theta) - min F_T.
-    nonzeros : int
-        Of the theta after the last round.
-    """
-
+    #: What was recorded: h_t is its look "h".
     trace: Trace
+    #: The rows of a round, over which the paper sums.
     rows: int
+    #: Of the theta after the last round, as what follows.
     final_h: float
+    #: The learner's own upper bound on F_T(theta) - min F_T.
     final_certificate: float
     nonzeros: int
 

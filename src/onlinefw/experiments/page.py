@@ -31,18 +31,8 @@ def page(
 ) -> str:
     """Return the page as HTML, with the pictures inside.
 
-    Parameters
-    ----------
-    figures : mapping of str to Results
-        By the name of the figure, in order.
-    pictures : mapping of str to Path
-        The PNG of each figure; the PDF and the results.json are expected beside it.
-    quick : bool
-        Whether the sizes were reduced.
-    skipped : sequence of Skipped
-        What could not be run.
-    about : str
-        On what machine, for how long.
+    ``pictures`` are the PNG of each figure; the PDF and the results.json are expected beside it.
+    ``about`` says on what machine the runs were played, and for how long.
     """
     claims = [claim for results in figures.values() for claim in results.claims]
     size = (

@@ -83,29 +83,22 @@ class Watched:
 
 @dataclass(frozen=True)
 class Proposition:
-    """A statement on the gradient error.
-
-    Attributes
-    ----------
-    id, title, about, source : str
-        Names, the problem in words, where the paper says so.
-    norm : str
-        The norm of the error.
-    shape : RateShape
-        The predicted rate.
-    make : callable
-        ``make(seed, T)`` returns what is watched.
-    proved : bool
-        Whether the paper gives the constant of the bound.
-    """
+    """A statement on the gradient error."""
 
     id: str
+    #: Of the picture.
     title: str
+    #: The problem, in words.
     about: str
+    #: Where the paper says so.
     source: str
+    #: Of the error.
     norm: str
+    #: The predicted rate.
     shape: RateShape
+    #: Called with the seed and T, returns what is watched.
     make: Callable[[int, int], Watched]
+    #: Whether the paper gives the constant of the bound.
     proved: bool = True
 
 

@@ -23,30 +23,21 @@ Look = Callable[[Any], float]
 
 @dataclass(frozen=True)
 class Trace:
-    """What was measured of theta_t at some rounds t, and what every round returned.
+    """What was measured of theta_t at some rounds t, and what every round returned."""
 
-    Attributes
-    ----------
-    t : ndarray
-        The rounds at which theta_t was looked at, before round t was played.
-    seconds : ndarray
-        When theta_t was ready: the learner's own seconds in the rounds before t.
-    looks : dict of str to ndarray
-        What was measured of theta_t.
-    gap, fw_gap, loss, n_steps, round_seconds : ndarray
-        Of every round, in order.
-    learner : Learner
-        The learner as it ended, for what is to be seen of it at the end only.
-    """
-
+    #: The rounds at which theta_t was looked at, before round t was played.
     t: Array
+    #: When theta_t was ready: the learner's own seconds in the rounds before t.
     seconds: Array
+    #: What was measured of theta_t.
     looks: dict[str, Array]
+    #: From here on of every round, in order.
     gap: Array
     fw_gap: Array
     loss: Array
     n_steps: Array
     round_seconds: Array
+    #: As it ended, for what is to be seen of it at the end only.
     learner: Learner
 
     def gap_at(self) -> Array:
@@ -80,25 +71,11 @@ def play(
     at: Array | None = None,
     warm_up: int = 3,
 ) -> Trace:
-    """Stream T rounds through a learner and look at theta_t now and then.
+    """Stream T rounds through a learner and look at theta_t now and then, which is not timed.
 
-    Parameters
-    ----------
-    make : callable
-        Makes the learner. It is called twice: a first one plays ``warm_up`` rounds, so that
-        compiling is not timed.
-    stream : callable
-        Starts the stream of (X, y); the same every time.
-    T : int
-        How many rounds.
-    looks : mapping of str to callable
-        What to measure of theta_t; this is not timed.
-    advance : callable, optional
-        Called with the number of rounds done.
-    at : ndarray, optional
-        The rounds t at which to look; about 60, evenly in log t, by default.
-    warm_up : int
-        Rounds of the first learner.
+    ``make`` is called twice: a first learner plays ``warm_up`` rounds, so that compiling is not
+    timed. ``stream`` starts the same stream of (X, y) every time. ``at`` are the rounds t at which
+    to look; about 60, evenly in log t, by default.
     """
     if warm_up:
         first = make()

@@ -19,27 +19,16 @@ __all__ = ["Claim", "Results", "Series", "plain", "slug"]
 
 @dataclass(frozen=True)
 class Series:
-    """One curve of a figure.
+    """One curve of a figure; its points are as many, and all are finite."""
 
-    Attributes
-    ----------
-    label : str
-        Whose curve it is: "O-FW", "O-PG", "slow bound".
-    x_name, y_name : str
-        What the axes are: "round", "seconds"; "test error", "duality gap".
-    x, y : list of float
-        Points of equal number, all finite.
-    panel : str
-        Which of the figure's panels it belongs to (curves of one panel share their axes).
-    dataset : str
-        On which data.
-    """
-
+    #: Whose curve it is: "O-FW", "O-PG", "slow bound".
     label: str
+    #: What the axes are: "round", "seconds"; "test error", "duality gap".
     x_name: str
     y_name: str
     x: list[float]
     y: list[float]
+    #: Curves of one panel share their axes.
     panel: str = ""
     dataset: str = ""
 
@@ -62,29 +51,17 @@ class Series:
 
 @dataclass(frozen=True)
 class Claim:
-    """A thing that the paper says, what it predicts here, what was measured, and whether it holds.
+    """A thing that the paper says, what was measured of it here, and whether it holds."""
 
-    Attributes
-    ----------
-    id : str
-        A short name, the same in every run.
-    statement : str
-        What is claimed, in a sentence.
-    predicted, measured : str
-        The criterion and what was found, in words and numbers.
-    holds : bool
-        The verdict.
-    source : str
-        Where the paper says so.
-    dataset : str
-        On which data it was measured.
-    """
-
+    #: A short name, the same in every run.
     id: str
+    #: What is claimed, in a sentence.
     statement: str
+    #: The criterion, in words and numbers.
     predicted: str
     measured: str
     holds: bool
+    #: Where the paper says so.
     source: str = ""
     dataset: str = ""
 

@@ -168,19 +168,7 @@ class Problem:
 
 
 class RobustClassification(Experiment):
-    """The sigmoid and the logistic loss on one data set, with and without wrong labels.
-
-    Parameters
-    ----------
-    dataset : str
-        One of ``DATASETS``.
-    size : Size
-        How much of it.
-    seeds : int
-        How many.
-    quick : bool
-        Whether the size is a reduced one.
-    """
+    """The sigmoid and the logistic loss on one of ``DATASETS``, with and without wrong labels."""
 
     figure = "fig2"
 

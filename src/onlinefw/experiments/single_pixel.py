@@ -94,24 +94,12 @@ def make(dataset: str, *, quick: bool, seeds: int | None) -> SinglePixelImaging:
 
 
 class SinglePixelImaging(SeededExperiment):
-    """Figure 4 on one data set.
+    """Figure 4 on one of ``DATASETS``.
 
-    Parameters
-    ----------
-    dataset : str
-        One of ``DATASETS``.
-    size : int
-        The side of the simulated picture.
-    readings : int, optional
-        T: how many readings there are. All by default; for a simulated camera the paper's 4319.
-    iterations, batch, inner_steps : int
-        How many iterations, with how many new readings and steps in each.
-    minimum_steps : int
-        Steps of batch away-step Frank-Wolfe to min F_T.
-    seeds : int
-        How many orders of the readings.
-    quick : bool
-        Whether this is the reduced experiment.
+    ``size`` is the side of the simulated picture; ``readings`` is T, all by default, and the
+    paper's 4319 for a simulated camera. Every iteration has ``batch`` new readings and
+    ``inner_steps`` steps; batch away-step Frank-Wolfe takes ``minimum_steps`` to min F_T. Each seed
+    is an order of the readings.
     """
 
     figure = "fig4"

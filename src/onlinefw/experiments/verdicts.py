@@ -51,17 +51,10 @@ class MeasuredRate(NamedTuple):
 
 
 def slopes(t: ArrayLike, h: ArrayLike, first: float = 0.0) -> MeasuredRate:
-    """Fit the slope of log h against log t, from round ``first`` on.
+    """Fit the slope of log h against log t, from round ``first`` on; all h are positive.
 
-    Parameters
-    ----------
-    t : array-like (rounds,)
-        Rounds.
-    h : array-like (rounds,) or (seeds, rounds)
-        Positive values; with several seeds each is fitted by itself, and the interval is
-        Student's over their slopes.
-    first : float
-        Where the fit begins.
+    If h has a row for each of several seeds, each is fitted by itself, and the interval is
+    Student's over their slopes.
     """
     t, h = np.asarray(t, dtype=float), np.atleast_2d(np.asarray(h, dtype=float))
     late = t >= first
@@ -221,14 +214,8 @@ def at_least(value: float, limit: float, what: str, **claim: Any) -> Claim:
 def flat(milliseconds: ArrayLike, *, within: float = 1.5, skip: int = 1, **claim: Any) -> Claim:
     """Judge whether a round costs as much late as early.
 
-    Parameters
-    ----------
-    milliseconds : array-like
-        Median milliseconds of a round in successive parts of the run.
-    within : float
-        The last part may take this many times as long as the first one looked at.
-    skip : int
-        Parts to leave out at the beginning.
+    ``milliseconds`` are medians of successive parts of the run, of which the first ``skip`` are
+    left out. The last may take ``within`` times as long as the first one looked at.
     """
     milliseconds = np.asarray(milliseconds, dtype=float)
     early, last = float(milliseconds[skip]), float(milliseconds[-1])
@@ -258,17 +245,8 @@ def sooner(
 ) -> Claim:
     """Judge who is first, in seconds, at a level: by default the best that both curves reach.
 
-    Parameters
-    ----------
-    ours, theirs : (seconds, values)
-        The two curves.
-    what : str
-        What the values are.
-    within : float
-        Ours may take at most this many times as long as theirs; below 1 it must be that much
-        faster.
-    level : float, optional
-        Another level.
+    The curves are (seconds, values); ``what`` the values are. Ours may take at most ``within``
+    times as long as theirs; below 1 it must be that much faster.
     """
     if level is None:
         level = max(float(np.min(ours[1])), float(np.min(theirs[1])))

@@ -15,13 +15,7 @@ ROWS = ("rounds", "seconds")
 
 
 def draw(results: Results) -> Any:
-    """Draw the figure from its results; the duality gap of O-FW is purple, as in the paper.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure.
-    """
+    """Draw the figure from its results; the duality gap of O-FW is purple, as in the paper."""
     datasets = list(dict.fromkeys(series.dataset for series in results.series))
     grid = [[_panel(results.series, panel, dataset) for dataset in datasets] for panel in ROWS]
     figure = draw_panels(grid, width=4.2)

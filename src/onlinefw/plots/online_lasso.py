@@ -18,13 +18,7 @@ TITLES = {
 
 
 def draw(results: Results) -> Any:
-    """Draw the figure from its results alone.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Columns: the two radii; rows: rounds, seconds.
-    """
+    """Draw the figure from its results: columns are the two radii, rows are rounds and seconds."""
     figure = draw_panels(
         [
             [

@@ -40,13 +40,7 @@ class Panel:
 
 
 def draw_panels(grid: Sequence[Sequence[Panel | None]], *, width: float = 4.6) -> Any:
-    """Draw rows of panels; None leaves a panel empty.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure.
-    """
+    """Return a matplotlib figure with rows of panels; None leaves a panel empty."""
     from matplotlib.figure import Figure
 
     columns = max(len(row) for row in grid)

@@ -15,18 +15,7 @@ COLUMNS = 4
 
 
 def draw(results: Results) -> Any:
-    """Draw one panel for each setting, the parts of the table below one another.
-
-    Parameters
-    ----------
-    results : Results
-        Of one part or several.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure.
-    """
+    """Draw one panel for each setting, the parts of the table below one another."""
     panels: dict[str, dict[str, list[Series]]] = {}
     for series in results.series:
         panels.setdefault(series.dataset, {}).setdefault(series.panel, []).append(series)

@@ -21,13 +21,7 @@ PANELS = {
 
 
 def draw(results: Results) -> Any:
-    """Draw the figure from its results alone.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        For every data set a row of curves and a row of pictures.
-    """
+    """Draw the figure: for every data set a row of curves and a row of pictures."""
     from matplotlib.figure import Figure
 
     datasets = list(dict.fromkeys(series.dataset for series in results.series))

@@ -29,16 +29,8 @@ def split_line(line: str, delimiter: str) -> list[str]:
 class DelimitedParser:
     """Blocks of delimited text to batches.
 
-    Arrow reads a block at once; if anything is wrong in it, Python's csv finds the bad rows.
-
-    Parameters
-    ----------
-    wanted : Wanted
-        The columns to take.
-    n_columns : int
-        How many there are.
-    delimiter : str
-        One character, or ``"::"`` as in MovieLens 1M (then quotes are not special).
+    Arrow reads a block at once; if anything is wrong in it, Python's csv finds the bad rows. The
+    delimiter is one character, or ``"::"`` as in MovieLens 1M (then quotes are not special).
     """
 
     def __init__(self, wanted: Wanted, n_columns: int, delimiter: str) -> None:

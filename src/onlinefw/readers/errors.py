@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BadRow", "DataError", "shown"]
+__all__ = ["BadRow", "DataError", "shortened", "shown"]
 
 _LONGEST_VALUE = 40
 
@@ -64,29 +64,24 @@ class DataError(ValueError):
         super().__init__(" ".join(f"{message}; {remedy}".split()) if remedy else message)
 
 
+def shortened(file: str) -> DataError:
+    """Return the error for a file of which less is there than was read before."""
+    problem = "the file is shorter than when it was read last"
+    return DataError(problem, file=file, remedy="go on with the file as it was")
+
+
 @dataclass(frozen=True)
 class BadRow:
-    """One row that cannot be used, and why.
+    """One row that cannot be used, and why; rows and lines are counted from 1."""
 
-    Parameters
-    ----------
-    reason : str
-        A few words that many rows share, by which they are counted.
-    problem : str
-        What is wrong in this row, with the value.
-    row, line : int
-        The record and the line, both counted from 1.
-    column : str, optional
-        The column at fault.
-    remedy : str, optional
-        What to do, beside skipping the row.
-    """
-
+    #: A few words that many rows share, by which they are counted.
     reason: str
+    #: What is wrong in this row, with the value.
     problem: str
     row: int
     line: int | None = None
     column: str | None = None
+    #: What to do, beside skipping the row.
     remedy: str = "correct it"
 
     def error(self, file: str) -> DataError:

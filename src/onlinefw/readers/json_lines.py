@@ -16,13 +16,7 @@ __all__ = ["JsonLinesParser"]
 
 
 class JsonLinesParser:
-    """Blocks of lines with one JSON object each to batches.
-
-    Parameters
-    ----------
-    wanted : Wanted
-        The columns to take; their names are the keys.
-    """
+    """Blocks of lines with one JSON object each to batches; the columns' names are the keys."""
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted

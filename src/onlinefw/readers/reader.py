@@ -18,7 +18,7 @@ from .batches import Batch
 from .cells import as_text
 from .chunks import Chunk, RatingChunk, RowChunk
 from .columns import ColumnSpec
-from .errors import BadRow, DataError
+from .errors import BadRow, DataError, shortened
 from .files import DataFile, Dialect, empty, open_source
 from .plans import Plan, RatingPlan, RowPlan
 from .sources import Source, find_sources
@@ -49,7 +49,6 @@ class Reader(Generic[C]):
         sources: list[Source],
         plan: Plan,
         dialect: Dialect,
-        *,
         chunk_rows: int,
         on_bad_row: OnBadRow,
         position: dict[str, Any] | None,
@@ -159,18 +158,15 @@ class Reader(Generic[C]):
 
     def _find_width(self) -> None:
         """Read LIBSVM files once to find how many features they have."""
-        plan = self._plan
-        if not isinstance(plan, RowPlan) or plan.feature_names or plan.n_features:
-            return
-        if any(source.is_pipe for source in self._sources):
+        if not self._needs_width() or any(source.is_pipe for source in self._sources):
             return
         width = 0
         for source in self._sources:
-            with closing(open_source(source, plan, self._dialect)) as file:
+            with closing(open_source(source, self._plan, self._dialect)) as file:
                 for batch in file.batches(None, self._chunk_rows):
                     self._refuse(batch.bad, source, file)
                     width = max(width, batch.fields["X"].shape[1])
-        plan.n_features = width
+        cast(RowPlan, self._plan).n_features = width
 
     def _refuse(self, bad: list[BadRow], source: Source, file: DataFile) -> None:
         if not bad or self._on_bad_row == "skip":
@@ -190,7 +186,7 @@ class Reader(Generic[C]):
             start = self._start if index == self._first else None
             with closing(open_source(self._sources[index], self._plan, self._dialect)) as file:
                 self.has_header = file.has_header
-                if self._plan_needs_width():
+                if self._needs_width():
                     raise DataError(
                         "how many features LIBSVM rows have is not known from a pipe",
                         file=self._sources[index].name,
@@ -198,7 +194,8 @@ class Reader(Generic[C]):
                     )
                 yield from self._read_file(index, file, start)
 
-    def _plan_needs_width(self) -> bool:
+    def _needs_width(self) -> bool:
+        """Whether rows are LIBSVM's, and how many features they have is not known yet."""
         plan = self._plan
         return isinstance(plan, RowPlan) and not plan.feature_names and not plan.n_features
 
@@ -231,11 +228,7 @@ class Reader(Generic[C]):
         if not any_records:
             raise empty(source.name)
         if start and passed_before > (batch.start["row"] + batch.n_records if batch else 0):
-            raise DataError(
-                "the file is shorter than when it was read last",
-                file=source.name,
-                remedy="go on with the file as it was",
-            )
+            raise shortened(source.name)
 
     def _unify(self, batch: Batch) -> None:
         """Keep ids as text once one was text, so that it does not matter where chunks begin."""
@@ -373,14 +366,9 @@ def read_ratings(
     (array([196, 186]), array([242, 302]), array([3., 3.]), 1)
     """
     plan = RatingPlan(user, item, rating, needs_rating, loss)
-    return Reader(
-        find_sources(paths, format),
-        plan,
-        Dialect(delimiter, header, pause, block_bytes, stop),
-        chunk_rows=chunk_rows,
-        on_bad_row=on_bad_row,
-        position=position,
-    )
+    dialect = Dialect(delimiter, header, pause, block_bytes, stop)
+    sources = find_sources(paths, format)
+    return Reader(sources, plan, dialect, chunk_rows, on_bad_row, position)
 
 
 def read_rows(
@@ -446,11 +434,6 @@ def read_rows(
     ([[5.1, 3.5], [7.0, 3.2]], ['setosa', 'versicolor'])
     """
     plan = RowPlan(target, features, labels, needs_target, dtype, n_features, zero_based, loss)
-    return Reader(
-        find_sources(paths, format),
-        plan,
-        Dialect(delimiter, header, pause, block_bytes, stop),
-        chunk_rows=chunk_rows,
-        on_bad_row=on_bad_row,
-        position=position,
-    )
+    dialect = Dialect(delimiter, header, pause, block_bytes, stop)
+    sources = find_sources(paths, format)
+    return Reader(sources, plan, dialect, chunk_rows, on_bad_row, position)

@@ -19,13 +19,6 @@ class FileRounds(Generic[Batch]):
 
     The rounds take the first batch of each file, then the second of each, and so on: whichever
     worker reads them, the rounds are the same.
-
-    Parameters
-    ----------
-    source : path, or list of paths
-        Files, or folders of ``*.parquet`` files.
-    batch_size : int
-        Rows a round.
     """
 
     _kind: type[Batch]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .errors import DataError
+from .errors import DataError, shortened
 from .sources import Source
 
 __all__ = ["ByteStream", "Stopped"]
@@ -29,15 +29,9 @@ class Stopped(Exception):
 class ByteStream:
     """The bytes of one source, from the beginning or from an offset.
 
-    Parameters
-    ----------
-    source : Source
-        What to read.
-    pause : float
-        Seconds without a byte after which a pipe is said to pause.
-    stop : callable
-        Called while a pipe has no data; if it returns True, :class:`Stopped` is raised. All that
-        came through the pipe has been handed out by then, so nothing is lost.
+    A pipe is said to pause after ``pause`` seconds without a byte. While it has no data ``stop`` is
+    called; if it returns True, :class:`Stopped` is raised. All that came through the pipe has been
+    handed out by then, so nothing is lost.
     """
 
     def __init__(
@@ -130,20 +124,13 @@ class ByteStream:
             while passed < offset:
                 more = self._read(min(1 << 20, offset - passed))
                 if not more:
-                    self._refuse_shortened()
+                    raise shortened(self.name)
                 passed += len(more)
         else:
             if os.path.getsize(self.name) < offset:
-                self._refuse_shortened()
+                raise shortened(self.name)
             self._head = b""
             self._file.seek(offset)
-
-    def _refuse_shortened(self) -> None:
-        raise DataError(
-            "the file is shorter than when it was read last",
-            file=self.name,
-            remedy="go on with the file as it was",
-        )
 
     def _wait(self) -> None:
         while not self._ready(_LOOK):

@@ -19,15 +19,6 @@ __all__ = ["Facts"]
 class Facts:
     """A fitted or loaded model, and the facts that the page shows about it.
 
-    Attributes
-    ----------
-    model : estimator
-        As it was saved.
-    best : estimator
-        The same, or of a search over radii the best.
-    notes : dict
-        What ``ofw fit`` keeps beside the model; empty for a model saved in Python.
-
     Examples
     --------
     >>> import numpy as np, onlinefw as ofw
@@ -38,8 +29,11 @@ class Facts:
     ('regression', True, ['feature 1', 'feature 2'])
     """
 
+    #: As it was saved.
     model: Any
+    #: The same, or of a search over radii the best.
     best: Any
+    #: What ``ofw fit`` keeps beside the model; empty for a model saved in Python.
     notes: dict[str, Any]
 
     @classmethod

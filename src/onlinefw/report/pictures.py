@@ -35,18 +35,8 @@ def draw(
 ) -> str:
     """Return a picture as a figure of HTML.
 
-    Parameters
-    ----------
-    name : str
-        Different for every picture of a page.
-    picture : callable
-        Draws on the axes that it is given.
-    facts : Facts
-        What is drawn.
-    alt : str
-        What is seen, in words; plain text without quotes.
-    size : (float, float)
-        Width and height in inches, which decide how large the text is.
+    The name is different for every picture of a page; ``alt`` says what is seen, as plain text
+    without quotes; width and height, in inches, decide how large the text is.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
