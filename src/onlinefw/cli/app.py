@@ -106,6 +106,21 @@ class OnBadRow(StrEnum):
     skip = "skip"
 
 
+# Options that several commands have.
+Item = Annotated[str | None, typer.Option(help="Column of items.")]
+NFeatures = Annotated[
+    int | None, typer.Option(min=1, help="Features of LIBSVM rows, where a pipe has them.")
+]
+DataFormat = Annotated[
+    str | None, typer.Option("--format", help="csv, tsv, parquet, libsvm or jsonl.")
+]
+Delimiter = Annotated[str | None, typer.Option(help="What separates cells.")]
+Header = Annotated[
+    bool | None, typer.Option("--header/--no-header", help="Whether line 1 names the columns.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
 @app.command(
     epilog="Examples: ofw fit matrix ratings.csv -o ratings.ofw; "
     "ofw fit classification mail.csv --target spam --test-fraction 0.2 -o mail.ofw; "
@@ -123,7 +138,7 @@ def fit(
     ],
     out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the model.")],
     user: Annotated[str | None, typer.Option(help="Column of users: name or number.")] = None,
-    item: Annotated[str | None, typer.Option(help="Column of items.")] = None,
+    item: Item = None,
     rating: Annotated[str | None, typer.Option(help="Column of ratings.")] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
     features: Annotated[
@@ -162,16 +177,10 @@ def fit(
         OnBadRow,
         typer.Option(help="End the run at a bad row, or leave it out and count it."),
     ] = OnBadRow.stop,
-    data_format: Annotated[
-        str | None, typer.Option("--format", help="csv, tsv, parquet, libsvm or jsonl.")
-    ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="What separates cells.")] = None,
-    header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether line 1 names the columns.")
-    ] = None,
-    n_features: Annotated[
-        int | None, typer.Option(min=1, help="Features of LIBSVM rows, where a pipe has them.")
-    ] = None,
+    data_format: DataFormat = None,
+    delimiter: Delimiter = None,
+    header: Header = None,
+    n_features: NFeatures = None,
     zero_based: Annotated[
         bool, typer.Option("--zero-based", help="LIBSVM features are numbered from 0.")
     ] = False,
@@ -206,29 +215,20 @@ def fit(
     if kind is not Kind.matrix:
         columns = {"target": target, "features": features, "zero_based": zero_based}
         columns["n_features"] = n_features
-    size = "auto" if batch_size == "auto" else _count("--batch-size", batch_size)
-    options = FitOptions(
-        kind=kind.value,
-        data=data,
-        columns=columns,
-        reading={
-            "on_bad_row": on_bad_row.value,
-            "format": data_format,
-            "delimiter": delimiter,
-            "header": header,
-        },
-        settings={
-            "radius": radius if radius == "auto" else _number("--radius", radius),
-            "batch_size": size,
-            "test_share": test_fraction,
-            "seed": seed,
-            "epochs": epochs,
-            **({} if loss is None else {"loss": loss}),
-            **({} if classes is None else {"classes": _labels(classes)}),
-        },
-    )
+    settings: dict[str, Any] = {
+        "batch_size": "auto" if batch_size == "auto" else _count("--batch-size", batch_size),
+        "radius": radius if radius == "auto" else _number("--radius", radius),
+        "test_share": test_fraction,
+        "seed": seed,
+        "epochs": epochs,
+    }
+    if loss is not None:
+        settings["loss"] = loss
+    if classes is not None:
+        settings["classes"] = _labels(classes)
+    reading = _reading(on_bad_row, data_format, delimiter, header)
     run_fit(
-        options,
+        FitOptions(kind.value, data, columns, reading, settings),
         out,
         test=test,
         checkpoint_at=checkpoint,
@@ -257,22 +257,16 @@ def predict(
         typer.Option("-o", "--out", help="A .csv or .parquet file; otherwise standard output."),
     ] = None,
     user: Annotated[str | None, typer.Option(help="Column of users, if named otherwise.")] = None,
-    item: Annotated[str | None, typer.Option(help="Column of items.")] = None,
+    item: Item = None,
     features: Annotated[str | None, typer.Option(help="Columns to predict from.")] = None,
-    n_features: Annotated[
-        int | None, typer.Option(min=1, help="Features of LIBSVM rows, where a pipe has them.")
-    ] = None,
+    n_features: NFeatures = None,
     on_bad_row: Annotated[
         OnBadRow,
         typer.Option(help="End the run at a bad row, or leave the predictions of such rows empty."),
     ] = OnBadRow.stop,
-    data_format: Annotated[
-        str | None, typer.Option("--format", help="csv, tsv, parquet, libsvm or jsonl.")
-    ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="What separates cells.")] = None,
-    header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether line 1 names the columns.")
-    ] = None,
+    data_format: DataFormat = None,
+    delimiter: Delimiter = None,
+    header: Header = None,
 ) -> None:
     """Predict rows or pairs with a model, in their order.
 
@@ -282,8 +276,7 @@ def predict(
     from .predict import run_predict
 
     columns = {"user": user, "item": item, "features": features, "n_features": n_features}
-    reading = {"format": data_format, "delimiter": delimiter, "header": header}
-    reading["on_bad_row"] = on_bad_row.value
+    reading = _reading(on_bad_row, data_format, delimiter, header)
     run_predict(model, data, out, columns, reading)
 
 
@@ -293,7 +286,7 @@ def recommend(
     user: Annotated[str, typer.Option(help="Whom to recommend to.")],
     n: Annotated[int, typer.Option("-n", min=1, help="How many items.")] = 10,
     seen: Annotated[bool, typer.Option("--seen", help="Also items rated already.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print the items that a user would rate highest, best first."""
     from .recommend import run_recommend
@@ -306,7 +299,7 @@ def inspect_model(
     model: ModelFile,
     top: Annotated[int, typer.Option(min=1, help="How many coefficients to show.")] = 10,
     plot: Annotated[Path | None, typer.Option(help="Draw its learning curve here.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say what a model is, what it has seen, and how good it is."""
     from .inspect_model import run_inspect
@@ -328,6 +321,18 @@ def report(
     from .report import run_report
 
     run_report(model, out)
+
+
+def _reading(
+    on_bad_row: OnBadRow, data_format: str | None, delimiter: str | None, header: bool | None
+) -> dict[str, Any]:
+    """Return how files are to be read, as the readers call it."""
+    return {
+        "on_bad_row": on_bad_row.value,
+        "format": data_format,
+        "delimiter": delimiter,
+        "header": header,
+    }
 
 
 def _number(option: str, text: str) -> float:

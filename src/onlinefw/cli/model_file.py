@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from .. import FrankWolfeMatrixCompletion
+from .._typing import Array
 from ..files import ModelFileError, load, read_header
 
-__all__ = ["check_checkpoint", "load_model"]
+__all__ = ["check_checkpoint", "ids_of", "load_model"]
 
 
 def load_model(path: Path) -> Any:
@@ -27,3 +31,12 @@ def check_checkpoint(path: Path) -> None:
             f"{path} is a model file, which only predicts (ofw predict); --resume needs the file "
             "that ofw fit has written with --checkpoint"
         )
+
+
+def ids_of(model: FrankWolfeMatrixCompletion) -> tuple[Array, Array]:
+    """Return the ids of users and items; numbers from 0 if the model was saved without ids."""
+    rows, columns = model.shape_
+    return (
+        getattr(model, "row_ids_", np.arange(rows)),
+        getattr(model, "col_ids_", np.arange(columns)),
+    )

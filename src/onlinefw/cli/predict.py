@@ -16,8 +16,7 @@ from .._files import whole_file
 from .._words import counted
 from ..readers import DataError, IdMap, read_ratings, read_rows
 from .gaps import with_gaps
-from .model_file import load_model
-from .model_ids import ids_of
+from .model_file import ids_of, load_model
 from .paths import check_path
 from .refuse import one_line_errors
 
@@ -71,9 +70,8 @@ def _pairs(
     model: FrankWolfeMatrixCompletion, data: list[str], columns: Any, reading: Any
 ) -> Iterator[dict[str, Any]]:
     users, items = IdMap(), IdMap()
-    row_ids, col_ids = ids_of(model)
-    users.add(row_ids)
-    items.add(col_ids)
+    for known, ids in zip((users, items), ids_of(model), strict=True):
+        known.add(ids)
     unknown = {"users": 0, "items": 0, "rows": 0}
     called: list[str] = []
     wanted = {name: columns.get(name) for name in ("user", "item")}
@@ -197,26 +195,28 @@ def _opened(out: Path | None) -> Iterator[Any]:
         raise OSError(error.errno, reason, str(out)) from error
 
 
-def _table(columns: dict[str, Any]) -> Any:
-    import pyarrow as pa
-
-    return pa.table(columns)
-
-
-class _CsvSink:
-    """Writes CSV; the type of an id column may change from integers to text on the way."""
+class _Sink:
+    """What writes tables to an open file."""
 
     def __init__(self, file: Any) -> None:
         self._file, self._writer, self._schema = file, cast(Any, None), None
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+class _CsvSink(_Sink):
+    """Writes CSV; the type of an id column may change from integers to text on the way."""
 
     def write(self, columns: dict[str, Any]) -> None:
         import pyarrow as pa
         from pyarrow import csv
 
-        table = _table(columns)
+        table = pa.table(columns)
         if table.num_columns == 1 and table.column(0).null_count:  # nulls would be blank lines
-            table = table.cast(pa.schema([(table.column_names[0], pa.string())]))
-            table = _table({name: _filled(table.column(name)) for name in table.column_names})
+            (name,) = table.column_names
+            table = pa.table({name: _filled(table.column(name).cast(pa.string()))})
         if table.schema != self._schema:
             self.close()
             options = csv.WriteOptions(include_header=self._schema is None)
@@ -224,19 +224,13 @@ class _CsvSink:
             self._schema = table.schema
         self._writer.write_table(table)
 
-    def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
 
-
-class _ParquetSink:
-    def __init__(self, file: Any) -> None:
-        self._file, self._writer = file, cast(Any, None)
-
+class _ParquetSink(_Sink):
     def write(self, columns: dict[str, Any]) -> None:
+        import pyarrow as pa
         from pyarrow import parquet
 
-        table = _table(columns)
+        table = pa.table(columns)
         if self._writer is None:
             self._writer = parquet.ParquetWriter(self._file, table.schema)
         for now, before in zip(table.schema, self._writer.schema, strict=True):
@@ -246,7 +240,3 @@ class _ParquetSink:
                     "later, which Parquet cannot hold; write CSV instead (-o predictions.csv)"
                 )
         self._writer.write_table(table)
-
-    def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()

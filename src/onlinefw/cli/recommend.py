@@ -10,8 +10,7 @@ import typer
 
 from .. import FrankWolfeMatrixCompletion
 from ..readers import IdMap
-from .model_file import load_model
-from .model_ids import ids_of
+from .model_file import ids_of, load_model
 from .refuse import one_line_errors
 
 __all__ = ["run_recommend"]
