@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from onlinefw import __version__
 from onlinefw.cli.app import app
-from onlinefw.cli.called import as_called
+from onlinefw.cli.demo import as_called
 from onlinefw.datasets.registry import ENTRIES
 
 from ..datasets.publisher import TINY, closed_port, serving, tiny_entry

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyarrow import csv
 
 from onlinefw import FrankWolfeMatrixCompletion, load, save
-from onlinefw.cli.gaps import with_gaps
+from onlinefw.cli.predict import with_gaps
 from onlinefw.readers import read_rows
 
 from ..readers.writing import write

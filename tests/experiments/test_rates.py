@@ -23,9 +23,9 @@ from onlinefw.experiments.convex_rows import QUOTED, SETTINGS
 from onlinefw.experiments.expected_sigmoid import FlippedLabels
 from onlinefw.experiments.nonconvex_rates import NonConvexRates
 from onlinefw.experiments.propositions import Propositions
+from onlinefw.experiments.rate_rows import log_over, power, root_log_over
 from onlinefw.experiments.results import Results
 from onlinefw.experiments.runner import run_experiment
-from onlinefw.experiments.shapes import log_over, power, root_log_over
 from onlinefw.losses import Sigmoid
 from onlinefw.plots.rates import draw
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 from math import isqrt
 from pathlib import Path
 
@@ -10,13 +13,12 @@ import typer
 
 from .._files import whole_file
 from ..datasets import make_movielens_like
-from .called import as_called
 from .fit import FitOptions, run_fit
 from .recommend import run_recommend
 from .refuse import one_line_errors
 from .report import run_report
 
-__all__ = ["run_demo"]
+__all__ = ["as_called", "run_demo"]
 
 HELD_OUT = 0.1
 TRY_NEXT = (
@@ -46,6 +48,14 @@ def run_demo(ratings: int, seed: int, out: Path) -> None:
     _say("Open the page in a browser. Then, on your own data:")
     for command in TRY_NEXT:
         typer.echo(f"  {ofw} {command}")
+
+
+def as_called() -> str:
+    """Return ``ofw``, or its path as it was typed where the shell would not find it by name."""
+    typed = sys.argv[0]
+    if shutil.which("ofw") or Path(typed).stem != "ofw":
+        return "ofw"
+    return shlex.quote(typed)
 
 
 def _say(line: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from ..fitting.loop import Checkpoint, learn, new_session, resume
 from ..fitting.ratings import RatingsSession
 from ..fitting.session import Session
 from ..past.place import here
+from ..past.ray.cluster import check_workers
 from ..past.ray.errors import WorkerFailed
 from ..readers import DataError, Reader, read_ratings, read_rows
 from ..readers.expected import expected_rows
@@ -28,7 +30,6 @@ from .fit_display import Display
 from .fit_options import check_resumed
 from .json_text import as_json_text
 from .model_file import check_checkpoint
-from .on_ray import say_lost, use_ray
 from .paths import check_path
 from .refuse import one_line_errors, refuse
 
@@ -62,8 +63,7 @@ class FitOptions:
     def session(self) -> Session:
         """Make the session that learns, told about how many rows the files have."""
         sources = find_sources(self.data, self.reading.get("format"))
-        files = [(source.name, source.format, source.codec) for source in sources]
-        return new_session(self.kind, expected_rows=expected_rows(files), **self.settings)
+        return new_session(self.kind, expected_rows=expected_rows(sources), **self.settings)
 
 
 @dataclass
@@ -99,7 +99,7 @@ def run_fit(
         check_path(out, "-o")
         if checkpoint_at is not None:
             check_path(checkpoint_at, "--checkpoint")
-        use_ray(workers, ray_address)
+        _use_ray(workers, ray_address)
         try:
             session, options = _begin(options, resume_from, given)
             _use_place(session, workers, device, resume_from is None or "device" in given)
@@ -110,7 +110,7 @@ def run_fit(
         except (NoDevice, WorkerFailed) as error:
             refuse("fit", error)
         except ClusterLost as error:
-            say_lost(error, checkpoint_at or resume_from)
+            _say_lost(error, checkpoint_at or resume_from)
             raise typer.Exit(1) from None
         _say(summary, out, quiet=quiet, as_json=as_json)
         if not outcome.ended:
@@ -300,3 +300,30 @@ def _say_how_to_go_on(checkpoint: Checkpoint | None, when: str = "and the model 
             f"ofw fit: stopped {when}; the same command with --resume {checkpoint.path} goes on",
             err=True,
         )
+
+
+def _use_ray(workers: int | None, address: str | None) -> None:
+    """Check the options of Ray before any data are read, and pass the address on."""
+    if workers is None:
+        if address is not None:
+            raise ValueError("--ray-address is for --workers: say how many of them to use")
+        return
+    try:
+        check_workers(workers)
+    except RuntimeError as error:  # Ray is not installed
+        raise ValueError(str(error).replace("use workers=None", "leave --workers out")) from None
+    if address is not None:
+        os.environ["RAY_ADDRESS"] = address
+
+
+def _say_lost(error: ClusterLost, checkpoint: Path | None) -> None:
+    """Say in one line how to go on."""
+    why = str(error).split(";")[0]
+    if checkpoint is not None and checkpoint.exists():
+        how = (
+            f"the same command with --resume {checkpoint} goes on from the last checkpoint, with "
+            "any number of --workers or without"
+        )
+    else:
+        how = "there is no checkpoint yet, so begin anew (with --checkpoint it can go on)"
+    typer.echo(f"ofw fit: {why}; {how}", err=True)

@@ -46,14 +46,7 @@ FIXED = {
 
 
 def losses_in_words() -> str:
-    """Return the losses of each kind, for a help text.
-
-    Examples
-    --------
-    >>> from onlinefw.cli.fit_options import losses_in_words
-    >>> losses_in_words().split("; ")[-1]
-    'classification: sigmoid (default), logistic, bernoulli, square'
-    """
+    """Return the losses of each kind, for a help text."""
     return "; ".join(
         f"{kind}: {losses[0]} (default), {', '.join(losses[1:])}" for kind, losses in LOSSES.items()
     )
@@ -66,16 +59,7 @@ def check_loss(kind: str, loss: str) -> None:
 
 
 def check_kind(kind: str, given: Collection[str]) -> None:
-    """Refuse an option of another kind, which would be ignored.
-
-    Examples
-    --------
-    >>> from onlinefw.cli.fit_options import check_kind
-    >>> check_kind("regression", ["user"])
-    Traceback (most recent call last):
-        ...
-    ValueError: --user is for ofw fit matrix, not for regression; leave it out
-    """
+    """Refuse an option of another kind, which would be ignored."""
     for name in given:
         if kind not in KINDS.get(name, (kind,)):
             kinds = " and ".join(KINDS[name])

@@ -8,17 +8,7 @@ __all__ = ["check_path"]
 
 
 def check_path(path: Path, option: str) -> None:
-    """Refuse a path to which no file can be written.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from onlinefw.cli.paths import check_path
-    >>> check_path(Path("nowhere/model.ofw"), "-o")
-    Traceback (most recent call last):
-        ...
-    ValueError: the folder nowhere does not exist; create it first, or give another with -o
-    """
+    """Refuse a path to which no file can be written."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file with {option}")
     if path.exists() and not path.is_file():

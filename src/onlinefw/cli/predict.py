@@ -13,14 +13,14 @@ import typer
 
 from .. import FrankWolfeClassifier, FrankWolfeMatrixCompletion, RadiusSearch
 from .._files import whole_file
+from .._typing import Array
 from .._words import counted
-from ..readers import DataError, IdMap, read_ratings, read_rows
-from .gaps import with_gaps
+from ..readers import DataError, IdMap, Reader, read_ratings, read_rows
 from .model_file import ids_of, load_model
 from .paths import check_path
 from .refuse import one_line_errors
 
-__all__ = ["run_predict"]
+__all__ = ["run_predict", "with_gaps"]
 
 FORMATS = (".csv", ".parquet")
 
@@ -157,6 +157,29 @@ def _tables(reader: Any, predicted: Callable[[Any], dict[str, Any]]) -> Iterator
         yield {name: _filled(column.take(take)) for name, column in columns.items()}
     if reader.bad_rows.total:
         typer.echo(f"ofw predict: {reader.bad_rows}; their predictions are NaN or empty", err=True)
+
+
+def with_gaps(reader: Reader[Any]) -> Iterator[tuple[Any, Array]]:
+    """Yield chunks, each with an index for every row of the file: into the chunk, or -1 for a gap.
+
+    If the data end with bad rows, the last chunk is None and its indices are all -1.
+    """
+    gaps, file, passed_before = 0, None, 0
+    for chunk in reader:
+        at = chunk.position
+        if at["file"] != file:
+            file, passed_before = at["file"], 0
+        passed = at["row"] + at["passed"]
+        n_here = passed - passed_before
+        # All other rows left out so far were at the end of the files before this one.
+        ended = reader.bad_rows.total - gaps - (n_here - len(chunk))
+        indices = np.full(ended + n_here, -1)
+        indices[ended + chunk.rows - passed_before - 1] = np.arange(len(chunk))
+        gaps += len(indices) - len(chunk)
+        passed_before = passed
+        yield chunk, indices
+    if reader.bad_rows.total > gaps:
+        yield None, np.full(reader.bad_rows.total - gaps, -1)
 
 
 def _filled(column: Any) -> Any:

@@ -33,10 +33,9 @@ from . import verdicts
 from .convex_problems import EPSILON
 from .convex_rows import FAST, IMPROVED, QUOTED, SETTINGS, Setting
 from .experiment import Advance, Record
-from .rate_rows import TablePart
+from .rate_rows import RateShape, TablePart
 from .recorder import log_rounds, play
 from .results import Claim, Series
-from .shapes import RateShape
 
 __all__ = ["ConvexRates"]
 

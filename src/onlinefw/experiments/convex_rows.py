@@ -14,7 +14,7 @@ from .convex_problems import (
     make_random_design,
     matrix_completion,
 )
-from .shapes import RateShape, log_over, root_log_over
+from .rate_rows import RateShape, log_over, root_log_over
 
 __all__ = ["FAST", "IMPROVED", "QUOTED", "SETTINGS", "Setting"]
 

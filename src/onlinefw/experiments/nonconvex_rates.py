@@ -36,10 +36,9 @@ from . import verdicts
 from .convex_problems import ALGORITHMS
 from .expected_sigmoid import FlippedLabels
 from .experiment import Advance, Record
-from .rate_rows import TablePart
+from .rate_rows import RateShape, TablePart, power
 from .recorder import late_minimum, log_rounds, play
 from .results import Claim, Series
-from .shapes import RateShape, power
 
 __all__ = ["NonConvexRates"]
 

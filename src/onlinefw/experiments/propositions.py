@@ -43,10 +43,9 @@ from .convex_problems import (
 )
 from .expected_sigmoid import FlippedLabels
 from .experiment import Advance, Record
-from .rate_rows import TablePart
+from .rate_rows import RateShape, TablePart, root_log_over
 from .recorder import log_rounds, play
 from .results import Claim, Series
-from .shapes import RateShape, root_log_over
 
 __all__ = ["PROPOSITIONS", "Proposition", "Propositions", "Watched"]
 

@@ -1,23 +1,58 @@
-"""What the parts of Table 1 share: rows that are played with several seeds and judged by slopes."""
+"""What the parts of Table 1 share: predicted rates, and rows whose slopes are judged by them."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .. import theory
 from .._typing import Array
 from . import verdicts
 from .experiment import Advance, Record, Run, SeededExperiment
 from .results import Claim, Series
-from .shapes import RateShape
 
-__all__ = ["TablePart"]
+__all__ = ["RateShape", "TablePart", "log_over", "power", "root_log_over"]
 
 #: Slopes are fitted from this share of the rounds on.
 FIT_FROM = 0.05
+
+
+@dataclass(frozen=True)
+class RateShape:
+    """A rate up to its constant."""
+
+    name: str
+    of: Callable[[Array], Array]
+
+    def slope(self, t: Array) -> float:
+        """Return its log-log slope over these rounds."""
+        return theory.fit_rate(t, self.of(np.asarray(t, dtype=float))).slope
+
+    def through(self, t: Array, value: float) -> Array:
+        """Return the shape at these rounds, scaled to have this value at the first."""
+        values = self.of(np.asarray(t, dtype=float))
+        return values * (value / values[0])
+
+
+def log_over(logs: int, of: str = "t") -> RateShape:
+    """Return log^logs t / t."""
+    top = {0: "1", 1: f"log {of}"}.get(logs, f"log^{logs} {of}")
+    return RateShape(f"{top} / {of}", lambda t: np.log(t) ** logs / t)
+
+
+def root_log_over(logs: int, of: str = "t") -> RateShape:
+    """Return sqrt(log^logs t / t)."""
+    inside = log_over(logs, of)
+    return RateShape(f"sqrt({inside.name})", lambda t: np.sqrt(inside.of(t)))
+
+
+def power(exponent: float, of: str = "T") -> RateShape:
+    """Return T^-exponent."""
+    return RateShape(f"{of}^-{exponent:g}", lambda t: t**-exponent)
 
 
 class TablePart(SeededExperiment):

@@ -55,18 +55,7 @@ KIND_NAMES = {
 
 
 def write_tree(path: str | Path, kind: str, tree: Any, *, compress: bool = False) -> None:
-    """Write nested dicts and lists of JSON values and arrays; all of it or nothing.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib, numpy as np
-    >>> from onlinefw.files.container import read_tree, write_tree
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "a.ofw"
-    ...     write_tree(path, "model", {"coef": np.array([1.0, 2.0]), "gap": float("inf")})
-    ...     read_tree(path, "model")[1]
-    {'coef': array([1., 2.]), 'gap': inf}
-    """
+    """Write nested dicts and lists of JSON values and arrays; all of it or nothing."""
     values, arrays = split(tree)
     header = {
         "format": "onlinefw",

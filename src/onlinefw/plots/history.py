@@ -113,15 +113,7 @@ def _draw_loss(axes: Any, at: Array, history: dict[str, Array]) -> None:
 
 
 def running_mean(t: Array, values: Array) -> Array:
-    """Return the means over the last quarter of the rounds so far: steady in log t.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.plots.history import running_mean
-    >>> running_mean(np.array([1, 2, 3, 4, 8]), np.array([9.0, 3.0, 5.0, 7.0, 1.0])).tolist()
-    [9.0, 3.0, 5.0, 6.0, 1.0]
-    """
+    """Return the means over the last quarter of the rounds so far: steady in log t."""
     first = np.searchsorted(t, (1.0 - WINDOW) * t)
     last = np.arange(1, t.size + 1)
     sums = np.concatenate(([0.0], np.cumsum(values)))

@@ -18,9 +18,8 @@ Partitioned Parquet (``ParquetRatings``, ``ParquetRows``) is cut into batches th
 their handles are opened by this process or by workers.
 """
 
-from .bad_rows import BadRows
 from .chunks import RatingChunk, RowChunk
-from .errors import DataError
+from .errors import BadRows, DataError
 from .id_map import IdMap
 from .partitioned_ratings import ParquetRatings
 from .partitioned_rows import ParquetRows

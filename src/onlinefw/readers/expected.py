@@ -6,34 +6,22 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 
+from .sources import Source
+
 __all__ = ["expected_rows"]
 
 #: Bytes at the beginning of a file by which the number of its lines is judged.
 SAMPLE = 1 << 20
 
 
-def expected_rows(files: Sequence[tuple[str, str | None, str | None]]) -> int | None:
-    r"""Return about how many rows files have together; None if one of them does not tell.
-
-    Parameters
-    ----------
-    files : sequence of (name, format, codec)
-        A pipe does not tell.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from onlinefw.readers.expected import expected_rows
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
-    >>> _ = path.write_text("1,2,3\n" * 50)
-    >>> expected_rows([(str(path), "csv", None)]), expected_rows([("-", None, None)])
-    (50, None)
-    """
+def expected_rows(sources: Sequence[Source]) -> int | None:
+    """Return about how many rows files have together; None if one is a pipe, which does not tell."""
     total = 0
-    for name, format_, codec in files:
-        if name == "-" or not os.path.isfile(name):
+    for source in sources:
+        if source.is_pipe:
             return None
-        total += _parquet_rows(name) if format_ == "parquet" else _lines(name, codec)
+        parquet = source.format == "parquet"
+        total += _parquet_rows(source.name) if parquet else _lines(source.name, source.codec)
     return total
 
 

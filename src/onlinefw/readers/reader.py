@@ -13,12 +13,11 @@ import scipy.sparse as sp
 
 from .._typing import Array
 from ..losses import Loss
-from .bad_rows import BadRows
 from .batches import Batch
 from .cells import as_text
 from .chunks import Chunk, RatingChunk, RowChunk
 from .columns import ColumnSpec
-from .errors import BadRow, DataError, shortened
+from .errors import BadRow, BadRows, DataError, shortened
 from .files import DataFile, Dialect, empty, open_source
 from .plans import Plan, RatingPlan, RowPlan
 from .sources import Source, find_sources

@@ -120,15 +120,7 @@ def draw_score(axes: Any, facts: Facts) -> None:
 
 
 def recent(rows: Array, score: Array) -> Array:
-    """Return the scores of the last quarter of the rows so far, from those of all so far.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from onlinefw.report.pictures import recent
-    >>> recent(np.array([3.0, 4.0, 8.0]), np.array([4.0, 3.0, 2.0])).tolist()
-    [4.0, 0.0, 1.0]
-    """
+    """Return the scores of the last quarter of the rows so far, from those of all so far."""
     sums = rows * score
     before = np.searchsorted(rows, (1.0 - WINDOW) * rows, side="right") - 1
     first = before < 0
