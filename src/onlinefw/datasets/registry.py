@@ -7,7 +7,7 @@ otherwise it is None, and the parsers check the counts instead.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 __all__ = ["ENTRIES", "Entry", "RawFile"]
 
@@ -20,7 +20,6 @@ RICE = "http://dsp.rice.edu/cscamera"
 
 MOVIELENS_TERMS = "research only; no redistribution; cite Harper and Konstan (2015)"
 RCV1_TERMS = "see the page; cite Lewis et al. (2004)"
-RICE_TERMS = "see the page; cite Duarte et al. (2008)"
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,23 @@ def _movielens(number: str, size: str, md5: str, what: str, **counts: int) -> En
         keys=("user", "item", "rating"),
         files=(RawFile(f"{name}.zip", f"{GROUPLENS}{name}.zip", md5),),
         counts=counts,
+    )
+
+
+_MASKS = RawFile("Phi_64.mat", aliases=("rice-phi-64.mat",))
+
+
+def _camera(name: str, what: str, *files: RawFile) -> Entry:
+    return Entry(
+        name=name,
+        what=what,
+        terms="see the page; cite Duarte et al. (2008)",
+        size="3 MB",
+        page=RICE,
+        cache=name,
+        keys=("y", "Phi"),
+        files=files,
+        counts={"pixels": 4096},
     )
 
 
@@ -154,34 +170,18 @@ _ALL = (
         ),
         counts={"rows_per_file": 3000, "features": 47_236, "train": 20_242},
     ),
-    Entry(
-        name="R64",
-        what="the paper's letter R through a single-pixel camera, 64 x 64",
-        terms=RICE_TERMS,
-        size="3 MB",
-        page=RICE,
-        cache="R64",
-        keys=("y", "Phi"),
+    _camera(
+        "R64",
+        "the paper's letter R through a single-pixel camera, 64 x 64",
+        RawFile("R64.mat", aliases=("R_64.mat",)),
         # The masks may be in the file of the readings, or apart.
-        files=(
-            RawFile("R64.mat", aliases=("R_64.mat",)),
-            RawFile("Phi_64.mat", aliases=("rice-phi-64.mat",), optional=True),
-        ),
-        counts={"pixels": 4096},
+        replace(_MASKS, optional=True),
     ),
-    Entry(
-        name="mug64",
-        what="a mug through the same camera, 64 x 64",
-        terms=RICE_TERMS,
-        size="3 MB",
-        page=RICE,
-        cache="mug64",
-        keys=("y", "Phi"),
-        files=(
-            RawFile("Mug_64.mat", aliases=("rice-mug-64.mat",)),
-            RawFile("Phi_64.mat", aliases=("rice-phi-64.mat",)),
-        ),
-        counts={"pixels": 4096},
+    _camera(
+        "mug64",
+        "a mug through the same camera, 64 x 64",
+        RawFile("Mug_64.mat", aliases=("rice-mug-64.mat",)),
+        _MASKS,
     ),
 )
 

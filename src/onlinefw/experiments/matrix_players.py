@@ -129,7 +129,7 @@ def _all_at_once(problem: MatrixProblem) -> Iterator[tuple[Any, Any]]:
 
 def play_alt(problem: MatrixProblem, batch: int, rounds: int, advance: Advance) -> Record:
     """Active ALT, on all entries at once."""
-    watch = BatchWatch({"measure": problem.measure}, np.arange(1, rounds + 1), advance)
+    watch = BatchWatch({"measure": problem.measure}, advance)
     objective = ObservedEntries(problem.shape)
     objective.observe(problem.X, problem.y)
     ball = TraceNormBall(problem.radius)

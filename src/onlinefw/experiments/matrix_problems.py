@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 
 from .._typing import Array, Shape
-from ..datasets import make_matrix_completion
+from ..datasets import Entries, Ratings, make_matrix_completion
 from ..iterates import LowRank
 from .recorder import batches
 
@@ -37,15 +36,6 @@ class MatrixProblem:
         return batches(self.X, self.y, batch)
 
 
-class HasRatings(Protocol):
-    """Entries of a matrix: real ratings or generated ones."""
-
-    rows: Any
-    cols: Any
-    values: Any
-    shape: Any
-
-
 def synthetic_problem(shape: Shape, rank: int, n: int, factor: float, seed: int) -> MatrixProblem:
     """Make the paper's synthetic problem, in the ball of ``factor`` times the truth's trace norm.
 
@@ -68,7 +58,7 @@ def synthetic_problem(shape: Shape, rank: int, n: int, factor: float, seed: int)
 
 
 def ratings_problem(
-    data: HasRatings, train: Array, test: Array, radius: float, shape: Shape | None = None
+    data: Ratings | Entries, train: Array, test: Array, radius: float, shape: Shape | None = None
 ) -> MatrixProblem:
     """Make a problem of ratings; measured is the MSE of raw (not clipped) predictions on the test.
 

@@ -52,9 +52,8 @@ __all__ = ["PROPOSITIONS", "Proposition", "Propositions", "Watched"]
 #: Features of the sigmoid loss.
 FEATURES = 30
 
-Stream = Callable[[], Iterable[tuple[Any, Any]]]
 
-
+@dataclass(frozen=True)
 class Watched:
     """What a gradient error is measured on: a learner, and the stream as far as it has come.
 
@@ -62,21 +61,16 @@ class Watched:
     the sums hold rounds 1 to t and ``error(theta_t)`` is that of grad F_t(theta_t).
     """
 
-    def __init__(
-        self,
-        learner: Callable[[], Learner],
-        stream: Stream,
-        add: Callable[[Any, Any], None],
-        error: Callable[[Any], float],
-        bound: Callable[[Array], Array] | None = None,
-    ):
-        self.learner, self.error, self.bound = learner, error, bound
-        self._stream, self._add = stream, add
+    learner: Callable[[], Learner]
+    batches: Callable[[], Iterable[tuple[Any, Any]]]
+    add: Callable[[Any, Any], None]
+    error: Callable[[Any], float]
+    bound: Callable[[Array], Array] | None = None
 
     def stream(self) -> Iterator[tuple[Any, Any]]:
         """Yield the batches, each taken into the sums first."""
-        for X, y in self._stream():
-            self._add(X, y)
+        for X, y in self.batches():
+            self.add(X, y)
             yield X, y
 
 
@@ -221,22 +215,15 @@ class Propositions(TablePart):
     dataset = "propositions"
     rows: Sequence[Proposition]
 
-    def __init__(
-        self,
-        T: int,
-        seeds: int,
-        *,
-        quick: bool,
-        propositions: tuple[Proposition, ...] = PROPOSITIONS,
-    ):
-        super().__init__(propositions, T, seeds, quick=quick)
+    def __init__(self, T: int, seeds: int, *, quick: bool):
+        super().__init__(PROPOSITIONS, T, seeds, quick=quick)
         self.settings |= {
             "step": "2 / (t + 1)",
             "fit_from": self.fit_from,
             "epsilon": EPSILON,
             "noise": "LASSO: standard deviation 10, random design 1; matrix completion: variance 3",
             "radius": "1.1 times the truth's norm; 1 for the sigmoid loss",
-            "propositions": {one.id: one.about for one in propositions},
+            "propositions": {one.id: one.about for one in PROPOSITIONS},
             "constant of the matrix bound": 1.0,
         }
 

@@ -34,7 +34,6 @@ class Trace:
     #: From here on of every round, in order.
     gap: Array
     fw_gap: Array
-    loss: Array
     n_steps: Array
     round_seconds: Array
     #: As it ended, for what is to be seen of it at the end only.
@@ -54,11 +53,10 @@ def log_rounds(T: int, number: int = 60, first: int = 2) -> Array:
     return np.unique(np.geomspace(min(first, T), T, number).round().astype(int))
 
 
-def batches(X: Any, y: Any, size: int, passes: int = 1) -> Iterator[tuple[Any, Any]]:
+def batches(X: Any, y: Any, size: int) -> Iterator[tuple[Any, Any]]:
     """Yield the rows in order, ``size`` at a time."""
-    for _ in range(passes):
-        for start in range(0, X.shape[0], size):
-            yield X[start : start + size], y[start : start + size]
+    for start in range(0, X.shape[0], size):
+        yield X[start : start + size], y[start : start + size]
 
 
 def play(
@@ -106,7 +104,6 @@ def play(
         looks={name: np.array(values) for name, values in seen.items()},
         gap=np.array([round_.gap for round_ in rounds]),
         fw_gap=np.array([round_.fw_gap for round_ in rounds]),
-        loss=np.array([round_.loss for round_ in rounds]),
         n_steps=np.array([round_.n_steps for round_ in rounds]),
         round_seconds=spent,
         learner=learner,
@@ -114,28 +111,23 @@ def play(
 
 
 class BatchWatch:
-    """A callback for batch solvers: looks at theta after chosen iterations, untimed.
+    """A callback for batch solvers: looks at theta after every iteration, untimed.
 
     The clock starts when the watch is made, so make it before the objective observes its data.
     """
 
-    def __init__(self, looks: Mapping[str, Look], at: Array, advance: Advance | None = None):
-        self._looks, self._wanted, self._advance = looks, set(at.tolist()), advance
+    def __init__(self, looks: Mapping[str, Look], advance: Advance | None = None):
+        self._looks, self._advance = looks, advance
         self._started, self._paused = perf_counter(), 0.0
-        self.iterations: list[int] = []
         self.seconds: list[float] = []
-        self.gap: list[float] = []
         self.looks: dict[str, list[float]] = {name: [] for name in looks}
 
     def __call__(self, result: OptimizeResult) -> None:
         """Look at what the solver has."""
         entered = perf_counter()
-        if result.nit in self._wanted:
-            self.iterations.append(int(result.nit))
-            self.seconds.append(entered - self._started - self._paused)
-            self.gap.append(float(result.gap))
-            for name, look in self._looks.items():
-                self.looks[name].append(float(look(result.theta)))
+        self.seconds.append(entered - self._started - self._paused)
+        for name, look in self._looks.items():
+            self.looks[name].append(float(look(result.theta)))
         if self._advance is not None:
             self._advance(int(result.nit))
         self._paused += perf_counter() - entered

@@ -74,7 +74,6 @@ def no_slower_than(
     name: str,
     *,
     first: float = 0.0,
-    tolerance: float = SLOPE_TOLERANCE,
     **claim: Any,
 ) -> Claim:
     """Judge whether h falls at least as fast as ``rate``: by slopes over the same rounds.
@@ -88,10 +87,10 @@ def no_slower_than(
     predicted = theory.fit_rate(late, rate(late)).slope
     measured = slopes(t, h, first)
     return Claim(
-        predicted=f"{name}: slope at most {predicted:.2f} + {tolerance:g} "
+        predicted=f"{name}: slope at most {predicted:.2f} + {SLOPE_TOLERANCE:g} "
         f"over rounds {late[0]:,.0f} to {late[-1]:,.0f}",
         measured=f"slope {measured}" + (f", {measured.seeds} seeds" if measured.seeds > 1 else ""),
-        holds=bool(measured.slope <= predicted + tolerance and measured.high < 0.0),
+        holds=bool(measured.slope <= predicted + SLOPE_TOLERANCE and measured.high < 0.0),
         **claim,
     )
 

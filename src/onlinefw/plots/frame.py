@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from .._typing import Array
 
-__all__ = ["check_x", "dress", "fitted"]
+__all__ = ["check_x", "dress", "fitted", "plain"]
 
 HORIZONTAL = {"t": "round t", "seconds": "seconds of learning"}
 
@@ -41,5 +41,10 @@ def dress(axes: Any, x: str, at: Array, **labels: str) -> None:
     axes.set(xlabel=HORIZONTAL[x], **labels)
     if at.size and np.min(at) > 0.0:
         axes.set_xscale("log")
+    plain(axes)
+
+
+def plain(axes: Any) -> None:
+    """Show a faint grid, and lines at the left and below only."""
     axes.grid(True, which="major", alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)

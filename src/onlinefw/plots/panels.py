@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .frame import plain
+
 if TYPE_CHECKING:
     from ..experiments.results import Series
 
@@ -74,8 +76,7 @@ def draw_panel(axes: Any, panel: Panel) -> None:
         xscale="log" if panel.log_x else "linear",
         yscale="log" if panel.log_y else "linear",
     )
-    axes.grid(True, which="major", alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     if panel.series:
         axes.legend(frameon=False, fontsize="small")
 

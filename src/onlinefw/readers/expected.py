@@ -15,7 +15,7 @@ SAMPLE = 1 << 20
 
 
 def expected_rows(sources: Sequence[Source]) -> int | None:
-    """Return about how many rows files have together; None if one is a pipe, which does not tell."""
+    """Return about how many rows files have together; None if one of them is a pipe."""
     total = 0
     for source in sources:
         if source.is_pipe:

@@ -61,11 +61,6 @@ class Facts:
             return int(self.summary["rows learned"])
         return int(self.best.n_observations_)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Of a matrix: users and items."""
-        return self.best.shape_
-
     @cached_property
     def factors(self) -> tuple[Array, Array, Array]:
         """Of a matrix: users, weights and items of its patterns; takes a while to compute."""
@@ -75,11 +70,6 @@ class Facts:
     def rank(self) -> int:
         """Of a matrix: how many patterns there are."""
         return int(self.factors[1].size)
-
-    @property
-    def radius(self) -> float:
-        """Of the constraint set."""
-        return self.best.radius_
 
     @property
     def loss(self) -> str:

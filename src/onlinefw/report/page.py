@@ -133,7 +133,7 @@ def _factors(facts: Facts) -> list[str]:
         pictures.draw("predictions", pictures.draw_predictions, facts, "predictions, their spread"),
         "<p>For users and items drawn at random, rated or not.</p></div>",
     ]
-    if facts.rank > 1 and facts.shape[1] > 2:
+    if facts.rank > 1 and facts.best.shape_[1] > 2:
         lines += [
             "<div><h3>Items in the first two patterns</h3>",
             pictures.draw("items", pictures.draw_items, facts, "items by two weights"),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
+from ..plots.frame import plain
 from ..plots.history import GAP, LOSS, WINDOW, plot_history
 from ..plots.path import plot_path
 from .facts import Facts
@@ -115,7 +116,7 @@ def draw_score(axes: Any, facts: Facts) -> None:
     axes.set(xlabel="rows predicted", ylabel=ylabel)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.locator_params(axis="x", nbins=6)
-    _finish(axes)
+    plain(axes)
     axes.legend(frameon=False)
 
 
@@ -134,17 +135,17 @@ def draw_singular_values(axes: Any, facts: Facts) -> None:
     values = facts.factors[1][:MOST_VALUES]
     axes.bar(np.arange(1, values.size + 1), values, color=GAP, width=0.8)
     axes.set(xlabel="pattern", ylabel="singular value")
-    _finish(axes)
+    plain(axes)
 
 
 def draw_predictions(axes: Any, facts: Facts) -> None:
     """Draw what the model predicts for users and items drawn at random."""
-    rng, (rows, columns) = np.random.default_rng(0), facts.shape
+    rng, (rows, columns) = np.random.default_rng(0), facts.best.shape_
     pairs = np.column_stack((rng.integers(rows, size=SAMPLE), rng.integers(columns, size=SAMPLE)))
     axes.hist(facts.best.predict(pairs), bins=60, color=GAP, density=True)
     axes.set(xlabel="prediction", ylabel="share of pairs")
     axes.set_yticks([])
-    _finish(axes)
+    plain(axes)
 
 
 def draw_items(axes: Any, facts: Facts) -> None:
@@ -168,9 +169,4 @@ def draw_items(axes: Any, facts: Facts) -> None:
             parse_math=False,
         )
     axes.set(xlabel="weight in the first pattern", ylabel="in the second")
-    _finish(axes)
-
-
-def _finish(axes: Any) -> None:
-    axes.grid(True, which="major", alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)

@@ -21,7 +21,7 @@ SCORES = {
 def heading(facts: Facts) -> str:
     """Return one line on what the model does."""
     if facts.kind == "matrix":
-        rows, columns = facts.shape
+        rows, columns = facts.best.shape_
         return f"A model of {counted(rows, 'user')} and {counted(columns, 'item')}"
     if facts.kind == "regression":
         return f"A model that predicts {facts.target or 'a number'}"
@@ -46,7 +46,7 @@ def _seen(facts: Facts) -> str:
 
 def _predicts(facts: Facts) -> str:
     if facts.kind == "matrix":
-        rows, columns = facts.shape
+        rows, columns = facts.best.shape_
         return (
             f"It predicts what any of {counted(rows, 'user')} would give any of "
             f"{counted(columns, 'item')}: a table of {counted(rows * columns, 'number')}, of which "
@@ -65,19 +65,20 @@ def _predicts(facts: Facts) -> str:
 
 
 def _constraint(facts: Facts) -> str:
+    radius = f"{facts.best.radius_:.4g}"
     if facts.kind == "matrix":
         offsets = ", plus an offset for each user and item" if facts.best.has_offsets_ else ""
         return (
             f"The table is a sum of {counted(facts.rank, 'pattern')} (its rank), each with a "
-            f"weight for every user and for every item{offsets}. The radius, {facts.radius:.4g}, "
-            f"bounds the patterns together; the loss is {facts.loss}."
+            f"weight for every user and for every item{offsets}. The radius, {radius}, bounds the "
+            f"patterns together; the loss is {facts.loss}."
         )
     constraint = facts.best.constraint
     if constraint == "l1":
         return (
-            f"The radius, {facts.radius:.4g}, bounds the sum of the absolute weights (of columns "
-            "on one scale, where ofw fit has scaled them), which makes many of them zero; the "
-            f"loss is {facts.loss}."
+            f"The radius, {radius}, bounds the sum of the absolute weights (of columns on one "
+            "scale, where ofw fit has scaled them), which makes many of them zero; the loss is "
+            f"{facts.loss}."
         )
     return f"The weights stay within the set {constraint!s:.60}; the loss is {facts.loss}."
 
