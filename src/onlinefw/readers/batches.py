@@ -80,7 +80,7 @@ class Wanted:
         return self.ids + self.numbers
 
     def at_once(
-        self, cells: Callable[[Column], Any], n: int, start: dict[str, int], pause: bool = False
+        self, cells: Callable[[Column], Any], n: int, start: dict[str, int]
     ) -> Batch | None:
         """The batch of n rows of Arrow columns, or None if anything is wrong in them."""
         ids = [ids_from_arrow(cells(column)) for column in self.ids]
@@ -88,11 +88,9 @@ class Wanted:
         if any(found is None for found in ids + values):
             return None
         fields = self.fields(ids, values)  # type: ignore[arg-type]
-        return Batch(fields, numbered(start, n), [], n, start, pause)
+        return Batch(fields, numbered(start, n), [], n, start)
 
-    def one_by_one(
-        self, records: Iterable[Record], start: dict[str, int], pause: bool = False
-    ) -> Batch:
+    def one_by_one(self, records: Iterable[Record], start: dict[str, int]) -> Batch:
         """The batch of some records: slower than all at once, but finds what is wrong in which."""
         good: list[list[Any]] = []
         rows: list[int] = []
@@ -110,7 +108,7 @@ class Wanted:
         values = [np.array(cells, dtype=np.float64) for cells in by_column[k:]]
         numbers_of_rows = np.array(rows, dtype=np.int64)
         n = len(rows) + len(bad)
-        return Batch(self.fields(ids, values), numbers_of_rows, bad, n, start, pause)
+        return Batch(self.fields(ids, values), numbers_of_rows, bad, n, start)
 
 
 def _checked(row: int, line: int | None, cells: list[Any], wanted: Wanted) -> list[Any] | BadRow:

@@ -56,11 +56,11 @@ class DelimitedParser:
             quoted_strings_can_be_null=True,
         )
 
-    def one_by_one(self, data: bytes, start: dict[str, int], pause: bool) -> Batch:
+    def one_by_one(self, data: bytes, start: dict[str, int]) -> Batch:
         """The batch of one block, each record checked by itself."""
-        return self.wanted.one_by_one(self._records(self._separated(data), start), start, pause)
+        return self.wanted.one_by_one(self._records(self._separated(data), start), start)
 
-    def at_once(self, data: bytes, start: dict[str, int], pause: bool) -> Batch | None:
+    def at_once(self, data: bytes, start: dict[str, int]) -> Batch | None:
         """The batch of one block, or None if anything is wrong in it."""
         data = self._separated(data)
         read = pacsv.ReadOptions(
@@ -71,7 +71,7 @@ class DelimitedParser:
         except pa.ArrowInvalid:
             return None
         return self.wanted.at_once(
-            lambda column: table[str(column.index)].combine_chunks(), table.num_rows, start, pause
+            lambda column: table[str(column.index)].combine_chunks(), table.num_rows, start
         )
 
     def _separated(self, data: bytes) -> bytes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
 from .batches import Batch
 from .blocks import Cut, after_last_line, after_last_record, split, whole_records
@@ -31,19 +31,6 @@ class Dialect:
     pause: float = 0.2
     block_bytes: int = 1 << 22
     stop: Callable[[], bool] = lambda: False
-
-
-class DataFile(Protocol):
-    """An open file."""
-
-    #: Whether its columns have names of their own.
-    has_header: bool
-
-    def batches(self, start: dict[str, int] | None, enough_rows: int) -> Iterator[Batch]:
-        """The batches from the beginning, or from where a batch began."""
-
-    def close(self) -> None:
-        """Close it."""
 
 
 def open_source(source: Source, plan: Plan, dialect: Dialect) -> DataFile:
@@ -144,6 +131,8 @@ def _has_header(cells: list[str], plan: Plan) -> bool:
 
 
 class _TextFile:
+    """Text, and whether its columns have names of their own."""
+
     def __init__(
         self,
         stream: ByteStream,
@@ -157,6 +146,7 @@ class _TextFile:
         self.dialect, self.has_header = dialect, has_header
 
     def batches(self, start: dict[str, int] | None, enough_rows: int) -> Iterator[Batch]:
+        """The batches from the beginning, or from where a batch began."""
         at = start or self.begin
         row, line = at["row"], at["line"]
         self.stream.skip_to(at["offset"])
@@ -172,15 +162,15 @@ class _TextFile:
             while to_do:
                 part = to_do.pop()
                 where = {"offset": part.offset, "row": row, "line": line}
-                batch = self.parser.at_once(part.data, where, part.pause) if part.data else None
+                batch = self.parser.at_once(part.data, where) if part.data else None
                 if batch is None:
                     # Something is wrong in it: read record by record only the piece that has it.
                     pieces = [part] if len(part.data) < _SMALL else split(part, self.cut)
                     if len(pieces) > 1:
                         to_do += reversed(pieces)
                         continue
-                    batch = self.parser.one_by_one(part.data, where, part.pause)
-                yield batch
+                    batch = self.parser.one_by_one(part.data, where)
+                yield replace(batch, pause=part.pause)
                 row += batch.n_records
                 line += part.data.count(b"\n")
 
@@ -210,3 +200,7 @@ class _ParquetFile:
 
     def close(self) -> None:
         self.file.close()
+
+
+#: An open file.
+DataFile = _TextFile | _ParquetFile

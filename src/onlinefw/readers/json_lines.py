@@ -23,20 +23,20 @@ class JsonLinesParser:
         # Arrow must be told the type of ids; the one that worked last is tried first.
         self._id_kind = pa.int64()
 
-    def at_once(self, data: bytes, start: dict[str, int], pause: bool) -> Batch | None:
+    def at_once(self, data: bytes, start: dict[str, int]) -> Batch | None:
         """The batch of one block, or None if anything is wrong in it."""
         for kind in dict.fromkeys((self._id_kind, pa.int64(), pa.string())):
-            batch = self._with_ids(kind, data, start, pause)
+            batch = self._with_ids(kind, data, start)
             if batch is not None:
                 self._id_kind = kind
                 return batch
         return None
 
-    def one_by_one(self, data: bytes, start: dict[str, int], pause: bool) -> Batch:
+    def one_by_one(self, data: bytes, start: dict[str, int]) -> Batch:
         """The batch of one block, each record checked by itself."""
-        return self.wanted.one_by_one(self._records(data, start), start, pause)
+        return self.wanted.one_by_one(self._records(data, start), start)
 
-    def _with_ids(self, kind: Any, data: bytes, start: dict[str, int], pause: bool) -> Batch | None:
+    def _with_ids(self, kind: Any, data: bytes, start: dict[str, int]) -> Batch | None:
         fields = [(c.name, kind) for c in self.wanted.ids]
         fields += [(c.name, pa.float64()) for c in self.wanted.numbers]
         parse = pajson.ParseOptions(
@@ -51,9 +51,7 @@ class JsonLinesParser:
         # Two objects on a line would be two rows for Arrow.
         if n != data.count(b"\n") + (not data.endswith(b"\n")):
             return None
-        return self.wanted.at_once(
-            lambda column: table[column.name].combine_chunks(), n, start, pause
-        )
+        return self.wanted.at_once(lambda column: table[column.name].combine_chunks(), n, start)
 
     def _records(self, data: bytes, start: dict[str, int]) -> Iterator[Record]:
         row = start["row"]

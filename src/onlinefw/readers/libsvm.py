@@ -24,7 +24,7 @@ class LibsvmParser:
     def __init__(self, plan: RowPlan) -> None:
         self.plan = plan
 
-    def at_once(self, data: bytes, start: dict[str, int], pause: bool) -> Batch | None:
+    def at_once(self, data: bytes, start: dict[str, int]) -> Batch | None:
         """The batch of one block, or None if anything is wrong in it."""
         try:
             X, y = load_svmlight_file(
@@ -37,7 +37,7 @@ class LibsvmParser:
             return None
         if not (usable(X.data) and usable(y, self.plan.loss)):
             return None
-        return Batch(self._fields(X, y), numbered(start, len(y)), [], len(y), start, pause)
+        return Batch(self._fields(X, y), numbered(start, len(y)), [], len(y), start)
 
     def _fields(self, X: Any, y: Array) -> dict[str, Any]:
         X = X.astype(self.plan.dtype, copy=False)
@@ -47,7 +47,7 @@ class LibsvmParser:
             y = ids_from_cells([id_cell(label)[0] for label in y.tolist()])
         return {"X": X, "y": y}
 
-    def one_by_one(self, data: bytes, start: dict[str, int], pause: bool) -> Batch:
+    def one_by_one(self, data: bytes, start: dict[str, int]) -> Batch:
         """The batch of one block, each line checked by itself."""
         rows: list[int] = []
         targets: list[float] = []
@@ -79,7 +79,7 @@ class LibsvmParser:
         )
         numbers = np.array(targets, dtype=np.float64)
         row_numbers = np.array(rows, dtype=np.int64)
-        return Batch(self._fields(X, numbers), row_numbers, bad, len(rows) + len(bad), start, pause)
+        return Batch(self._fields(X, numbers), row_numbers, bad, len(rows) + len(bad), start)
 
     def _row(self, tokens: list[str]) -> tuple[float, list[tuple[int, float]]]:
         target, reason, problem = number_cell(tokens[0], self.plan.loss)

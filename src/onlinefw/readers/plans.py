@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,27 +20,6 @@ from .errors import DataError
 __all__ = ["Plan", "RatingPlan", "RowPlan"]
 
 
-class Plan(Protocol):
-    """What a reader needs to know of what it reads."""
-
-    @property
-    def id_fields(self) -> tuple[str, ...]:
-        """Fields that hold ids or labels."""
-
-    @property
-    def specs(self) -> list[ColumnSpec]:
-        """The columns that were given, by name or number."""
-
-    def numeric_specs(self) -> list[ColumnSpec] | None:
-        """The given columns that hold numbers; None if all but the target do."""
-
-    def wanted(self, table: Table) -> Wanted:
-        """The columns to take from a file."""
-
-    def chunk(self, fields: dict[str, Any], **where: Any) -> Chunk:
-        """A chunk of these fields."""
-
-
 @dataclass
 class RatingPlan:
     """Users, items and perhaps ratings."""
@@ -51,13 +30,14 @@ class RatingPlan:
     needs_rating: bool
     #: Ratings that it does not take make a row a bad one.
     loss: Loss | None = None
+    #: Fields that hold ids or labels.
     id_fields: tuple[str, ...] = ("users", "items")
     #: What the first file calls users and items.
     id_names: tuple[str, str] | None = None
 
     @property
     def specs(self) -> list[ColumnSpec]:
-        """The columns that were given."""
+        """The columns that were given, by name or number."""
         given = (self.user, self.item, self.rating if self.needs_rating else None)
         return [spec for spec in given if spec is not None]
 
@@ -118,7 +98,7 @@ class RowPlan:
         return given + [f for f in features or [] if not (isinstance(f, str) and "-" in f)]
 
     def numeric_specs(self) -> list[ColumnSpec] | None:
-        """All but a label."""
+        """None: all but a label hold numbers."""
         return None
 
     def wanted(self, table: Table) -> Wanted:
@@ -167,6 +147,10 @@ class RowPlan:
     def chunk(self, fields: dict[str, Any], **where: Any) -> Chunk:
         """A chunk of rows."""
         return RowChunk(**fields, **where)
+
+
+#: What a reader is told of what it reads.
+Plan = RatingPlan | RowPlan
 
 
 def _find(option: str, spec: ColumnSpec | None, table: Table) -> Column:
