@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from sklearn.base import clone
@@ -66,19 +66,6 @@ class FitOptions:
         return new_session(self.kind, expected_rows=expected_rows(sources), **self.settings)
 
 
-@dataclass
-class Outcome:
-    """A session after its run, with what the reader found."""
-
-    session: Session
-    options: FitOptions
-    checkpoint: Checkpoint | None
-    ended: bool
-    left_out: Any
-    features: list[str] | None
-    header: bool | None
-
-
 def run_fit(
     options: FitOptions,
     out: Path,
@@ -105,16 +92,22 @@ def run_fit(
             _use_place(session, workers, device, resume_from is None or "device" in given)
             checkpoint_at = checkpoint_at or resume_from
             checkpoint = checkpoint_at and Checkpoint(checkpoint_at, every, asdict(options))
-            outcome = _learn(session, options, checkpoint or None, test, quiet or as_json)
-            summary = _finish(outcome, out, test)
+            ended, reader = _learn(session, options, checkpoint or None, test, quiet or as_json)
+            if session.rounds == 0:
+                _refuse_no_rounds(options, checkpoint or None, ended, reader)
+            summary = _summary(session, options, test)
+            summary["ended"] = ended
+            if reader.bad_rows.total:
+                summary["rows left out"] = reader.bad_rows.counts
+            _save(session, out, _notes(session, options, summary, reader))
         except (NoDevice, WorkerFailed) as error:
             refuse("fit", error)
         except ClusterLost as error:
             _say_lost(error, checkpoint_at or resume_from)
             raise typer.Exit(1) from None
         _say(summary, out, quiet=quiet, as_json=as_json)
-        if not outcome.ended:
-            _say_how_to_go_on(outcome.checkpoint)
+        if not ended:
+            _say_how_to_go_on(checkpoint or None)
             raise typer.Exit(1)
 
 
@@ -152,8 +145,8 @@ def _learn(
     checkpoint: Checkpoint | None,
     test: str | None,
     silent: bool,
-) -> Outcome:
-    """Read and learn, until the data end or Ctrl-C."""
+) -> tuple[bool, Reader[Any]]:
+    """Read and learn, until the data end or Ctrl-C; return whether they ended, and the reader."""
     if test is not None:
         options.reader(session, [test]).close()  # an unusable test file is refused before the run
     interrupted: list[int] = []
@@ -167,38 +160,35 @@ def _learn(
         _ctrl_c_noted(interrupted),
     ):
         ended = learn(session, reader, checkpoint=checkpoint, on_round=display.show, stop=stop)
-        found = (reader.bad_rows, reader.feature_names, reader.has_header)
-    return Outcome(session, options, checkpoint, ended, *found)
+    return ended, reader
 
 
-def _finish(outcome: Outcome, out: Path, test: str | None) -> dict[str, Any]:
-    """Write the model; return what there is to say about it."""
-    session, options, left_out = outcome.session, outcome.options, outcome.left_out
-    if session.rounds == 0:
-        if not outcome.ended:
-            when = "before the first round, so there is no model yet"
-            _say_how_to_go_on(outcome.checkpoint, when)
-            raise typer.Exit(1)
-        raise DataError(
-            "no rows were learned",
-            file=", ".join(options.data),
-            remedy=str(left_out) if left_out.total else "check that there are rows to learn",
-        )
-    summary = _summary(session, options, test)
-    summary["ended"] = outcome.ended
-    if left_out.total:
-        summary["rows left out"] = left_out.counts
-    scaled = options.kind != "matrix" and session.model.scale_ is not None
-    notes = {
+def _refuse_no_rounds(
+    options: FitOptions, checkpoint: Checkpoint | None, ended: bool, reader: Reader[Any]
+) -> NoReturn:
+    if not ended:
+        _say_how_to_go_on(checkpoint, "before the first round, so there is no model yet")
+        raise typer.Exit(1)
+    left_out = reader.bad_rows
+    raise DataError(
+        "no rows were learned",
+        file=", ".join(options.data),
+        remedy=str(left_out) if left_out.total else "check that there are rows to learn",
+    )
+
+
+def _notes(
+    session: Session, options: FitOptions, summary: dict[str, Any], reader: Reader[Any]
+) -> dict[str, Any]:
+    """Return what is kept beside the model."""
+    return {
         "summary": summary,
-        "features": outcome.features,
-        "header": outcome.header,
+        "features": reader.feature_names,
+        "header": reader.has_header,
         "columns": options.columns,
-        "columns are scaled": scaled,
+        "columns are scaled": options.kind != "matrix" and session.model.scale_ is not None,
         "score over time": {"name": session.score.name, **session.score_path.columns()},
     }
-    _save(session, out, notes)
-    return summary
 
 
 @contextmanager

@@ -24,7 +24,7 @@ Units: the paper's (LASSO: summed over the rows of a round; matrix completion: o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ import numpy as np
 from . import verdicts
 from .convex_problems import EPSILON
 from .convex_rows import FAST, IMPROVED, QUOTED, SETTINGS, Setting
-from .experiment import Advance, Record
+from .experiment import Advance, Record, Records
 from .rate_rows import RateShape, TablePart
 from .recorder import log_rounds, play
 from .results import Claim, Series
@@ -90,7 +90,7 @@ class ConvexRates(TablePart):
 
     # What follows from the records ---------------------------------------------------------------
 
-    def curves(self, records: Mapping[str, Record]) -> list[Series]:
+    def curves(self, records: Records) -> list[Series]:
         """Return h_t, the regret, their predicted shapes and the bounds; means over seeds."""
         series = []
         for row in self.rows:
@@ -104,10 +104,10 @@ class ConvexRates(TablePart):
                 series.append(self.mean(records, row, "bound", label=label, **where))
         return series
 
-    def _bound_kind(self, records: Mapping[str, Record], row: Setting) -> str:
+    def _bound_kind(self, records: Records, row: Setting) -> str:
         return "fast" if self.records_of(records, row.id)[0]["constants"]["fast_bound"] else "slow"
 
-    def claims(self, records: Mapping[str, Record]) -> list[Claim]:
+    def claims(self, records: Records) -> list[Claim]:
         """Judge each row's two rates and its bound, the number of steps, the cost of a round."""
         claims = []
         for row in self.rows:
@@ -133,7 +133,7 @@ class ConvexRates(TablePart):
                 claims.append(verdicts.flat(parts, **named))
         return claims
 
-    def _rate_claims(self, records: Mapping[str, Record], row: Setting) -> list[Claim]:
+    def _rate_claims(self, records: Records, row: Setting) -> list[Claim]:
         claims = []
         for key, word, symbol, shape in _rates(row):
             statement = f"{row.algorithm}, {row.about}: {symbol} = O({shape.name})"
@@ -141,7 +141,7 @@ class ConvexRates(TablePart):
             claims.append(self.judge_rate(records, row, key, shape, **named))
         return claims
 
-    def _bound_claims(self, records: Mapping[str, Record], row: Setting) -> list[Claim]:
+    def _bound_claims(self, records: Records, row: Setting) -> list[Claim]:
         if not self.has_bound(records, row):
             return []
         shares = self.each(records, row.id, "share_of_bound")
@@ -154,7 +154,7 @@ class ConvexRates(TablePart):
         )
         return [verdicts.never_above(shares, np.ones_like(shares), **named)]
 
-    def extra(self, records: Mapping[str, Record]) -> dict[str, Any]:
+    def extra(self, records: Records) -> dict[str, Any]:
         """Return the table, and every constant by row and seed.
 
         ``general_...`` is what Theorem 1 gives without a better bound on the gradient error.
@@ -177,7 +177,7 @@ class ConvexRates(TablePart):
         }
         return {"table": table, "constants": constants}
 
-    def _table_row(self, records: Mapping[str, Record], row: Setting) -> dict[str, Any]:
+    def _table_row(self, records: Records, row: Setting) -> dict[str, Any]:
         late = self.rounds(records, row)[self.late(records, row)]
         out: dict[str, Any] = {
             "setting": row.about,

@@ -13,12 +13,14 @@ import numpy as np
 from .._typing import Array
 from .results import Claim, Results, Series
 
-__all__ = ["Advance", "Experiment", "Record", "Run", "SeededExperiment", "run_name"]
+__all__ = ["Advance", "Experiment", "Record", "Records", "Run", "SeededExperiment", "run_name"]
 
 #: Called with the number of rounds done so far.
 Advance = Callable[[int], None]
 #: What a run measured: lists, numbers and strings by name; it must survive JSON unchanged.
 Record = dict[str, Any]
+#: What all runs measured, by their names.
+Records = Mapping[str, Record]
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,11 @@ class Experiment(ABC):
         """Return what is to be played. Data are loaded or generated when a run is played."""
 
     @abstractmethod
-    def curves(self, records: Mapping[str, Record]) -> list[Series]:
+    def curves(self, records: Records) -> list[Series]:
         """Return the figure's curves, from the record of each run by its name."""
 
     @abstractmethod
-    def claims(self, records: Mapping[str, Record]) -> list[Claim]:
+    def claims(self, records: Records) -> list[Claim]:
         """Return a verdict on each thing that the paper says about this experiment."""
 
     def series(self, panel: str, label: str, x_name: str, y_name: str, x: Any, y: Any) -> Series:
@@ -62,11 +64,11 @@ class Experiment(ABC):
         """Return what every verdict on this data set is called with."""
         return {"id": id, "statement": statement, "source": source, "dataset": self.dataset}
 
-    def extra(self, records: Mapping[str, Record]) -> dict[str, Any]:
+    def extra(self, records: Records) -> dict[str, Any]:
         """Return pictures and tables, if there are any."""
         return {}
 
-    def results(self, records: Mapping[str, Record], seconds: float) -> Results:
+    def results(self, records: Records, seconds: float) -> Results:
         """Return everything that there is to show."""
         return Results(
             figure=self.figure,
@@ -97,10 +99,10 @@ class SeededExperiment(Experiment):
             Run(run_name(case, seed), rounds, partial(play, *which, seed)) for seed in self.seeds
         ]
 
-    def records_of(self, records: Mapping[str, Record], case: str) -> list[Record]:
+    def records_of(self, records: Records, case: str) -> list[Record]:
         """Return the record of every seed."""
         return [records[run_name(case, seed)] for seed in self.seeds]
 
-    def each(self, records: Mapping[str, Record], case: str, key: str) -> Array:
+    def each(self, records: Records, case: str, key: str) -> Array:
         """Return what was measured, a row for every seed."""
         return np.array([record[key] for record in self.records_of(records, case)])

@@ -41,7 +41,6 @@ of the split: O-FW plays them all, the others the first, whose curves are drawn.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from math import ceil
 from typing import Any
@@ -52,7 +51,7 @@ from .._typing import Array
 from ..datasets import available, fetch_movielens, make_movielens_like
 from . import matrix_players as players
 from . import verdicts
-from .experiment import Experiment, Record, Run
+from .experiment import Experiment, Record, Records, Run
 from .matrix_problems import MatrixProblem, ratings_problem, synthetic_problem
 from .results import Claim, Series, plain
 
@@ -232,7 +231,7 @@ class MatrixCompletion(Experiment):
 
     # What follows ---------------------------------------------------------------------------------
 
-    def curves(self, records: Mapping[str, Record]) -> list[Series]:
+    def curves(self, records: Records) -> list[Series]:
         """Return the measure and O-FW's gap against rounds (online learners) and seconds (all)."""
         panels = {"rounds": ("round", "t"), "seconds": ("seconds", "seconds")}
         ours, curves = records["O-FW"], []
@@ -245,11 +244,11 @@ class MatrixCompletion(Experiment):
             curves.append(self.series(panel, gap, x_name, gap, ours[x], ours["gap"]))
         return curves
 
-    def extra(self, records: Mapping[str, Record]) -> dict[str, Any]:
+    def extra(self, records: Records) -> dict[str, Any]:
         """Return the radius, and how far inside the truth is (on synthetic data)."""
         return {name: records["O-FW"][name] for name in ("radius", "delta")}
 
-    def claims(self, records: Mapping[str, Record]) -> list[Claim]:
+    def claims(self, records: Records) -> list[Claim]:
         """Return verdicts on what Section 5.1 says."""
         claims = self._rates(records) if self.dataset == "synthetic" else []
         if "O-PG" in records:
@@ -261,7 +260,7 @@ class MatrixCompletion(Experiment):
         claims.append(verdicts.decays(t, gaps, first=LATE * self.plan.rounds, **named))
         return claims
 
-    def _rates(self, records: Mapping[str, Record]) -> list[Claim]:
+    def _rates(self, records: Records) -> list[Claim]:
         t, excess = self._of_all_seeds(records, "measure")
         first = LATE * self.plan.rounds
         claims = [
@@ -290,7 +289,7 @@ class MatrixCompletion(Experiment):
             claims.append(verdicts.flat(parts[full:], skip=0, **named))
         return claims
 
-    def _against_opg(self, records: Mapping[str, Record]) -> Claim:
+    def _against_opg(self, records: Records) -> Claim:
         claim = verdicts.sooner(
             _curve(records["O-FW"]), _curve(records["O-PG"]), self.measured,
             names=("O-FW", "O-PG"), within=SIGNIFICANT,
@@ -302,7 +301,7 @@ class MatrixCompletion(Experiment):
         each = f"; a round takes {ours:.3g} ms and {theirs:.3g} ms"
         return replace(claim, measured=claim.measured + each)
 
-    def _against_batch(self, records: Mapping[str, Record]) -> list[Claim]:
+    def _against_batch(self, records: Records) -> list[Claim]:
         ours, batch, alt = (records[name] for name in ("O-FW", "batch FW", "active ALT"))
         return [
             verdicts.sooner(
@@ -326,7 +325,7 @@ class MatrixCompletion(Experiment):
             ),
         ]  # fmt: skip
 
-    def _of_all_seeds(self, records: Mapping[str, Record], name: str) -> tuple[Array, Array]:
+    def _of_all_seeds(self, records: Records, name: str) -> tuple[Array, Array]:
         """Return the rounds looked at, and a row of values for each seed, all positive."""
         ours = [record for run, record in records.items() if run.startswith("O-FW")]
         t, values = np.array(ours[0]["t"]), np.array([record[name] for record in ours])

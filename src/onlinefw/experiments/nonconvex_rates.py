@@ -19,7 +19,7 @@ round.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,7 @@ from ..steps import Power
 from . import verdicts
 from .convex_problems import ALGORITHMS
 from .expected_sigmoid import FlippedLabels
-from .experiment import Advance, Record
+from .experiment import Advance, Record, Records
 from .rate_rows import RateShape, TablePart, power
 from .recorder import late_minimum, log_rounds, play
 from .results import Claim, Series
@@ -149,7 +149,7 @@ class NonConvexRates(TablePart):
 
     # What follows from the records ---------------------------------------------------------------
 
-    def curves(self, records: Mapping[str, Record]) -> list[Series]:
+    def curves(self, records: Records) -> list[Series]:
         """Return the late minima of gap and stationarity, means over seeds, with their bounds."""
         series = []
         for alpha in ALPHAS:
@@ -167,11 +167,11 @@ class NonConvexRates(TablePart):
                 series.append(self.shape(records, case, case.shapes[key], measured, 3.0))
         return series
 
-    def claims(self, records: Mapping[str, Record]) -> list[Claim]:
+    def claims(self, records: Records) -> list[Claim]:
         """Judge rate and bound of the gap, and the rate of stationarity."""
         return [claim for case in CASES for claim in self._claims(records, case)]
 
-    def _claims(self, records: Mapping[str, Record], case: Case) -> list[Claim]:
+    def _claims(self, records: Records, case: Case) -> list[Claim]:
         word = f"{case.algorithm.lower().replace('-', '')}-{case.alpha}"
         gap = "g^FW" if case.algorithm == "O-FW" else "g^AW"
         gap_shape, shape = case.shapes.values()
@@ -200,7 +200,7 @@ class NonConvexRates(TablePart):
             self.judge_rate(records, case, "stationarity", shape, **stationary),
         ]
 
-    def extra(self, records: Mapping[str, Record]) -> dict[str, Any]:
+    def extra(self, records: Records) -> dict[str, Any]:
         """Return the slopes as a table, and the constants of the bounds by run."""
         table = []
         for case in CASES:

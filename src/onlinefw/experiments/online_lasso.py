@@ -24,7 +24,7 @@ Units are the paper's: losses are summed over the 80 rows of a round.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -44,7 +44,7 @@ from ..datasets import LassoStream, make_lasso
 from ..objectives import RunningLeastSquares
 from ..sets import L1Ball
 from . import verdicts
-from .experiment import Advance, Record, Run, SeededExperiment
+from .experiment import Advance, Record, Records, Run, SeededExperiment
 from .recorder import Trace, play
 from .results import Claim, Series
 
@@ -266,7 +266,7 @@ class OnlineLasso(SeededExperiment):
         advance(1)
         return {f"{name}, us": 1e6 * float(np.median(took)) for name, took in seconds.items()}
 
-    def curves(self, records: Mapping[str, Record]) -> list[Series]:
+    def curves(self, records: Records) -> list[Series]:
         """Return the means over seeds of h_t, by rounds and by seconds, and the slow bound."""
         series = []
         for place in RADII:
@@ -280,7 +280,7 @@ class OnlineLasso(SeededExperiment):
             series.append(self.series(place, "slow bound of O-FW", "round", "h", t, bound))
         return series
 
-    def claims(self, records: Mapping[str, Record]) -> list[Claim]:
+    def claims(self, records: Records) -> list[Claim]:
         """Return the verdicts on what the appendix says of this figure."""
         claims = [
             claim
@@ -298,7 +298,7 @@ class OnlineLasso(SeededExperiment):
         claims.append(self._counted_steps(records))
         return claims
 
-    def _rate(self, records: Mapping[str, Record], label: str, place: str) -> Claim:
+    def _rate(self, records: Records, label: str, place: str) -> Claim:
         condition = "H1 holds" if place == "interior" else "H1 does not hold"
         named = self.named(
             f"lasso-rate-{place}-{label.lower().replace('-', '')}",
@@ -309,7 +309,7 @@ class OnlineLasso(SeededExperiment):
         t, h = self._measured(records, label, place)
         return verdicts.no_slower_than(t, h, lambda t: 1.0 / t, "1/t", first=self._T / 10, **named)
 
-    def _below_slow_bound(self, records: Mapping[str, Record], place: str) -> Claim:
+    def _below_slow_bound(self, records: Records, place: str) -> Claim:
         named = self.named(
             f"lasso-slow-bound-{place}",
             f"h_t of O-FW stays below the slow bound with the minimiser {_WHERE[place]} (there is "
@@ -319,7 +319,7 @@ class OnlineLasso(SeededExperiment):
         h, bound = (self.each(records, _case("O-FW", place), key) for key in ("h", "slow bound"))
         return verdicts.never_above(h, bound, **named)
 
-    def _similar_rate(self, records: Mapping[str, Record], place: str) -> Claim:
+    def _similar_rate(self, records: Records, place: str) -> Claim:
         slope = partial(self._slope, records, place=place)
         claim = verdicts.close(
             slope("O-FW"),
@@ -337,7 +337,7 @@ class OnlineLasso(SeededExperiment):
         aggregated = f"; projected gradient with the aggregated gradient {slope(AGGREGATED):.3g}"
         return replace(claim, measured=claim.measured + aggregated)
 
-    def _away_ahead(self, records: Mapping[str, Record]) -> Claim:
+    def _away_ahead(self, records: Records) -> Claim:
         t, away = self._measured(records, "O-AW", "boundary")
         _, plain = self._measured(records, "O-FW", "boundary")
         late = t >= self._T / 10
@@ -353,7 +353,7 @@ class OnlineLasso(SeededExperiment):
             ),
         )
 
-    def _cheaper_step(self, records: Mapping[str, Record]) -> Claim:
+    def _cheaper_step(self, records: Records) -> Claim:
         step = records["one step"]
         return verdicts.lower(
             step["linear minimisation, us"],
@@ -368,7 +368,7 @@ class OnlineLasso(SeededExperiment):
             ),
         )
 
-    def _constant_cost(self, records: Mapping[str, Record], label: str) -> Claim:
+    def _constant_cost(self, records: Records, label: str) -> Claim:
         named = self.named(
             f"lasso-round-cost-constant-{label.lower().replace('-', '')}",
             f"The cost of a round of {label} does not grow with t",
@@ -377,7 +377,7 @@ class OnlineLasso(SeededExperiment):
         parts = self._everywhere(records, label, "round milliseconds")
         return verdicts.flat(np.median(parts, axis=0), **named)
 
-    def _counted_steps(self, records: Mapping[str, Record]) -> Claim:
+    def _counted_steps(self, records: Records) -> Claim:
         named = self.named(
             "lasso-n-steps",
             "At least half of O-AW's steps are no drop steps: n_t >= t/2 for all t",
@@ -386,7 +386,7 @@ class OnlineLasso(SeededExperiment):
         most = self._everywhere(records, "O-AW", "rounds for a counted step").max()
         return verdicts.at_most(float(most), 2.0, "t / n_t, in any round,", **named)
 
-    def extra(self, records: Mapping[str, Record]) -> dict[str, Any]:
+    def extra(self, records: Records) -> dict[str, Any]:
         """Return a table of how the learners ended, means over seeds."""
         rows = []
         for place in RADII:
@@ -399,17 +399,15 @@ class OnlineLasso(SeededExperiment):
                 rows.append({"minimiser": place, "learner": label, "slope": slope, **row})
         return {"table": rows}
 
-    def _slope(self, records: Mapping[str, Record], label: str, place: str) -> float:
+    def _slope(self, records: Records, label: str, place: str) -> float:
         return verdicts.slopes(*self._measured(records, label, place), self._T / 10).slope
 
-    def _measured(
-        self, records: Mapping[str, Record], label: str, place: str
-    ) -> tuple[Array, Array]:
+    def _measured(self, records: Records, label: str, place: str) -> tuple[Array, Array]:
         """Return the rounds, and h_t of all seeds there."""
         case = _case(label, place)
         return self.each(records, case, "t")[0], self.each(records, case, "h")
 
-    def _everywhere(self, records: Mapping[str, Record], label: str, key: str) -> Array:
+    def _everywhere(self, records: Records, label: str, key: str) -> Array:
         """Return what was measured with every radius and seed."""
         return np.concatenate([self.each(records, _case(label, place), key) for place in RADII])
 

@@ -20,7 +20,7 @@ which bounds the rows and columns of any theta in the ball, is its radius.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,7 @@ from .convex_problems import (
     matrix_completion,
 )
 from .expected_sigmoid import FlippedLabels
-from .experiment import Advance, Record
+from .experiment import Advance, Record, Records
 from .rate_rows import RateShape, TablePart, root_log_over
 from .recorder import log_rounds, play
 from .results import Claim, Series
@@ -245,7 +245,7 @@ class Propositions(TablePart):
             record["bound"] = watched.bound(at).tolist()
         return record
 
-    def curves(self, records: Mapping[str, Record]) -> list[Series]:
+    def curves(self, records: Records) -> list[Series]:
         """Return the measured errors, means over seeds, with shapes and bounds."""
         series = []
         for one in self.rows:
@@ -257,7 +257,7 @@ class Propositions(TablePart):
                 series.append(self.mean(records, one, "bound", label=label, **where))
         return series
 
-    def claims(self, records: Mapping[str, Record]) -> list[Claim]:
+    def claims(self, records: Records) -> list[Claim]:
         """Judge each rate, and each bound."""
         claims = []
         for one in self.rows:
@@ -279,7 +279,7 @@ class Propositions(TablePart):
                 claims.append(verdicts.never_above(errors, bounds, **bound))
         return claims
 
-    def extra(self, records: Mapping[str, Record]) -> dict[str, Any]:
+    def extra(self, records: Records) -> dict[str, Any]:
         """Return how the errors compare with an expression whose constant the paper leaves open."""
         rows = []
         for one in self.rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from .. import theory
 from .._typing import Array
 from . import verdicts
-from .experiment import Advance, Record, Run, SeededExperiment
+from .experiment import Advance, Record, Records, Run, SeededExperiment
 from .results import Claim, Series
 
 __all__ = ["RateShape", "TablePart", "log_over", "power", "root_log_over"]
@@ -77,23 +77,23 @@ class TablePart(SeededExperiment):
     def play(self, row: Any, seed: int, advance: Advance) -> Record:
         """Play a row with one seed."""
 
-    def rounds(self, records: Mapping[str, Record], row: Any) -> Array:
+    def rounds(self, records: Records, row: Any) -> Array:
         """Return the rounds at which the row was looked at."""
         return self.each(records, row.id, self.rounds_key)[0]
 
-    def late(self, records: Mapping[str, Record], row: Any) -> Array:
+    def late(self, records: Records, row: Any) -> Array:
         """Return which of these rounds slopes are fitted to."""
         return self.rounds(records, row) >= self.fit_from
 
     def mean(
-        self, records: Mapping[str, Record], row: Any, key: str, panel: str, label: str, y_name: str
+        self, records: Records, row: Any, key: str, panel: str, label: str, y_name: str
     ) -> Series:
         """Return the mean over seeds of what was measured."""
         values = self.each(records, row.id, key).mean(axis=0)
         return self.series(panel, label, "round", y_name, self.rounds(records, row), values)
 
     def shape(
-        self, records: Mapping[str, Record], row: Any, shape: RateShape, above: Series, by: float
+        self, records: Records, row: Any, shape: RateShape, above: Series, by: float
     ) -> Series:
         """Return a predicted shape over the late rounds, from ``by`` times the curve there on."""
         late = self.late(records, row)
@@ -101,12 +101,12 @@ class TablePart(SeededExperiment):
         values = shape.through(t, by * np.asarray(above.y)[late][0])
         return self.series(above.panel, f"shape {shape.name}", "round", above.y_name, t, values)
 
-    def has_bound(self, records: Mapping[str, Record], row: Any) -> bool:
+    def has_bound(self, records: Records, row: Any) -> bool:
         """Whether there is a bound on what was measured."""
         return "bound" in self.records_of(records, row.id)[0]
 
     def judge_rate(
-        self, records: Mapping[str, Record], row: Any, key: str, shape: RateShape, **claim: Any
+        self, records: Records, row: Any, key: str, shape: RateShape, **claim: Any
     ) -> Claim:
         """Judge whether what was measured falls as fast as the shape."""
         measured = self.each(records, row.id, key)
@@ -114,7 +114,7 @@ class TablePart(SeededExperiment):
         return verdicts.no_slower_than(t, measured, shape.of, shape.name, first=first, **claim)
 
     def slope_columns(
-        self, records: Mapping[str, Record], row: Any, key: str, shape: RateShape, name: str
+        self, records: Records, row: Any, key: str, shape: RateShape, name: str
     ) -> dict[str, Any]:
         """Return what a table says of a rate, predicted and measured."""
         t = self.rounds(records, row)

@@ -43,7 +43,7 @@ eigenvalue of X_t' X_t / B over the batches X_t, and C_f = L (2 R)^2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from itertools import product
@@ -66,7 +66,7 @@ from ..objectives import LinearObjective
 from ..sets import ConvexSet, L1Ball, TraceNormBall
 from ..steps import Power
 from . import verdicts
-from .experiment import Advance, Experiment, Record, Run, run_name
+from .experiment import Advance, Experiment, Record, Records, Run, run_name
 from .recorder import batches, late_minimum, log_rounds, play
 from .results import Claim, Series
 
@@ -206,7 +206,7 @@ class RobustClassification(Experiment):
         """Return the seeds to play; on mnist nothing but the flips is random."""
         return range(1 if self.dataset == "mnist" and not FLIPS[flips] else self.seeds)
 
-    def curves(self, records: Mapping[str, Record]) -> list[Series]:
+    def curves(self, records: Records) -> list[Series]:
         """Return both test errors and the sigmoid's gap against rounds, means over the seeds.
 
         And what Theorem 3 is about: the sigmoid's smallest late gap and its bound, against T.
@@ -224,7 +224,7 @@ class RobustClassification(Experiment):
                 series.append(self.series(theorem, label, "round", "smallest late gap", T, value))
         return series
 
-    def claims(self, records: Mapping[str, Record]) -> list[Claim]:
+    def claims(self, records: Records) -> list[Claim]:
         """Judge what Section 5.2 says of the figure, and Theorem 3."""
         return [
             self._similar(records),
@@ -233,7 +233,7 @@ class RobustClassification(Experiment):
             self._bounded(records),
         ]
 
-    def _similar(self, records: Mapping[str, Record]) -> Claim:
+    def _similar(self, records: Records) -> Claim:
         return verdicts.close(
             *self._final_errors(records, "no flips"),
             "final test error in percent",
@@ -245,7 +245,7 @@ class RobustClassification(Experiment):
             ),
         )
 
-    def _robust(self, records: Mapping[str, Record]) -> Claim:
+    def _robust(self, records: Records) -> Claim:
         return verdicts.lower(
             *self._final_errors(records, "25% flips"),
             "final test error in percent",
@@ -256,7 +256,7 @@ class RobustClassification(Experiment):
             ),
         )
 
-    def _decays(self, records: Mapping[str, Record], flips: str) -> Claim:
+    def _decays(self, records: Records, flips: str) -> Claim:
         kept = self._of(records, "sigmoid", flips)
         gaps = np.maximum([record["gap"] for record in kept], ROUNDING)
         named = self._named(
@@ -265,7 +265,7 @@ class RobustClassification(Experiment):
         )
         return verdicts.decays(kept[0]["t"], gaps, first=FIRST, **named)
 
-    def _bounded(self, records: Mapping[str, Record]) -> Claim:
+    def _bounded(self, records: Records) -> Claim:
         constants = "; ".join(
             f"{loss} G = {one['G']:.3g}, rho = {one['rho']:g}, L = {one['L']:.3g}"
             for loss in LOSSES
@@ -288,16 +288,14 @@ class RobustClassification(Experiment):
 
     # Records -----------------------------------------------------------------------------------
 
-    def _of(self, records: Mapping[str, Record], loss: str, flips: str) -> list[Record]:
+    def _of(self, records: Records, loss: str, flips: str) -> list[Record]:
         return [records[run_name(f"{loss}, {flips}", seed)] for seed in self._seeds(flips)]
 
-    def _mean(
-        self, records: Mapping[str, Record], loss: str, flips: str, x: str, y: str
-    ) -> tuple[Array, Array]:
+    def _mean(self, records: Records, loss: str, flips: str, x: str, y: str) -> tuple[Array, Array]:
         kept = self._of(records, loss, flips)
         return np.array(kept[0][x]), np.mean([record[y] for record in kept], axis=0)
 
-    def _final_errors(self, records: Mapping[str, Record], flips: str) -> tuple[float, float]:
+    def _final_errors(self, records: Records, flips: str) -> tuple[float, float]:
         """Return those of the sigmoid and of the logistic loss."""
         sigmoid, logistic = (
             float(self._mean(records, loss, flips, "t", "test_error")[1][-1]) for loss in LOSSES

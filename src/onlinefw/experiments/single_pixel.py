@@ -31,7 +31,6 @@ Units are the paper's: F_T is without the factor 1/2 of ``Square()``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property, partial
 from math import sqrt
 from typing import Any
@@ -46,7 +45,7 @@ from ..datasets import available, fetch_single_pixel, make_single_pixel
 from ..objectives import RunningLeastSquares
 from ..sets import L1Ball
 from . import verdicts
-from .experiment import Advance, Record, Run, SeededExperiment, run_name
+from .experiment import Advance, Record, Records, Run, SeededExperiment, run_name
 from .recorder import batches, play
 from .results import Claim, Series
 
@@ -240,7 +239,7 @@ class SinglePixelImaging(SeededExperiment):
             "truth": None if truth is None else _picture(truth),
         }
 
-    def curves(self, records: Mapping[str, Record]) -> list[Series]:
+    def curves(self, records: Records) -> list[Series]:
         """Return F_T(theta_t), its distance from the minimum (means over orders), other radii."""
         series = []
         for label in LEARNERS:
@@ -255,7 +254,7 @@ class SinglePixelImaging(SeededExperiment):
             series.append(self.series("radius", *curve))
         return series
 
-    def claims(self, records: Mapping[str, Record]) -> list[Claim]:
+    def claims(self, records: Records) -> list[Claim]:
         """Return the verdicts on what the appendix says of this figure."""
         return [
             *(self._rate(records, label) for label in LEARNERS),
@@ -263,12 +262,12 @@ class SinglePixelImaging(SeededExperiment):
             self._counted_steps(records),
         ]
 
-    def _least(self, records: Mapping[str, Record]) -> float:
+    def _least(self, records: Records) -> float:
         """Return min F_T over the ball from below: what the solver found, less its duality gap."""
         found = records["minimum"][CHOSEN]
         return max(0.0, found["F"] - max(0.0, found["gap"]))
 
-    def _rate(self, records: Mapping[str, Record], label: str) -> Claim:
+    def _rate(self, records: Records, label: str) -> Claim:
         named = self._named(
             f"rate-{label.lower().replace('-', '')}",
             f"The objective value F_T(theta_t) of {label} falls like 1/t towards min F_T",
@@ -280,7 +279,7 @@ class SinglePixelImaging(SeededExperiment):
             t, F - self._least(records), lambda t: 1.0 / t, "1/t", first=first, **named
         )
 
-    def _resembles(self, records: Mapping[str, Record], label: str) -> Claim:
+    def _resembles(self, records: Records, label: str) -> Claim:
         named = self._named(
             f"image-{label.lower().replace('-', '')}",
             f"The picture that {label} makes in {self._iterations} iterations shows the object "
@@ -293,7 +292,7 @@ class SinglePixelImaging(SeededExperiment):
         correlation = _correlation(picture, truth or records["reference"]["image"])
         return verdicts.at_least(correlation, RESEMBLES, f"correlation with {known}", **named)
 
-    def _counted_steps(self, records: Mapping[str, Record]) -> Claim:
+    def _counted_steps(self, records: Records) -> Claim:
         named = self._named(
             "n-steps",
             "At least half of O-AW's steps are no drop steps: n_t >= t/2 for all t",
@@ -305,7 +304,7 @@ class SinglePixelImaging(SeededExperiment):
     def _named(self, name: str, statement: str, source: str) -> dict[str, Any]:
         return self.named(f"pixel-{name}-{self.dataset.lower()}", statement, source)
 
-    def extra(self, records: Mapping[str, Record]) -> dict[str, Any]:
+    def extra(self, records: Records) -> dict[str, Any]:
         """Return the pictures, and a table of how the learners ended."""
         reference = records["reference"]
         best = reference["truth"] or reference["image"]
@@ -342,12 +341,12 @@ class SinglePixelImaging(SeededExperiment):
             "ridge": {name: reference[name] for name in ("penalty", "held-out F")},
         }
 
-    def _orders_of(self, records: Mapping[str, Record], label: str) -> tuple[Array, Array]:
+    def _orders_of(self, records: Records, label: str) -> tuple[Array, Array]:
         """Return the iterations, and F_T of the learner there in every order of the readings."""
         case = _case(label, CHOSEN)
         return self.each(records, case, "t")[0], self.each(records, case, "F")
 
-    def _first(self, records: Mapping[str, Record], label: str, radius: str) -> Record:
+    def _first(self, records: Records, label: str, radius: str) -> Record:
         """Return the record of the first order of the readings."""
         return records[run_name(_case(label, radius), self.seeds[0])]
 
