@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._typing import Array, Shape
+from .rows import Rows
 
 __all__ = [
     "Classification",
@@ -155,13 +156,9 @@ def make_matrix_completion(
 
 
 @dataclass(frozen=True)
-class Classification:
+class Classification(Rows):
     """Matrix-shaped features with labels in {-1, +1}; some training labels may be flipped."""
 
-    X_train: Array
-    y_train: Array
-    X_test: Array
-    y_test: Array
     theta: Array
 
 

@@ -39,12 +39,13 @@ import numpy as np
 from scipy import linalg
 
 from .._typing import Array
-from ..algorithms import Learner, OnlineAwayFrankWolfe, OnlineFrankWolfe
+from ..algorithms import Learner
 from ..baselines import batch_away_frank_wolfe
 from ..datasets import available, fetch_single_pixel, make_single_pixel
 from ..objectives import RunningLeastSquares
 from ..sets import L1Ball
 from . import verdicts
+from .convex_problems import ALGORITHMS as LEARNERS
 from .experiment import Advance, Record, Records, Run, SeededExperiment, run_name
 from .recorder import batches, play
 from .results import Claim, Series
@@ -53,7 +54,6 @@ __all__ = ["DATASETS", "SinglePixelImaging", "make", "usual_datasets"]
 
 DATASETS = ("R64", "mug64", "simulated")
 
-LEARNERS: dict[str, type[Learner]] = {"O-FW": OnlineFrankWolfe, "O-AW": OnlineAwayFrankWolfe}
 #: In multiples of mean(y) / mean(a); the first is the one chosen.
 RADII = {"r": 1.0, "r / 2": 0.5, "2 r": 2.0}
 CHOSEN, *OTHERS = RADII
