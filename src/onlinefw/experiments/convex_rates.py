@@ -98,7 +98,7 @@ class ConvexRates(TablePart):
             for key, _, symbol, shape in _rates(row):
                 label = f"{row.algorithm}: {symbol}" if key == "h" else key
                 measured = self.mean(records, row, key, label=label, **where)
-                series += [measured, self.shape(records, row, shape, measured, 2.0)]
+                series += [measured, self.shape(shape, measured, 2.0)]
             if self.has_bound(records, row):
                 label = f"{self._bound_kind(records, row)} bound on h_t"
                 series.append(self.mean(records, row, "bound", label=label, **where))
@@ -178,7 +178,8 @@ class ConvexRates(TablePart):
         return {"table": table, "constants": constants}
 
     def _table_row(self, records: Records, row: Setting) -> dict[str, Any]:
-        late = self.rounds(records, row)[self.late(records, row)]
+        t = self.rounds(records, row)
+        late = t[t >= self.fit_from]
         out: dict[str, Any] = {
             "setting": row.about,
             "algorithm": row.algorithm,

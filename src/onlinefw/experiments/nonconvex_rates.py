@@ -164,7 +164,7 @@ class NonConvexRates(TablePart):
                     if key == "gap":
                         label = f"bound, {case.algorithm}"
                         series.append(self.mean(records, case, "bound", label=label, **where))
-                series.append(self.shape(records, case, case.shapes[key], measured, 3.0))
+                series.append(self.shape(case.shapes[key], measured, 3.0))
         return series
 
     def claims(self, records: Records) -> list[Claim]:

@@ -251,7 +251,7 @@ class Propositions(TablePart):
         for one in self.rows:
             where = {"panel": one.title, "y_name": one.norm}
             error = self.mean(records, one, "error", label="O-FW", **where)
-            series += [error, self.shape(records, one, one.shape, error, 2.0)]
+            series += [error, self.shape(one.shape, error, 2.0)]
             if self.has_bound(records, one):
                 label = "bound" if one.proved else "bound with constant 1"
                 series.append(self.mean(records, one, "bound", label=label, **where))

@@ -81,10 +81,6 @@ class TablePart(SeededExperiment):
         """Return the rounds at which the row was looked at."""
         return self.each(records, row.id, self.rounds_key)[0]
 
-    def late(self, records: Records, row: Any) -> Array:
-        """Return which of these rounds slopes are fitted to."""
-        return self.rounds(records, row) >= self.fit_from
-
     def mean(
         self, records: Records, row: Any, key: str, panel: str, label: str, y_name: str
     ) -> Series:
@@ -92,14 +88,13 @@ class TablePart(SeededExperiment):
         values = self.each(records, row.id, key).mean(axis=0)
         return self.series(panel, label, "round", y_name, self.rounds(records, row), values)
 
-    def shape(
-        self, records: Records, row: Any, shape: RateShape, above: Series, by: float
-    ) -> Series:
+    def shape(self, shape: RateShape, curve: Series, by: float) -> Series:
         """Return a predicted shape over the late rounds, from ``by`` times the curve there on."""
-        late = self.late(records, row)
-        t = self.rounds(records, row)[late]
-        values = shape.through(t, by * np.asarray(above.y)[late][0])
-        return self.series(above.panel, f"shape {shape.name}", "round", above.y_name, t, values)
+        t, measured = np.array(curve.x), np.array(curve.y)
+        late = t >= self.fit_from
+        values = shape.through(t[late], by * measured[late][0])
+        name = f"shape {shape.name}"
+        return self.series(curve.panel, name, "round", curve.y_name, t[late], values)
 
     def has_bound(self, records: Records, row: Any) -> bool:
         """Whether there is a bound on what was measured."""
@@ -121,7 +116,7 @@ class TablePart(SeededExperiment):
         rate = verdicts.slopes(t, self.each(records, row.id, key), self.fit_from)
         return {
             f"predicted_{name}": shape.name,
-            f"predicted_{name}_slope": shape.slope(t[self.late(records, row)]),
+            f"predicted_{name}_slope": shape.slope(t[t >= self.fit_from]),
             f"measured_{name}_slope": rate.slope,
             f"measured_{name}_interval": [rate.low, rate.high],
         }
