@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,16 +78,10 @@ class Ratings:
 
     def take(self, index: Array) -> Ratings:
         """Return some of the ratings (a mask, or numbers in any order) of the same matrix."""
-        return Ratings(
-            self.rows[index],
-            self.cols[index],
-            self.values[index],
-            self.shape,
-            self.row_ids,
-            self.col_ids,
-            None if self.timestamps is None else self.timestamps[index],
-            None if self.fold is None else self.fold[index],
-        )
+        per_rating = ("rows", "cols", "values", "timestamps", "fold")
+        known = {name: getattr(self, name) for name in per_rating}
+        taken = {name: all_[index] for name, all_ in known.items() if all_ is not None}
+        return replace(self, **taken)
 
     def shuffled(self, seed: int = 0) -> Ratings:
         """Return the ratings in a random order, for a file that is sorted by user."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -299,7 +299,7 @@ def make_movielens_like(
         mean = data.mean(rows[part], cols[part])
         noisy = mean + 0.75 * rng.standard_normal(mean.size)
         values[part] = np.clip(np.round(2.0 * noisy) / 2.0, 0.5, 5.0)
-    return Entries(rows, cols, values, data.shape, left, right, 3.5, row_bias, col_bias)
+    return replace(data, values=values)
 
 
 def _distinct_keys(
