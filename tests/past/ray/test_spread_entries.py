@@ -14,6 +14,7 @@ from onlinefw.past.ray import entries as spread_module
 from onlinefw.past.ray import entries_placement
 from onlinefw.past.ray.errors import ClusterLost
 
+from .both import Both
 from .in_process import kill, ray_in_process
 from .problems import Pseudohuber
 
@@ -32,32 +33,19 @@ def ray(monkeypatch):
         yield module
 
 
-class Both:
-    """The same entries in one process and with workers: every answer is compared."""
+class Entries(Both):
+    """Entries of one matrix, which all see."""
 
     def __init__(self, workers, loss="square", dtype=float, shape=(M1, M2)):
         self.dtype, self.loss = dtype, LOSSES[loss]
+        self.tolerance = 1e-4 if dtype == np.float32 else 1e-9
         self.theta = LowRank(shape, dtype=dtype)
-        self.pasts = [
-            new_entries(Place(workers=n), self.theta, np.dtype(dtype), self.loss)
-            for n in (None, workers)
-        ]
-
-    @property
-    def here(self):
-        return self.pasts[0]
-
-    @property
-    def spread(self):
-        return self.pasts[1]
-
-    def __getattr__(self, verb):
-        def both(*args):
-            here, spread = (getattr(past, verb)(*args) for past in self.pasts)
-            assert_close(spread, here, 1e-4 if self.dtype == np.float32 else 1e-9)
-            return spread
-
-        return both
+        super().__init__(
+            *(
+                new_entries(Place(workers=n), self.theta, np.dtype(dtype), self.loss)
+                for n in (None, workers)
+            )
+        )
 
     def append(self, rng, n=9):
         m1, m2 = self.theta.shape
@@ -83,16 +71,6 @@ class Both:
         self.theta.grow((m1, m2), 100, None)
         for past in self.pasts:
             past.grow(m1, m2)
-
-
-def assert_close(found, expected, tol):
-    if isinstance(expected, tuple):
-        for one, other in zip(found, expected, strict=True):
-            assert_close(one, other, tol)
-    elif expected is None:
-        assert found is None
-    else:
-        np.testing.assert_allclose(found, expected, rtol=tol, atol=tol)
 
 
 def ask_products(both, rng, scaled=True):
@@ -144,7 +122,7 @@ def ask_regressions(both, rng):
 def test_every_verb(loss, workers, large, monkeypatch):
     if large:
         monkeypatch.setattr(spread_module, "LARGE_BLOCK", 0)
-    rng, both = np.random.default_rng(0), Both(workers, loss)
+    rng, both = np.random.default_rng(0), Entries(workers, loss)
     for k in range(4):
         both.append(rng)
         if k == 1:
@@ -163,7 +141,7 @@ def test_every_verb(loss, workers, large, monkeypatch):
 
 
 def test_a_growing_matrix_in_single_precision():
-    rng, both = np.random.default_rng(0), Both(3, dtype=np.float32, shape=(2, 1))
+    rng, both = np.random.default_rng(0), Entries(3, dtype=np.float32, shape=(2, 1))
     for size in (2, 5, 9):
         both.append(rng)
         both.grow(2 * size, size)
@@ -174,7 +152,7 @@ def test_a_growing_matrix_in_single_precision():
 
 
 def test_a_move_that_the_past_was_not_told_of():
-    rng, both = np.random.default_rng(0), Both(2)
+    rng, both = np.random.default_rng(0), Entries(2)
     both.append(rng, 30)
     ask_products(both, rng)
     u, v = rng.standard_normal(M1), rng.standard_normal(M2)
@@ -194,7 +172,7 @@ def test_deaths_at_any_moment_change_nothing(seed, monkeypatch):
     monkeypatch.setattr(entries_placement, "LONGEST_TAIL", 10)
     if seed % 2:
         monkeypatch.setattr(spread_module, "LARGE_BLOCK", 0)
-    rng, both = np.random.default_rng(seed), Both(3, ["square", "poisson"][seed % 2])
+    rng, both = np.random.default_rng(seed), Entries(3, ["square", "poisson"][seed % 2])
     both.append(rng)
     for _ in range(25):
         if rng.random() < 0.5:
@@ -249,7 +227,7 @@ def handles(count):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_workers_open_batches_and_may_die(seed):
-    rng, both = np.random.default_rng(seed), Both(3)
+    rng, both = np.random.default_rng(seed), Entries(3)
     both.theta.max_atoms = 8  # so that theta is written anew now and then
     for handle in handles(20):
         if rng.random() < 0.4:
@@ -273,14 +251,14 @@ def test_workers_open_batches_and_may_die(seed):
 
 
 def test_a_batch_that_cannot_be_learned_is_refused_before_anything_changes():
-    both = Both(2, shape=(M1, 2))
+    both = Entries(2, shape=(M1, 2))
     with pytest.raises(ValueError, match="column"):
         both.spread.open_handle(next(handles(1)), False)
     assert both.spread.counts.observations == 0
 
 
 def test_deaths_between_regressions():
-    rng, both = np.random.default_rng(0), Both(3)
+    rng, both = np.random.default_rng(0), Entries(3)
     both.append(rng, 60)
     both.merge(40)
     both.begin_regressions()
@@ -295,7 +273,7 @@ def test_deaths_between_regressions():
 @pytest.mark.parametrize("lost", [False, True])
 @pytest.mark.parametrize("loss", ["square", "correntropy"])
 def test_a_state_goes_on_anywhere(loss, after, lost, ray):
-    rng, both = np.random.default_rng(0), Both(3, loss)
+    rng, both = np.random.default_rng(0), Entries(3, loss)
     for k in range(4):
         both.append(rng, 20)
         both.move(rng, 0.1)
@@ -324,7 +302,7 @@ def test_a_state_goes_on_anywhere(loss, after, lost, ray):
 
 
 def test_a_state_holds_what_one_process_would():
-    rng, both = np.random.default_rng(0), Both(3)
+    rng, both = np.random.default_rng(0), Entries(3)
     both.append(rng, 40)
     both.merge(25)
     both.move(rng)
@@ -338,7 +316,7 @@ def test_a_state_holds_what_one_process_would():
 
 
 def test_a_damaged_state_is_refused_before_a_worker_sees_it():
-    rng, both = np.random.default_rng(0), Both(2)
+    rng, both = np.random.default_rng(0), Entries(2)
     both.append(rng, 40)
     state = both.here.state_dict()
     state["tail"]["col"][0] = M2
