@@ -17,7 +17,9 @@ KINDS = {
     "correntropy": (losses.Correntropy(2.0), entries.CORRENTROPY, 2.0),
 }
 SHAPES = [(1, 1), (3, 17), (4, 1), (17, 3), (130, 130), (131, 16), (517, 259)]
-DTYPES = ["float32", "float64", "uint8"]
+# Kernels for threads take seconds to compile for every type of number; other tests, which have few
+# rows, run the same loops on one thread with each of them.
+DTYPES = ["float64", *(pytest.param(one, marks=pytest.mark.slow) for one in ("float32", "uint8"))]
 # One piece and more, with and without a rest; one block of rows and more, with and without a rest.
 BYTE_SHAPES = [(1, 64), (3, 65), (4, 127), (128, 128), (131, 100), (517, 259)]
 needs_vnni = pytest.mark.skipif(not byte_kernels.HAS_VNNI, reason="no VNNI here")
@@ -89,6 +91,7 @@ def test_fused_gradient(name, dtype):
     check_fused(rows.fused_gradient, name, SHAPES, dtype)
 
 
+@pytest.mark.slow
 @needs_vnni
 @pytest.mark.parametrize("name", KINDS)
 def test_fused_bytes(name):
@@ -114,6 +117,7 @@ def test_digits(largest):
     np.testing.assert_allclose(written, numbers, rtol=0, atol=0.501 * unit)
 
 
+@pytest.mark.slow
 @needs_vnni
 def test_bytes_at_the_extremes():
     """The largest sums there are, slopes of very different size, none at all, and unknown ones."""
