@@ -82,7 +82,7 @@ def projected_minimum(constraint, Q, centre):
     y, momentum = x, 1.0
     for _ in range(2000):
         new = constraint.project(y - Q @ (y - centre))
-        if np.linalg.norm(new - x) < 1e-14:
+        if np.linalg.norm(new - x) < 1e-11:
             break
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         y, x, momentum = new + (momentum - 1) / following * (new - x), new, following

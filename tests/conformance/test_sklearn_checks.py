@@ -6,19 +6,20 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import onlinefw as ofw
 
 
-@parametrize_with_checks([ofw.FrankWolfeRegressor(), ofw.FrankWolfeClassifier()])
+@parametrize_with_checks(
+    [
+        ofw.FrankWolfeRegressor(),
+        ofw.FrankWolfeRegressor(loss="correntropy", radius=3.0),
+        ofw.FrankWolfeClassifier(loss="logistic", away_steps=True, inner_steps=5),
+    ]
+)
 def test_estimators_follow_scikit_learn(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks(
-    [
-        ofw.FrankWolfeClassifier(loss="logistic", away_steps=True),
-        ofw.FrankWolfeRegressor(loss="correntropy", radius=3.0),
-    ]
-)
-def test_other_losses_and_steps_follow_scikit_learn(estimator, check):
+@parametrize_with_checks([ofw.FrankWolfeClassifier()])
+def test_a_classifier_with_its_defaults_follows_scikit_learn(estimator, check):
     check(estimator)
 
 
@@ -34,16 +35,11 @@ def expected_failures(_):
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [ofw.RadiusSearch(ofw.FrankWolfeRegressor())], expected_failed_checks=expected_failures
-)
-def test_a_radius_search_follows_scikit_learn(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-@parametrize_with_checks(
-    [ofw.RadiusSearch(ofw.FrankWolfeClassifier(), radii=[1.0, 10.0])],
+    [
+        ofw.RadiusSearch(ofw.FrankWolfeRegressor()),
+        ofw.RadiusSearch(ofw.FrankWolfeClassifier(inner_steps=5), radii=[1.0, 10.0]),
+    ],
     expected_failed_checks=expected_failures,
 )
-def test_a_search_of_classifiers_follows_scikit_learn(estimator, check):
+def test_a_search_follows_scikit_learn(estimator, check):
     check(estimator)

@@ -17,6 +17,8 @@ from onlinefw.past.host.dense_rows import DenseRows
 from onlinefw.past.host.sparse_rows import SparseRows
 from onlinefw.sets import L1Ball, L2Ball, TraceNormBall
 
+from ..pairs import every_pair
+
 DENSE_OR_SPARSE = pytest.mark.parametrize(
     "kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"]
 )
@@ -125,7 +127,7 @@ def members(sizes, max_past, seed, weights=None):
     "sizes", [[1] * 40, [40], [3, 17, 1, 9, 10], [8, 8, 8, 8, 8], [30, 1, 9]], ids=str
 )
 def test_every_row_is_in_the_reservoir_with_the_same_chance(sizes):
-    counts, trials = np.zeros(40), 2000
+    counts, trials = np.zeros(40), 1000
     for seed in range(trials):
         kept = members(sizes, 8, seed)
         assert kept.size == np.unique(kept).size == 8
@@ -140,7 +142,7 @@ def test_every_row_is_in_the_reservoir_with_the_same_chance(sizes):
 @pytest.mark.slow
 def test_rows_without_weight_do_not_disturb_the_reservoir():
     weights = np.tile([0.0, 1.0], 30)
-    counts, trials = np.zeros(60), 2000
+    counts, trials = np.zeros(60), 1000
     for seed in range(trials):
         counts[members([10] * 6, 5, seed, weights)] += 1
     np.testing.assert_array_equal(counts[::2], 0)
@@ -176,10 +178,15 @@ def test_the_gap_is_that_of_the_rows_in_the_reservoir(kind, rng):
 
 
 @pytest.mark.slow
-@DENSE_OR_SPARSE
-@pytest.mark.parametrize("constraint", [L1Ball(2.0), L2Ball(2.0)], ids=["l1", "l2"])
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("past", ["all", "recent", "reservoir"])
+@pytest.mark.parametrize(
+    ("past", "fit_intercept", "constraint", "kind"),
+    every_pair(
+        ["all", "recent", "reservoir"],
+        [False, True],
+        [L1Ball(2.0), L2Ball(2.0)],
+        [np.asarray, sp.csr_array],
+    ),
+)
 def test_a_resumed_stream_equals_an_uninterrupted_one(past, fit_intercept, constraint, kind, rng):
     objective = LinearObjective(
         Logistic(),
