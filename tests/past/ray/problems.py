@@ -87,7 +87,7 @@ MATRIX_PROBLEMS = {
 
 
 def pairs(problems, *everywhere):
-    """Every problem with one number of workers, some with 1, 2 and 3."""
+    """Every problem with one number of workers, some with each of 1, 2 and 3."""
     some = [(name, 1 + k % 3) for k, name in enumerate(problems) if name not in everywhere]
     return some + [(name, workers) for name in everywhere for workers in (1, 2, 3)]
 

@@ -70,33 +70,6 @@ def test_a_local_ray_is_started_and_stopped():
     """)
 
 
-def test_a_lost_cluster_leaves_the_whole_past():
-    pytest.importorskip("ray")
-    run("""
-        import numpy as np, ray
-        from onlinefw import OnlineFrankWolfe
-        from onlinefw.distributed import ClusterLost
-        from tests.past.ray.problems import assert_same, batches_of, follow, make_learner
-
-        name = "biases, growing"
-        batches = batches_of(name)
-        expected = make_learner(name)
-        follow(expected, batches)
-        learner = make_learner(name, 2)
-        follow(learner, batches[:13])
-        ray.shutdown()
-        try:
-            learner.observe(*batches[13])
-        except ClusterLost as error:
-            assert "state_dict()" in str(error) and "workers=None" in str(error)
-        else:
-            raise AssertionError
-        resumed = OnlineFrankWolfe.from_state(learner.state_dict())
-        follow(resumed, batches[13:])
-        assert_same(expected, resumed)
-    """)
-
-
 def test_ray_address_is_used(cluster):
     import ray
 

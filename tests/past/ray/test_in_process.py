@@ -45,10 +45,16 @@ def test_lost_shards_come_back():
     assert_same_rows(alone, spread)
 
 
-def test_a_lost_cluster_is_said(ray):
-    learner = make_learner("square", 2)
-    follow(learner, batches_of("square")[:2])
+def test_a_lost_cluster_leaves_the_whole_past(ray):
+    name = "biases, growing"
+    alone, spread, batches = make_learner(name), make_learner(name, 2), batches_of(name)
+    follow(alone, batches)
+    follow(spread, batches[:13])
     ray.shutdown()
+    with pytest.raises(ClusterLost, match=r"state_dict\(\).*workers=None"):
+        spread.observe(*batches[13])
     with pytest.raises(ClusterLost, match="state_dict"):
-        learner.objective.value()
-    assert learner.state_dict()["objective"]["n_observations"] == 120
+        spread.objective.value()
+    resumed = type(spread).from_state(spread.state_dict())
+    follow(resumed, batches[13:])
+    assert_same(alone, resumed)
