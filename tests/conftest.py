@@ -7,7 +7,11 @@ from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
 
 settings.register_profile(
-    "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "default",
+    max_examples=50,  # new ones in every run
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
 )
 settings.load_profile("default")
 

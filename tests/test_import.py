@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 HEAVY = "{'pyarrow', 'cupy', 'ray', 'matplotlib', 'pooch', 'typer'}"
 
 
@@ -17,6 +19,7 @@ def test_importing_the_package_loads_no_optional_library():
     assert heavy_after("import onlinefw") == []
 
 
+@pytest.mark.slow
 def test_neither_does_any_name_of_the_public_surface():
     code = (
         "sys.modules['pandas'] = None\n"  # scikit-learn imports it where it is, and it pyarrow

@@ -57,7 +57,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("files")
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(tree=trees)
 def test_what_is_read_is_what_was_written(tree, folder):
     write_tree(folder / "tree.ofw", "model", tree)
@@ -88,7 +88,7 @@ def test_a_file_cut_anywhere_is_refused(data, whole, folder):
     assert_refused(folder / "cut.ofw")
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(data=st.data(), mask=st.integers(1, 255))
 def test_a_file_with_any_byte_changed_is_refused(data, mask, whole, folder):
     changed = bytearray(whole)

@@ -8,7 +8,7 @@ from onlinefw.readers.sources import Source
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".csv.zst"])
-@pytest.mark.parametrize("n", [1, 50, 400_000])
+@pytest.mark.parametrize("n", [1, 50, 200_000])
 def test_how_many_rows_there_are_is_about_known_compressed_or_not(tmp_path, rng, ending, n):
     numbers = rng.integers(10**6, size=n)
     text = "".join(f"{number},{number % 7}\n" for number in numbers.tolist()).encode()

@@ -179,7 +179,7 @@ MADE_IN_PYTHON = {
 }
 
 
-SLOW = {robust, no_path, all_zero, one_entry}
+SLOW = {search, robust, no_path, all_zero, one_entry}
 
 
 @pytest.mark.parametrize(
