@@ -16,6 +16,8 @@ from onlinefw.objectives import LinearObjective, RunningLeastSquares
 from onlinefw.sets import L1Ball
 from onlinefw.steps import LineSearch
 
+from ..pairs import every_pair
+
 # The kernel --------------------------------------------------------------------------------------
 
 
@@ -131,9 +133,9 @@ def newton(objective, radius, **options):
     )
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("radius", [0.5, 2.0, 20.0])
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize(
+    ("name", "radius", "kind"), every_pair([*LOSSES], [0.5, 2.0, 20.0], [np.asarray, sp.csr_array])
+)
 def test_auto_rounds_end_within_one_percent_of_the_optimum(name, radius, kind, rng):
     X, y = problem(name, rng)
     loss = LOSSES[name][0]

@@ -15,6 +15,7 @@ from onlinefw.steps import Harmonic, Power
 
 from .. import reference
 from ..catalogue import POLYTOPES, feasible_points, name
+from ..pairs import every_pair
 from .test_online_fw import stream
 
 CASES = {
@@ -25,10 +26,16 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", list(CASES))
-@pytest.mark.parametrize("loss", [Square(), Logistic(), Sigmoid()], ids=str)
-@pytest.mark.parametrize("step", [Harmonic(2), Power(0.75), Harmonic(1)], ids=str)
-@pytest.mark.parametrize("inner_steps", [1, 3])
+@pytest.mark.parametrize(
+    ("case", "loss", "step", "inner_steps"),
+    every_pair(
+        [*CASES],
+        [Square(), Logistic(), Sigmoid()],
+        [Harmonic(2), Power(0.75), Harmonic(1)],
+        [1, 3],
+    ),
+    ids=str,
+)
 def test_trajectories_agree_with_the_paper_to_rounding(case, loss, step, inner_steps, rng):
     constraint, shape, lmo, radius = CASES[case]
     batches = list(stream(rng, 60, shape, signed=not isinstance(loss, Square)))

@@ -16,6 +16,7 @@ from onlinefw.steps import Harmonic, LineSearch, LogHarmonic, Power
 
 from .. import reference
 from ..catalogue import SETS, feasible_points, name
+from ..pairs import every_pair
 
 
 def stream(rng, rounds, shape, signed=False, size=7):
@@ -35,10 +36,16 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", list(CASES))
-@pytest.mark.parametrize("loss", [Square(), Logistic(), Sigmoid()], ids=str)
-@pytest.mark.parametrize("step", [Harmonic(2), Power(0.75), Harmonic(1)], ids=str)
-@pytest.mark.parametrize("inner_steps", [1, 3])
+@pytest.mark.parametrize(
+    ("case", "loss", "step", "inner_steps"),
+    every_pair(
+        [*CASES],
+        [Square(), Logistic(), Sigmoid()],
+        [Harmonic(2), Power(0.75), Harmonic(1)],
+        [1, 3],
+    ),
+    ids=str,
+)
 def test_trajectories_agree_with_the_paper_to_rounding(case, loss, step, inner_steps, rng):
     constraint, shape, lmo, radius = CASES[case]
     # On the trace-norm ball close singular values magnify rounding from round to round, so the

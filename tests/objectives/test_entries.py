@@ -21,6 +21,7 @@ from onlinefw.sets import L1Ball, TraceNormBall, WeightedTraceNormBall
 from onlinefw.steps import LineSearch
 
 from ..algorithms.test_state import assert_same_run
+from ..pairs import every_pair
 from ..test_losses import TARGETS
 
 SHAPE = (12, 17)
@@ -457,9 +458,9 @@ def dense_offsets(rng, objective):
     return (rows[:, None] + columns).astype(objective.dtype).astype(float)
 
 
-@pytest.mark.parametrize("loss", EVERY_LOSS, ids=str)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("loss", "dtype", "weighted"), every_pair(EVERY_LOSS, [np.float32, np.float64], [False, True])
+)
 def test_with_offsets_and_weights_all_is_as_in_a_dense_recomputation(
     loss, dtype, weighted, rng, monkeypatch
 ):

@@ -13,12 +13,13 @@ from onlinefw.objectives import LinearObjective
 from onlinefw.sets import KSparse, L1Ball, L2Ball, TraceNormBall
 from onlinefw.steps import LineSearch, Power
 
+from ...pairs import every_pair
 from .problems import KINDS, LOSSES, Quartic, batches, follow, make_rows, scale_of
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", list(LOSSES))
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "name", "fit_intercept"), every_pair(KINDS, [*LOSSES], [False, True])
+)
 @pytest.mark.usefixtures("cuda")
 def test_the_same_way_for_every_loss(rng, kind, name, fit_intercept):
     loss, targets = LOSSES[name]
@@ -60,9 +61,15 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["float64", "float32", "sparse float64"])
-@pytest.mark.parametrize("way", list(WAYS))
-@pytest.mark.parametrize("loss", [Square(), Logistic(), Correntropy(1.0)], ids=str)
+@pytest.mark.parametrize(
+    ("kind", "way", "loss"),
+    every_pair(
+        ["float64", "float32", "sparse float64"],
+        [*WAYS],
+        [Square(), Logistic(), Correntropy(1.0)],
+    ),
+    ids=str,
+)
 @pytest.mark.usefixtures("cuda")
 def test_the_same_way_for_every_algorithm(rng, kind, way, loss):
     learner, settings = WAYS[way]
@@ -256,10 +263,9 @@ def test_a_pickle_goes_back_to_the_device_if_there_is_one(rng, kind, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "loss", [Square(), Sigmoid(), Quartic()], ids=lambda one: type(one).__name__
+    ("loss", "ball", "fit_intercept"),
+    every_pair([Square(), Sigmoid(), Quartic()], [L1Ball(0.8), L2Ball(0.8)], [False, True]),
 )
-@pytest.mark.parametrize("ball", [L1Ball(0.8), L2Ball(0.8)], ids=str)
-@pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.usefixtures("cuda")
 def test_a_pickle_goes_on_bit_for_bit(rng, loss, ball, fit_intercept):
     settings = {"past": "reservoir", "max_past": 40, "random_state": 3}

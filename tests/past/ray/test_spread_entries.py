@@ -14,6 +14,7 @@ from onlinefw.past.ray import entries as spread_module
 from onlinefw.past.ray import entries_placement
 from onlinefw.past.ray.errors import ClusterLost
 
+from ...pairs import every_pair
 from .both import Both
 from .in_process import kill, ray_in_process
 from .problems import Pseudohuber
@@ -269,9 +270,10 @@ def test_deaths_between_regressions():
     assert both.spread.shards.restarts == 2
 
 
-@pytest.mark.parametrize("after", [None, 1, 2, 4])
-@pytest.mark.parametrize("lost", [False, True])
-@pytest.mark.parametrize("loss", ["square", "correntropy"])
+@pytest.mark.parametrize(
+    ("loss", "after", "lost"),
+    every_pair(["square", "correntropy"], [None, 1, 2, 4], [False, True]),
+)
 def test_a_state_goes_on_anywhere(loss, after, lost, ray):
     rng, both = np.random.default_rng(0), Entries(3, loss)
     for k in range(4):

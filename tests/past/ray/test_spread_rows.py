@@ -10,6 +10,7 @@ from onlinefw.losses import Logistic, Square
 from onlinefw.past.place import Place, new_rows
 from onlinefw.past.ray.errors import ClusterLost
 
+from ...pairs import every_pair
 from .both import Both
 from .in_process import kill, ray_in_process
 
@@ -166,9 +167,10 @@ def test_deaths_at_any_moment_change_nothing(seed, kind, monkeypatch):
     assert both.spread.shards.restarts > 0
 
 
-@pytest.mark.parametrize("after", [None, 1, 2, 4])
-@pytest.mark.parametrize("kind", ["dense", "sparse", "bytes"])
-@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "after", "lost"),
+    every_pair(["dense", "sparse", "bytes"], [None, 1, 2, 4], [False, True]),
+)
 def test_a_state_goes_on_anywhere(kind, after, lost, ray):
     rng, both = np.random.default_rng(0), Rows(3, losses=(Square(),))
     for k in range(4):
