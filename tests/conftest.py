@@ -20,7 +20,8 @@ settings.load_profile("default")
 def _one_blas_thread():
     # Two pytest workers on two cores: more BLAS threads would only wait for each other.
     numba.set_num_threads(1)
-    with threadpool_limits(1):
+    with threadpool_limits(1), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENBLAS_NUM_THREADS", "1")  # of the processes that tests start
         yield
 
 

@@ -63,7 +63,9 @@ def holds(records, claim):
     return one.holds
 
 
-@pytest.mark.parametrize("dataset", ["synthetic", "mnist", "rcv1v2-subset"])
+@pytest.mark.parametrize(
+    "dataset", ["synthetic", pytest.param("mnist", marks=pytest.mark.slow), "rcv1v2-subset"]
+)
 def test_every_data_set_runs_is_kept_and_drawn(dataset, tmp_path):
     experiment = tiny(dataset)
     results = run_experiment(experiment, tmp_path, silent)

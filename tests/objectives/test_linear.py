@@ -57,7 +57,8 @@ def test_carried_predictions_equal_recomputed_ones(loss, weighted, kind, rng):
     assert objective.n_observations == len(X)
 
 
-@pytest.mark.parametrize("n", [20, 100])  # the second may be multiplied in whole numbers
+# Whole numbers are multiplied by a kernel that takes seconds to compile.
+@pytest.mark.parametrize("n", [20, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_bytes_are_multiplied_as_exactly_as_single_precision(n, fit_intercept, rng):
     objective, past = LinearObjective(Logistic(), fit_intercept=fit_intercept), []

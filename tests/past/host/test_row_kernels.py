@@ -1,5 +1,7 @@
 """The loops over stored rows, against plain numpy in double precision."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -17,12 +19,34 @@ KINDS = {
     "correntropy": (losses.Correntropy(2.0), entries.CORRENTROPY, 2.0),
 }
 SHAPES = [(1, 1), (3, 17), (4, 1), (17, 3), (130, 130), (131, 16), (517, 259)]
-# Kernels for threads take seconds to compile for every type of number; other tests, which have few
-# rows, run the same loops on one thread with each of them.
-DTYPES = ["float64", *(pytest.param(one, marks=pytest.mark.slow) for one in ("float32", "uint8"))]
+DTYPES = ["float32", "float64", "uint8"]
 # One piece and more, with and without a rest; one block of rows and more, with and without a rest.
 BYTE_SHAPES = [(1, 64), (3, 65), (4, 127), (128, 128), (131, 100), (517, 259)]
+KERNELS = {
+    "one thread": SimpleNamespace(
+        fused_gradient=rows.few_fused_gradient,
+        fused_bytes=byte_kernels.few_fused_bytes,
+        move_rows=rows.few_move_rows,
+        slope_gradient=rows.few_slope_gradient,
+        value_sum=rows.few_values,
+        totals=rows.few_totals,
+    ),
+    "threads": SimpleNamespace(
+        fused_gradient=rows.fused_gradient,
+        fused_bytes=byte_kernels.fused_bytes,
+        move_rows=rows.move_rows,
+        slope_gradient=rows.slope_gradient,
+        value_sum=rows.value_sum,
+        totals=rows.totals,
+    ),
+}
 needs_vnni = pytest.mark.skipif(not byte_kernels.HAS_VNNI, reason="no VNNI here")
+
+
+@pytest.fixture(params=["one thread", pytest.param("threads", marks=pytest.mark.slow)])
+def kernels(request):
+    """The same loops, compiled twice; those for threads take longer."""
+    return KERNELS[request.param]
 
 
 def targets(name, rng, n):
@@ -87,15 +111,15 @@ def check_fused(kernel, name, shapes, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", KINDS)
-def test_fused_gradient(name, dtype):
-    check_fused(rows.fused_gradient, name, SHAPES, dtype)
+def test_fused_gradient(kernels, name, dtype):
+    check_fused(kernels.fused_gradient, name, SHAPES, dtype)
 
 
 @pytest.mark.slow
 @needs_vnni
 @pytest.mark.parametrize("name", KINDS)
-def test_fused_bytes(name):
-    check_fused(byte_kernels.fused_bytes, name, BYTE_SHAPES, "uint8")
+def test_fused_bytes(kernels, name):
+    check_fused(kernels.fused_bytes, name, BYTE_SHAPES, "uint8")
 
 
 def test_which_rows_suit_the_kernel_for_bytes():
@@ -119,7 +143,7 @@ def test_digits(largest):
 
 @pytest.mark.slow
 @needs_vnni
-def test_bytes_at_the_extremes():
+def test_bytes_at_the_extremes(kernels):
     """The largest sums there are, slopes of very different size, none at all, and unknown ones."""
     N, n = 300, 4095
     X = np.full((N, n), 255, np.uint8)
@@ -127,9 +151,7 @@ def test_bytes_at_the_extremes():
 
     def fused(a, z):
         out = np.full(n, np.nan)
-        byte_kernels.fused_bytes(
-            X, blocks, N, 1.0, 1.0, a, z, y, w, 0.0, entries.QUADRATIC, 0.0, out
-        )
+        kernels.fused_bytes(X, blocks, N, 1.0, 1.0, a, z, y, w, 0.0, entries.QUADRATIC, 0.0, out)
         return out
 
     for sign in (-1, 1):
@@ -149,22 +171,23 @@ def test_bytes_at_the_extremes():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_two_halves(dtype):
+def test_the_two_halves(kernels, dtype):
     for seed, shape in enumerate(SHAPES):
         X, a, z, y, _ = problem("square", shape, dtype, seed)
         exact = X.astype(float)
         for blocks in splits(shape[0]):
             at = z.copy()
-            rows.move_rows(X, blocks, 0.7, 0.3, a, at)
+            kernels.move_rows(X, blocks, 0.7, 0.3, a, at)
             moved_to = 0.7 * z + 0.3 * (exact @ a.astype(float))
             np.testing.assert_allclose(at, moved_to, rtol=0, atol=tolerance(dtype))
             out = np.full(shape[1], np.nan)
-            rows.slope_gradient(X, blocks, y.astype(a.dtype), out)
+            kernels.slope_gradient(X, blocks, y.astype(a.dtype), out)
             assert close(out, exact.T, y, exact.T @ y, dtype)
-            rows.slope_gradient(X, blocks, y, out)  # in double precision
+            kernels.slope_gradient(X, blocks, y, out)  # in double precision
             assert close(out, exact.T, y, exact.T @ y, "float64")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_results_do_not_depend_on_timing(dtype):
     suits = dtype == "uint8" and byte_kernels.HAS_VNNI
@@ -186,13 +209,13 @@ def check_timing(kernel, dtype):
 
 @pytest.mark.parametrize("n", [0, 1, 3, 130, 1001])
 @pytest.mark.parametrize("name", KINDS)
-def test_sums(name, n):
+def test_sums(kernels, name, n):
     loss, kind, parameter = KINDS[name]
     _, _, z, y, w = problem(name, (n, 1), "float64")
     z = 4.0 * z
-    value, at = rows.value_sum(kind, parameter, z, y, w, -0.2), z - 0.2
+    value, at = kernels.value_sum(kind, parameter, z, y, w, -0.2), z - 0.2
     np.testing.assert_allclose(value, np.sum(w * loss.value(at, y)), rtol=1e-12, atol=1e-12)
-    value, first, second = rows.totals(kind, parameter, z, y, w, -0.2)
+    value, first, second = kernels.totals(kind, parameter, z, y, w, -0.2)
     np.testing.assert_allclose(value, np.sum(w * loss.value(at, y)), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(first, np.sum(w * loss.derivative(at, y)), rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(
@@ -201,14 +224,14 @@ def test_sums(name, n):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_far_away(name):
+def test_far_away(kernels, name):
     """Where exponentials overflow, the losses are met, infinities included; never NaN."""
     loss, kind, parameter = KINDS[name]
     y, w = targets(name, np.random.default_rng(0), 1), np.ones(1)
     for z in [-1e300, -1e10, -800.0, -1.0, 0.0, 1.0, 800.0, 1e10, 1e300]:
         at = np.array([z])
-        value = rows.value_sum(kind, parameter, at, y, w, 0.0)
-        _, first, second = rows.totals(kind, parameter, at, y, w, 0.0)
+        value = kernels.value_sum(kind, parameter, at, y, w, 0.0)
+        _, first, second = kernels.totals(kind, parameter, at, y, w, 0.0)
         assert not np.isnan([value, first, second]).any()
         np.testing.assert_allclose(value, loss.value(at, y)[0], rtol=1e-13)
         np.testing.assert_allclose(first, loss.derivative(at, y)[0], rtol=1e-12, atol=1e-15)
@@ -216,12 +239,12 @@ def test_far_away(name):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_huge_slopes_are_not_nan(dtype):
+def test_huge_slopes_are_not_nan(kernels, dtype):
     """exp(100) is beyond single precision, and a row has zeros."""
     X = np.zeros((5, 20), dtype=dtype)
     X[:, 3] = 1
     a, z, out = np.zeros(20, "f8" if dtype == "float64" else "f4"), np.full(5, 100.0), np.empty(20)
     blocks, ones = np.array([0, 5]), np.ones(5)
-    rows.fused_gradient(X, blocks, 0, 1.0, 0.0, a, z, ones, ones, 0.0, entries.POISSON, 0.0, out)
+    kernels.fused_gradient(X, blocks, 0, 1.0, 0.0, a, z, ones, ones, 0.0, entries.POISSON, 0.0, out)
     assert out[3] > 1e30
     assert np.all(np.delete(out, 3) == 0.0)

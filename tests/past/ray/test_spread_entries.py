@@ -111,13 +111,6 @@ def ask_others(both, rng):
         assert both.spread.reads == both.here.reads
 
 
-def ask_regressions(both, rng):
-    both.merge(both.here.n_newest // 2)
-    both.begin_regressions()
-    right = both.solve_rows(rng.standard_normal((both.theta.shape[1], 2)), np.full(M1, 0.5))
-    both.solve_columns(right, np.full(both.theta.shape[1], 0.5))
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("workers", "large"), [(1, True), (3, False), (9, True)])
 def test_every_verb(loss, workers, large, monkeypatch):
@@ -136,11 +129,25 @@ def test_every_verb(loss, workers, large, monkeypatch):
         ask_others(both, rng)
     both.refresh()
     ask_products(both, rng)
-    if loss == "square":
-        ask_regressions(both, rng)
     ask_others(both, rng)
 
 
+@pytest.mark.slow  # the kernels take seconds to compile
+@pytest.mark.parametrize("workers", [1, 3, 9])
+def test_regressions(workers):
+    rng, both = np.random.default_rng(0), Entries(workers)
+    for _ in range(3):
+        both.append(rng)
+        both.move(rng, 0.1)
+    both.set_offsets(0.1 * rng.standard_normal(M1), 0.1 * rng.standard_normal(M2))
+    both.merge(both.here.n_newest // 2)
+    both.begin_regressions()
+    right = both.solve_rows(rng.standard_normal((M2, 2)), np.full(M1, 0.5))
+    both.solve_columns(right, np.full(M2, 0.5))
+    ask_others(both, rng)
+
+
+@pytest.mark.slow  # the kernels for singles that cannot be written to take seconds to compile
 def test_a_growing_matrix_in_single_precision():
     rng, both = np.random.default_rng(0), Entries(3, dtype=np.float32, shape=(2, 1))
     for size in (2, 5, 9):
@@ -258,6 +265,7 @@ def test_a_batch_that_cannot_be_learned_is_refused_before_anything_changes():
     assert both.spread.counts.observations == 0
 
 
+@pytest.mark.slow
 def test_deaths_between_regressions():
     rng, both = np.random.default_rng(0), Entries(3)
     both.append(rng, 60)
