@@ -14,13 +14,13 @@ import platform
 from pathlib import Path
 from time import perf_counter
 
-import numba
 import numpy as np
 import scipy
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 import onlinefw as ofw
+from onlinefw._threads import use_threads
 from onlinefw.atoms import SignedCoordinate
 
 
@@ -132,7 +132,7 @@ def main():
         "| round | time | against | time | ratio | asked |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    numba.set_num_threads(1)
+    use_threads(1)
     for name, case, against, asked in CASES:
         with threadpool_limits(1):
             ours, theirs, middle, low, high = case()

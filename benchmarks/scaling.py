@@ -10,12 +10,11 @@ import argparse
 import os
 import time
 
-import numba
 import numpy as np
 from workers import COLUMNS, ROWS, chunks, last_seconds, note_seconds, timed
 
 import onlinefw as ofw
-from onlinefw._threads import one_blas_thread
+from onlinefw._threads import one_blas_thread, use_threads
 from onlinefw.past.ray.cluster import Cluster
 from onlinefw.past.ray.shards import FAN_IN, TREE_FROM, waited
 
@@ -99,7 +98,7 @@ class Noted:
 
 
 def measure(size, repeat):
-    numba.set_num_threads(1)
+    use_threads(1)
     m2 = COLUMNS
     rng = np.random.default_rng(1)
     learners = {workers: filled(size, workers) for workers in (None, 1, 2, 3)}
@@ -117,7 +116,7 @@ def measure(size, repeat):
     arrivals = Noted(learners[None].objective, "check", "add")
     for _ in range(repeat):
         for threads, seconds in ((2, both), (1, kernels["read"])):
-            numba.set_num_threads(threads)
+            use_threads(threads)
             time.sleep(0.02)  # threads of others that wait for more work, spinning, give up
             with one_blas_thread():  # as in a round
                 host.read(V, ones)  # makes room for the sums of so many threads

@@ -13,10 +13,10 @@ import argparse
 import os
 import time
 
-import numba
 import numpy as np
 
 import onlinefw as ofw
+from onlinefw._threads import use_threads
 from onlinefw.past.ray.cluster import Cluster
 
 ROWS, COLUMNS = 138_493, 26_744
@@ -88,7 +88,7 @@ def products(size, repeat):
     for _ in range(repeat):
         for name, (entries, threads) in systems.items():
             time.sleep(0.02)  # threads of others that wait for more work, spinning, give up
-            numba.set_num_threads(threads)
+            use_threads(threads)
             for step in range(IN_A_ROW):
                 taken = timed(lambda entries=entries: entries.normal(v, ones))
                 inside = max(entries.ask_all(last_seconds)) if "worker" in name else 0.0

@@ -1,10 +1,11 @@
 """Shared settings: hypothesis without deadlines (machines are shared), BLAS on one thread."""
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
+
+from onlinefw._threads import use_threads
 
 settings.register_profile(
     "default",
@@ -19,7 +20,7 @@ settings.load_profile("default")
 @pytest.fixture(autouse=True, scope="session")
 def _one_blas_thread():
     # Two pytest workers on two cores: more BLAS threads would only wait for each other.
-    numba.set_num_threads(1)
+    use_threads(1)
     with threadpool_limits(1), pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENBLAS_NUM_THREADS", "1")  # of the processes that tests start
         yield

@@ -18,6 +18,7 @@ import numba
 import numpy as np
 from numba import njit, prange
 
+from onlinefw._threads import share, use_threads
 from onlinefw.kernels import entries, rows
 from onlinefw.kernels.bytes import fused_bytes, suits
 
@@ -59,24 +60,26 @@ def kernels(n_rows, n, dtype, threads):
     number = np.float64 if dtype == "float64" else np.float32
     a = (rng.standard_normal(n) / 1000).astype(number)
     z, y = np.zeros(n_rows), rng.choice([-1.0, 1.0], n_rows)
-    w, s, out = np.ones(n_rows), y.astype(number), np.empty(n)
+    w, s, acc = np.ones(n_rows), y.astype(number), np.empty((threads, n))
     blocks, word_blocks = boundaries(n_rows, threads), boundaries(len(words), threads)
     sums = np.zeros(threads, words.dtype)
 
     best = fused_bytes if suits(X) else rows.fused_gradient
+    logistic = entries.LOGISTIC, 0.0, z, y, w, 0.0
 
     def fused(kind, kernel=best):
-        return lambda: kernel(X, blocks, n_rows, 0.9, 0.1, a, z, y, w, 0.0, kind, 0.0, out)
+        moving = n_rows, 0.9, 0.1, a
+        return lambda: share(kernel, blocks, X, *moving, z, y, w, 0.0, kind, 0.0, acc)
 
     return X.nbytes, {
         "read": lambda: pure_read(words, word_blocks, sums),
         "fused, square": fused(entries.QUADRATIC),
         "fused, logistic": fused(entries.LOGISTIC),
         "fused in floats": fused(entries.QUADRATIC, rows.fused_gradient),
-        "move": lambda: rows.move_rows(X, blocks, 0.9, 0.1, a, z),
-        "gradient": lambda: rows.slope_gradient(X, blocks, s, out),
-        "value": lambda: rows.value_sum(entries.LOGISTIC, 0.0, z, y, w, 0.0),
-        "intercept": lambda: rows.intercept_sums(entries.LOGISTIC, 0.0, z, y, w, 0.0),
+        "move": lambda: share(rows.move_rows, blocks, X, 0.9, 0.1, a, z),
+        "gradient": lambda: share(rows.slope_gradient, blocks, X, s, acc),
+        "value": lambda: share(rows.values, blocks, *logistic, acc[:, 0]),
+        "intercept": lambda: share(rows.totals, blocks, *logistic, acc),
     }
 
 
@@ -99,6 +102,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=41)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
+    use_threads(options.threads)
     numba.set_num_threads(options.threads)
     lines, head = [], None
     for n_rows, n, dtype in CASES:

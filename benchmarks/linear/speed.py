@@ -28,6 +28,7 @@ import scipy.sparse as sp
 from numba import njit, prange
 
 import onlinefw as ofw
+from onlinefw._threads import n_threads
 from onlinefw.losses import Sigmoid, Square
 from onlinefw.sets import L1Ball, TraceNormBall
 from onlinefw.steps import Power
@@ -323,7 +324,7 @@ def main():
         "`python benchmarks/linear/speed.py --write`",
         "",
         f"Python {platform.python_version()}, numpy {np.__version__}, numba {numba.__version__}, "
-        f"{numba.get_num_threads()} threads. The past is read in full every round.",
+        f"{n_threads()} threads. The past is read in full every round.",
         "",
         "| rounds | time |",
         "| --- | --- |",

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from numba import njit, prange
 
 import onlinefw as ofw
+from onlinefw._threads import use_threads
 from onlinefw.datasets import make_movielens_like
 from onlinefw.objectives import ObservedEntries
 
@@ -63,6 +64,7 @@ def kernel_lines(X, y, shape):
     scipy_pair = seconds(lambda: G.T @ (G @ v))
     ours = {}
     for threads in (1, 2):
+        use_threads(threads)
         numba.set_num_threads(threads)
         ours[threads] = seconds(lambda: past.normal(v, None))
     return [

@@ -1,6 +1,5 @@
 """Matrix completion: the store, its products, the inexact LMO and its certificate."""
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -341,20 +340,19 @@ def test_threads_change_rounding_only_and_runs_repeat_exactly(rng, monkeypatch):
     batches = list(noisy_low_rank(rng, 30, 500, (60, 70)))
 
     def run(threads):
-        before = numba.get_num_threads()
-        numba.set_num_threads(threads)
+        before = _threads.use_threads(threads)
         try:
             learner = ofw.OnlineFrankWolfe(
                 ObservedEntries((60, 70), dtype=float, lmo_steps=20), TraceNormBall(30.0)
             )
             rounds = [learner.observe(X, y).gap for X, y in batches]
         finally:
-            numba.set_num_threads(before)
+            _threads.use_threads(before)
         return rounds
 
-    one, two = run(1), run(min(2, numba.config.NUMBA_NUM_THREADS))
+    one, two = run(1), run(2)
     assert run(1) == one
-    assert run(min(2, numba.config.NUMBA_NUM_THREADS)) == two
+    assert run(2) == two
     np.testing.assert_allclose(one[:10], two[:10], rtol=1e-6)
 
 

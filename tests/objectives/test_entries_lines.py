@@ -1,6 +1,5 @@
 """Observed entries along a line, at a given point, and their curvature."""
 
-import numba
 import numpy as np
 import pytest
 
@@ -340,7 +339,7 @@ def test_threads_change_rounding_only(rng, monkeypatch):
     keep_both_parts(monkeypatch)
     batches, atom = random_batches(rng, [1.0, -1.0], rounds=74), random_atom(rng)
     point, block = rng.standard_normal(SHAPE), rng.standard_normal((12, 4))
-    monkeypatch.setattr(numba, "get_num_threads", lambda: 3)  # three blocks of rows
+    monkeypatch.setattr(_threads, "_wanted", 3)  # three blocks of rows
     monkeypatch.setattr(_threads, "SMALL_LOOP", 0)
     for loss in (losses.Square(), losses.Logistic()):
         objective = ObservedEntries(SHAPE, loss, dtype=float)

@@ -11,11 +11,11 @@ from numpy.random import Generator
 from scipy import sparse
 from scipy.optimize import OptimizeResult
 
-from .._threads import balanced_blocks, one_blas_thread
+from .._threads import balanced_blocks, blocks_for, one_blas_thread, share
 from .._typing import Array
 from .._validation import check_part
 from ..iterates import LowRank
-from ..kernels.entries import factor_entries_wide
+from ..kernels.entries import factor_entries
 from ..kernels.ridge import ridge_rows
 from ..kernels.transpose import transpose
 from ..linalg import top_singular_pair
@@ -203,7 +203,8 @@ class _Entries:
         """Return y - x at every entry."""
         predicted = np.zeros(self.c.size)
         left, right = np.ascontiguousarray(x.u), np.ascontiguousarray(x.v)
-        factor_entries_wide(left, right, x.s, self.rows, self.cols, predicted)
+        blocks = blocks_for(self.c.size, self.c.size * x.s.size)
+        share(factor_entries, blocks, left, right, x.s, self.rows, self.cols, predicted)
         return self.y - predicted
 
     def matrix(self, values: Array) -> Any:

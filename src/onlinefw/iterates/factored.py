@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from .. import _threads
 from .._devices import namespace, to_host
-from .._threads import all_blas_threads, one_blas_thread
+from .._threads import all_blas_threads, blocks_for, one_blas_thread, share
 from .._typing import Array, Direction
 from ..kernels import entries as kernels
 
@@ -92,10 +91,10 @@ class Factored:
         left, weights, right, k, scale, _ = self._held
         out = np.zeros(rows.size, self.dtype)
         if k:
-            small = rows.size * k < _threads.SMALL_LOOP
-            run = kernels.factor_entries if small else kernels.factor_entries_wide
             weights = (scale * weights[:k]).astype(self.dtype)
-            run(left[:, :k], right[:, :k], weights, rows, cols, out)
+            factors = left[:, :k], right[:, :k], weights
+            blocks = blocks_for(rows.size, rows.size * k)
+            share(kernels.factor_entries, blocks, *factors, rows, cols, out)
         return out
 
     @property

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .._devices import to_host
-from .._threads import all_blas_threads
+from .._threads import all_blas_threads, blocks_for, share
 from .._typing import Array, Shape, State
 from ..atoms import Atom, RankOne
 from ..kernels import entries as kernels
@@ -148,7 +148,8 @@ class LowRank(Factored):
             if values.size <= LONG_FACTOR:
                 factor[:, k] = values
             else:
-                kernels.set_column(factor, k, np.ascontiguousarray(values))
+                blocks = blocks_for(values.size, values.size)
+                share(kernels.set_column, blocks, factor, k, np.ascontiguousarray(values))
 
     def _with_space(self) -> Held:
         """Return theta with space for one more term; recompress first if there are too many."""

@@ -6,8 +6,7 @@ innermost loop runs over neighbours in memory.
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit, prange
+from numba import njit
 
 
 # Unlike a sparse product, a short dense one gains from leaving the order of additions open.
@@ -19,11 +18,11 @@ def _dot(a, b):
     return total
 
 
-@njit(cache=True, parallel=True)
-def factor_rows(blocks, indptr, col, left, right, z):
+@njit(cache=True, nogil=True)
+def factor_rows(from_block, to_block, blocks, indptr, col, left, right, z):
     """z_k = <left_i, right_j> over a sorted store."""
-    for thread in prange(len(blocks) - 1):
-        for i in range(blocks[thread], blocks[thread + 1]):
+    for block in range(from_block, to_block):
+        for i in range(blocks[block], blocks[block + 1]):
             for k in range(indptr[i], indptr[i + 1]):
                 z[k] = _dot(left[i], right[col[k]])
 
@@ -35,41 +34,39 @@ def tail_factor(row, col, left, right, z):
         z[k] = _dot(left[row[k]], right[col[k]])
 
 
-@njit(cache=True, parallel=True)
-def forward(blocks, indptr, col, g, v, y):
+@njit(cache=True, nogil=True)
+def forward(from_block, to_block, blocks, indptr, col, g, v, y):
     """y += G v over a sorted store, for blocks of vectors."""
-    for thread in prange(len(blocks) - 1):
-        for i in range(blocks[thread], blocks[thread + 1]):
+    for block in range(from_block, to_block):
+        for i in range(blocks[block], blocks[block + 1]):
             for k in range(indptr[i], indptr[i + 1]):
                 gk, j = g[k], col[k]
                 for r in range(v.shape[1]):
                     y[i, r] += gk * v[j, r]
 
 
-@njit(cache=True, parallel=True)
-def backward(blocks, indptr, col, g, y, acc):
-    """Add G' Y to acc, which has one block per thread, over a sorted store."""
-    for thread in prange(len(blocks) - 1):
-        a = acc[thread]
-        for i in range(blocks[thread], blocks[thread + 1]):
+@njit(cache=True, nogil=True)
+def backward(from_block, to_block, blocks, indptr, col, g, y, acc):
+    """Add G' Y to acc, which has a part per block, over a sorted store."""
+    for block in range(from_block, to_block):
+        a = acc[block]
+        for i in range(blocks[block], blocks[block + 1]):
             for k in range(indptr[i], indptr[i + 1]):
                 gk, j = g[k], col[k]
                 for r in range(y.shape[1]):
                     a[j, r] += gk * y[i, r]
 
 
-@njit(cache=True, parallel=True)
-def heaviest(blocks, indptr, col, c):
-    """Return the largest total weight of an entry; repeats are next to each other."""
-    largest = np.zeros(len(blocks) - 1)
-    for thread in prange(len(blocks) - 1):
+@njit(cache=True, nogil=True)
+def heaviest(from_block, to_block, blocks, indptr, col, c, largest):
+    """Find the largest total weight of an entry, by block; repeats are next to each other."""
+    for block in range(from_block, to_block):
         best = 0.0
-        for i in range(blocks[thread], blocks[thread + 1]):
+        for i in range(blocks[block], blocks[block + 1]):
             total = 0.0
             for k in range(indptr[i], indptr[i + 1]):
                 if k == indptr[i] or col[k] != col[k - 1]:
                     total = 0.0
                 total += c[k]
                 best = max(best, total)
-        largest[thread] = best
-    return largest.max()
+        largest[block] = best

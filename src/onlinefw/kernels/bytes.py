@@ -16,14 +16,13 @@ from math import nan
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, prange
+from numba import njit
 from numba.core import types
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
-from .few import on_one_thread
 from .lanes import fused, spread
-from .rows import LARGE, _add_parts, _zeros, row_slope
+from .rows import LARGE, row_slope
 from .wide import _INDEX, LINE, _pointer, add_up, fetch, line_of, write
 
 #: Whether numba compiles for a machine that has these instructions.
@@ -227,7 +226,7 @@ def _in_order(pieces, out):
 
 
 @njit(cache=True)
-def _one_thread(X, start, stop, moved, keep, step, digits, z, y, w, b, kind, parameter, total):
+def _rows_between(start, stop, X, moved, keep, step, digits, z, y, w, b, kind, parameter, total):
     """Work on the rows from ``start`` to ``stop``, ``ROWS`` at a time, read twice while cached."""
     part = np.empty(len(total), np.float32)
     s, s_digits = np.empty(ROWS), np.empty((3, ROWS), np.int8)
@@ -247,18 +246,15 @@ def _one_thread(X, start, stop, moved, keep, step, digits, z, y, w, b, kind, par
             total[k] += unit * part[k]
 
 
-@njit(cache=True, parallel=True)
-def fused_bytes(X, blocks, moved, keep, step, a, z, y, w, b, kind, parameter, out):
+@njit(cache=True, nogil=True)
+def fused_bytes(
+    from_block, to_block, blocks, X, moved, keep, step, a, z, y, w, b, kind, parameter, acc
+):
     """Do as ``rows.fused_gradient``, for bytes."""
     a = _in_pieces(a)
-    acc, sums = _zeros(len(blocks) - 1, len(a)), np.empty(len(a))
     digits = np.empty((3, len(a)), np.int8)
     step = step * _write_digits(a, digits)
-    for thread in prange(len(blocks) - 1):
-        start, stop, total = blocks[thread], blocks[thread + 1], acc[thread]
-        _one_thread(X, start, stop, moved, keep, step, digits, z, y, w, b, kind, parameter, total)
-    _add_parts(acc, sums)
-    _in_order(sums, out)
-
-
-few_fused_bytes = on_one_thread(fused_bytes)
+    for block in range(from_block, to_block):
+        start, stop, total = blocks[block], blocks[block + 1], np.zeros(len(a))
+        _rows_between(start, stop, X, moved, keep, step, digits, z, y, w, b, kind, parameter, total)
+        _in_order(total, acc[block])

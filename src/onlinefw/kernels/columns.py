@@ -6,30 +6,30 @@ Loop counters are unsigned: a signed index would be tested for being negative ev
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from .entries import row_dot
 
 _ONE = np.uint64(1)
 
 
-@njit(cache=True, parallel=True)
-def column_dots(blocks, indptr, indices, data, r, out):
+@njit(cache=True, nogil=True)
+def column_dots(from_block, to_block, blocks, indptr, indices, data, r, out):
     """out_j = <column j, r>, for columns that are not empty."""
-    for thread in prange(len(blocks) - 1):
-        start = np.uint64(indptr[blocks[thread]])
-        for j in range(blocks[thread], blocks[thread + 1]):
+    for block in range(from_block, to_block):
+        start = np.uint64(indptr[blocks[block]])
+        for j in range(blocks[block], blocks[block + 1]):
             end = np.uint64(indptr[j + 1])
             if start < end:  # most columns of wide data are empty
                 out[j] = row_dot(indices, data, r, start, end, 0.0)
             start = end
 
 
-@njit(cache=True, parallel=True)
-def column_dots_of_several(blocks, indptr, indices, data, R, out):
+@njit(cache=True, nogil=True)
+def column_dots_of_several(from_block, to_block, blocks, indptr, indices, data, R, out):
     """out_j = R' (column j): several vectors share one read."""
-    for thread in prange(len(blocks) - 1):
-        for j in range(blocks[thread], blocks[thread + 1]):
+    for block in range(from_block, to_block):
+        for j in range(blocks[block], blocks[block + 1]):
             for k in range(np.uint64(indptr[j]), np.uint64(indptr[j + 1])):
                 i, value = indices[k], data[k]
                 for c in range(R.shape[1]):

@@ -3,10 +3,10 @@
 A store in compressed rows, and a short unsorted tail of the newest entries.
 
 Per entry: its column, its prediction z, the total weight c and target s of what was observed there,
-and the unscaled slope g of the loss. Columns are numbered by ``rank``. ``acc`` has one row per
-thread, so that results do not depend on timing.
+and the unscaled slope g of the loss. Columns are numbered by ``rank``.
 
-Loops that every round needs are compiled twice: for one thread, which starts at once, and for all.
+Long loops run over ``blocks`` of rows or entries, which threads share (``_threads.share``). Every
+block has sums of its own, in ``acc`` or ``sums``, so that results do not depend on timing.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from __future__ import annotations
 from math import exp
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from .few import on_one_thread
 from .lanes import LANES, add_scaled, load, moved, store, zero
 
 #: Which derivative a kernel uses: sums c G'(z) - s, or weights c times phi'(z, s) ...
@@ -101,13 +100,13 @@ def row_dot(col, g, v, start, end, zero):
     return (s0 + s1) + (s2 + s3)
 
 
-@njit(cache=True, parallel=True)
-def normal_wide(blocks, indptr, col, g, row_scale, v, y, acc, distinct):
-    """Let y += G v, then acc += G' (row_scale y) by thread: one read of the store for both."""
+@njit(cache=True, nogil=True)
+def normal(from_block, to_block, blocks, indptr, col, g, row_scale, v, y, acc, distinct):
+    """Let y += G v, then acc += G' (row_scale y) by block: one read of the store for both."""
     weighted = len(row_scale) > 0
-    for thread in prange(len(blocks) - 1):
-        a = acc[thread]
-        for i in range(blocks[thread], blocks[thread + 1]):
+    for block in range(from_block, to_block):
+        a = acc[block]
+        for i in range(blocks[block], blocks[block + 1]):
             start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
             total = y[i] + row_dot(col, g, v, start, end, g.dtype.type(0))
             y[i] = total
@@ -142,15 +141,17 @@ def end_normal(row, col, g, rank, row_scale, y, acc):
     return w
 
 
-@njit(cache=True, parallel=True)
-def weighted_sums(blocks, indptr, col, c, z, share, rows, columns, row_sums, acc):
+@njit(cache=True, nogil=True)
+def weighted_sums(
+    from_block, to_block, blocks, indptr, col, c, z, share, rows, columns, row_sums, acc
+):
     """Sum c_k (columns[col_k] + share z_k) in every row, c_k (rows_i + share z_k) in every column.
 
-    The latter by thread.
+    The latter by block.
     """
-    for thread in prange(len(blocks) - 1):
-        a = acc[thread]
-        for i in range(blocks[thread], blocks[thread + 1]):
+    for block in range(from_block, to_block):
+        a = acc[block]
+        for i in range(blocks[block], blocks[block + 1]):
             total = 0.0
             for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
                 zk = share * z[k]
@@ -159,40 +160,39 @@ def weighted_sums(blocks, indptr, col, c, z, share, rows, columns, row_sums, acc
             row_sums[i] += total
 
 
-@njit(cache=True, parallel=True)
-def targets(blocks, indptr, col, c, s, row_offset, col_offset, out):
+@njit(cache=True, nogil=True)
+def targets(from_block, to_block, blocks, indptr, col, c, s, row_offset, col_offset, out):
     """out_k = s_k - c_k times the entry's offset: what is left for theta to explain."""
-    for thread in prange(len(blocks) - 1):
-        for i in range(blocks[thread], blocks[thread + 1]):
+    for block in range(from_block, to_block):
+        for i in range(blocks[block], blocks[block + 1]):
             for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
                 out[k] = s[k] - c[k] * (row_offset[i] + col_offset[col[k]])
 
 
-def _fused(quadratic, wide):
-    """Compile the fused kernel for parabolas or all other losses, for one thread or for all.
+def _fused(quadratic):
+    """Compile the fused kernel for parabolas or for all other losses.
 
     Testing the loss for every entry is slow. So is a loop in a function of its own, even an
     inlined one: references to its arrays are counted for every row.
     """
 
-    @njit(cache=True, parallel=wide, fastmath={"contract"})
+    @njit(cache=True, nogil=True, fastmath={"contract"})
     def move_and_normal(
-        blocks, indptr, col, z, c, s, g, keep, u, row_offset, columns, kind, parameter,
-        row_scale, v, y, acc, sums,
+        from_block, to_block, blocks, indptr, col, z, c, s, g, keep, u, row_offset, columns,
+        kind, parameter, row_scale, v, y, acc, sums,
     ):  # fmt: skip
         """Move every prediction along an atom, refresh the slopes, and multiply 8 vectors.
 
         z <- keep z + u_i columns[j, 0], g <- slope at z + row_offset_i + columns[j, 1],
-        y += G V, acc += G' (row_scale y) and sums = <z, g> by thread. One read of everything.
+        y += G V, acc += G' (row_scale y) and sums = <z, g> by block. One read of everything.
         ``u`` and ``row_scale`` may be empty: nothing is added, and all rows weigh 1.
         """
         one, move, offset = np.uint64(1), np.uint64(0), np.uint64(1)
         moving, weighted = len(u) > 0, len(row_scale) > 0
-        parts = len(blocks) - 1 if wide else 1
-        for thread in prange(parts):
-            a = acc[thread]
+        for block in range(from_block, to_block):
+            a = acc[block]
             z_dot_g = 0.0  # rows are summed in the store's own precision, this in double precision
-            for i in range(blocks[thread], blocks[thread + 1]):
+            for i in range(blocks[block], blocks[block + 1]):
                 start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
                 u_i, offset_i, total = g.dtype.type(0), row_offset[i], load(y, i)
                 if moving:
@@ -222,13 +222,12 @@ def _fused(quadratic, wide):
                 while k < end:
                     store(a, col[k], add_scaled(load(a, col[k]), g[k], total))
                     k += one
-            sums[thread] = z_dot_g
+            sums[block] = z_dot_g
 
     return move_and_normal
 
 
-move_and_normal_quadratic, move_and_normal_quadratic_wide = _fused(True, False), _fused(True, True)
-move_and_normal_general, move_and_normal_general_wide = _fused(False, False), _fused(False, True)
+move_and_normal_quadratic, move_and_normal_general = _fused(True), _fused(False)
 
 
 @njit(cache=True, fastmath={"contract"})
@@ -286,12 +285,12 @@ def overlap(V, W):
     return np.dot(V.T, W)
 
 
-@njit(cache=True, parallel=True)
-def move_rows(blocks, indptr, col, z, keep, u, right):
+@njit(cache=True, nogil=True)
+def move_rows(from_block, to_block, blocks, indptr, col, z, keep, u, right):
     """z_k = keep z_k + u_i right_j over a sorted store; an empty u adds nothing."""
     moving = len(u) > 0
-    for thread in prange(len(blocks) - 1):
-        for i in range(blocks[thread], blocks[thread + 1]):
+    for block in range(from_block, to_block):
+        for i in range(blocks[block], blocks[block + 1]):
             for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
                 z[k] = moved(keep, z[k], u[i], right[col[k]]) if moving else keep * z[k]
 
@@ -320,39 +319,31 @@ def tail_backward(row, col, g, y, w):
             w[col[k], q] += g[k] * y[row[k], q]
 
 
-@njit(cache=True, parallel=True)
-def sum_of_squares(x):
-    """Return the sum in double precision, part by part."""
-    sums, n = np.zeros(64), len(x)
-    for part in prange(64):
+@njit(cache=True, nogil=True)
+def sum_of_squares(from_block, to_block, blocks, x, sums):
+    """Sum the squares in double precision, by block."""
+    for block in range(from_block, to_block):
         total = 0.0
-        for k in range(part * n // 64, (part + 1) * n // 64):
+        for k in range(blocks[block], blocks[block + 1]):
             total += np.float64(x[k]) * np.float64(x[k])
-        sums[part] = total
-    return sums.sum()
+        sums[block] = total
 
 
-@njit(cache=True, parallel=True)
-def set_column(factor, k, values):
+@njit(cache=True, nogil=True)
+def set_column(from_block, to_block, blocks, factor, k, values):
     """factor[:, k] = values: every number has a cache line of its own, so two threads help."""
-    parts = 16
-    n = len(values)
-    for part in prange(parts):
-        for i in range(part * n // parts, (part + 1) * n // parts):
+    for block in range(from_block, to_block):
+        for i in range(blocks[block], blocks[block + 1]):
             factor[i, k] = values[i]
 
 
-@njit(cache=True, parallel=True)
-def factor_entries_wide(left, right, weights, rows, cols, out):
+@njit(cache=True, nogil=True)
+def factor_entries(from_block, to_block, blocks, left, right, weights, rows, cols, out):
     """out_i = sum over k of left[rows_i, k] weights_k right[cols_i, k]."""
-    n, parts = len(rows), 16
-    for part in prange(parts):
-        for i in range(part * n // parts, (part + 1) * n // parts):
+    for block in range(from_block, to_block):
+        for i in range(blocks[block], blocks[block + 1]):
             r, q = rows[i], cols[i]
             total = 0.0
             for k in range(len(weights)):
                 total += left[r, k] * weights[k] * right[q, k]
             out[i] = total
-
-
-normal, factor_entries = map(on_one_thread, (normal_wide, factor_entries_wide))

@@ -11,7 +11,7 @@ from math import inf
 
 from numba import njit
 
-from .rows import few_totals
+from .rows import totals_between
 
 __all__ = ["ROUNDING", "compiled_descent", "compiled_root", "searches"]
 
@@ -80,7 +80,7 @@ def searches(totals):
 @njit(cache=True)
 def _totals_of_rows(data, b):
     kind, parameter, z, y, w = data
-    return few_totals(kind, parameter, z, y, w, b)
+    return totals_between(0, len(z), kind, parameter, z, y, w, b)
 
 
 compiled_root, compiled_descent = map(njit(cache=True), searches(_totals_of_rows))

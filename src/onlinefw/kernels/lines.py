@@ -9,13 +9,9 @@ described in :mod:`onlinefw.kernels.entries`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from .entries import slope
-from .few import on_one_thread
-
-#: Long sums are split into this many parts, whatever the number of threads.
-PARTS = 64
 
 
 @njit(inline="always")
@@ -25,40 +21,33 @@ def _quadratic_loss(c, s, g):
     return 0.5 * (g * g - s * s) / c if c > 0.0 else 0.0
 
 
-@njit(cache=True, parallel=True)
-def quadratic_total(c, s, g):
-    """Return the loss of all entries from their slopes."""
-    n, one = len(g), np.uint64(1)  # unsigned counters: see kernels.entries
-    parts = np.zeros(PARTS)
-    for part in prange(PARTS):
-        k, end = np.uint64(part * n // PARTS), np.uint64((part + 1) * n // PARTS)
+@njit(cache=True, nogil=True)
+def quadratic_total(from_block, to_block, blocks, c, s, g, sums):
+    """Sum the loss of all entries from their slopes, by block."""
+    one = np.uint64(1)  # unsigned counters: see kernels.entries
+    for block in range(from_block, to_block):
+        k, end = np.uint64(blocks[block]), np.uint64(blocks[block + 1])
         total = 0.0
         while k < end:
             total += _quadratic_loss(c[k], s[k], g[k])
             k += one
-        parts[part] = total
-    return parts.sum()
+        sums[block] = total
 
 
-@njit(cache=True, parallel=True)
-def quadratic_line_wide(blocks, indptr, col, z, c, s, g, u, right):
-    """Return value and slope at t = 0, and the curvature, in one read of a sorted store."""
-    sums = np.zeros((len(blocks) - 1, 3))
-    for thread in prange(len(blocks) - 1):
+@njit(cache=True, nogil=True)
+def quadratic_line(from_block, to_block, blocks, indptr, col, z, c, s, g, u, right, sums):
+    """Sum value and slope at t = 0, and the curvature, by block: one read of a sorted store."""
+    for block in range(from_block, to_block):
         value, first, second = 0.0, 0.0, 0.0
-        for i in range(blocks[thread], blocks[thread + 1]):
+        for i in range(blocks[block], blocks[block + 1]):
             for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
                 d = np.float64(u[i] * right[col[k]] - z[k])
                 value += _quadratic_loss(c[k], s[k], g[k])
                 first += g[k] * d
                 second += c[k] * d * d
-        sums[thread, 0] = value
-        sums[thread, 1] = first
-        sums[thread, 2] = second
-    return sums
-
-
-quadratic_line = on_one_thread(quadratic_line_wide)
+        sums[block, 0] = value
+        sums[block, 1] = first
+        sums[block, 2] = second
 
 
 @njit(cache=True)
@@ -73,26 +62,24 @@ def tail_quadratic_line(row, col, z, c, s, g, u, right):
     return sums
 
 
-@njit(cache=True, parallel=True)
-def directions(blocks, indptr, col, z, u, right, out):
+@njit(cache=True, nogil=True)
+def directions(from_block, to_block, blocks, indptr, col, z, u, right, out):
     """out_k = u_i right_j - z_k over a sorted store."""
-    for thread in prange(len(blocks) - 1):
-        for i in range(blocks[thread], blocks[thread + 1]):
+    for block in range(from_block, to_block):
+        for i in range(blocks[block], blocks[block + 1]):
             for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
                 out[k] = u[i] * right[col[k]] - z[k]
 
 
-@njit(cache=True, parallel=True)
-def line_slope(kind, parameter, x, d, c, s, t):
-    """Return the sum of d_k times the slope of entry k at x_k + t d_k."""
-    n, one = len(x), np.uint64(1)
-    parts = np.zeros(PARTS)
-    for part in prange(PARTS):
-        k, end = np.uint64(part * n // PARTS), np.uint64((part + 1) * n // PARTS)
+@njit(cache=True, nogil=True)
+def line_slope(from_block, to_block, blocks, kind, parameter, x, d, c, s, t, sums):
+    """Sum d_k times the slope of entry k at x_k + t d_k, by block."""
+    one = np.uint64(1)
+    for block in range(from_block, to_block):
+        k, end = np.uint64(blocks[block]), np.uint64(blocks[block + 1])
         total = 0.0
         while k < end:
             dk = np.float64(d[k])
             total += dk * slope(kind, parameter, x[k] + t * dk, np.float64(c[k]), np.float64(s[k]))
             k += one
-        parts[part] = total
-    return parts.sum()
+        sums[block] = total

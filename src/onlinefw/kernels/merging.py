@@ -6,7 +6,7 @@ Stores are described in :mod:`onlinefw.kernels.entries`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 
 @njit(cache=True)
@@ -39,11 +39,11 @@ def sort_by_row(row, col, indptr, order):
             order[q] = k
 
 
-@njit(cache=True, parallel=True)
-def merged_lengths(blocks, indptr, col, tail_ptr, tail_col, combine, lengths):
+@njit(cache=True, nogil=True)
+def merged_lengths(from_block, to_block, blocks, indptr, col, tail_ptr, tail_col, combine, lengths):
     """Lengths of the rows after the (sorted) tail has been merged into the bulk."""
-    for thread in prange(len(blocks) - 1):
-        for i in range(blocks[thread], blocks[thread + 1]):
+    for block in range(from_block, to_block):
+        for i in range(blocks[block], blocks[block + 1]):
             a, a_end = indptr[i], indptr[i + 1]
             b, b_end = tail_ptr[i], tail_ptr[i + 1]
             n = (a_end - a) + (b_end - b)
@@ -60,15 +60,15 @@ def merged_lengths(blocks, indptr, col, tail_ptr, tail_col, combine, lengths):
             lengths[i] = n
 
 
-@njit(cache=True, parallel=True)
-def merge_rows(blocks, indptr, tail_ptr, combine, new_ptr, old, tail, new):
+@njit(cache=True, nogil=True)
+def merge_rows(from_block, to_block, blocks, indptr, tail_ptr, combine, new_ptr, old, tail, new):
     """Fill ``new`` with the merged rows. It, ``old`` and ``tail`` are (col, z, c, s) tuples."""
     col, z, c, s = old
     t_col, t_z, t_c, t_s = tail
     n_col, n_z, n_c, n_s = new
     origin = new_ptr[blocks[0]]
-    for thread in prange(len(blocks) - 1):
-        for i in range(blocks[thread], blocks[thread + 1]):
+    for block in range(from_block, to_block):
+        for i in range(blocks[block], blocks[block + 1]):
             a, a_end = indptr[i], indptr[i + 1]
             b, b_end = tail_ptr[i], tail_ptr[i + 1]
             k = new_ptr[i] - origin
@@ -89,14 +89,13 @@ def merge_rows(blocks, indptr, tail_ptr, combine, new_ptr, old, tail, new):
                     k += 1
 
 
-@njit(cache=True, parallel=True)
-def copy_four(new, old, start):
+@njit(cache=True, nogil=True)
+def copy_four(from_block, to_block, blocks, new, old, start):
     """Copy each of four arrays into another, from ``start`` on."""
     a, b, c, d = new
     to_a, to_b, to_c, to_d = old
-    parts, n = 16, len(a)
-    for part in prange(parts):
-        low, high = part * n // parts, (part + 1) * n // parts
+    for block in range(from_block, to_block):
+        low, high = blocks[block], blocks[block + 1]
         to_a[start + low : start + high] = a[low:high]
         to_b[start + low : start + high] = b[low:high]
         to_c[start + low : start + high] = c[low:high]
@@ -104,36 +103,17 @@ def copy_four(new, old, start):
 
 
 @njit(cache=True)
-def merge_in_place(cuts, blocks, indptr, tail_ptr, combine, new_ptr, held, tail, memory, done):
-    """Merge rows ``cuts[p]`` to ``cuts[p + 1]`` at a time, from the last to the first.
-
-    Rows only move towards the end, so there is never a second copy of the store. It is
-    all in one call, which Ctrl-C cannot interrupt: either nothing is done, or everything (then
-    done[0] is True).
-    """
-    a, b, c, d = memory
-    for p in range(len(cuts) - 2, -1, -1):
-        n = new_ptr[cuts[p + 1]] - new_ptr[cuts[p]]
-        part = (a[:n], b[:n], c[:n], d[:n])
-        merge_rows(blocks[p], indptr, tail_ptr, combine, new_ptr, held, tail, part)
-        copy_four(part, held, new_ptr[cuts[p]])
-    done[0] = True
-
-
-@njit(cache=True)
-def renumber_in_place(blocks, renumber, indptr, col, z, c, s, g, done):
-    """Give every column another number and sort the rows again, in one call (see above)."""
+def renumber(numbers, col):
+    """Give every column another number."""
     for k in range(len(col)):
-        col[k] = renumber[col[k]]
-    sort_rows(blocks, indptr, col, z, c, s, g)
-    done[0] = True
+        col[k] = numbers[col[k]]
 
 
-@njit(cache=True, parallel=True)
-def sort_rows(blocks, indptr, col, z, c, s, g):
+@njit(cache=True, nogil=True)
+def sort_rows(from_block, to_block, blocks, indptr, col, z, c, s, g):
     """Sort every row by column; entries of one column stay in order."""
-    for thread in prange(len(blocks) - 1):
-        for i in range(blocks[thread], blocks[thread + 1]):
+    for block in range(from_block, to_block):
+        for i in range(blocks[block], blocks[block + 1]):
             start, end = indptr[i], indptr[i + 1]
             order = np.argsort(col[start:end], kind="mergesort")
             col[start:end] = col[start:end][order]
@@ -143,10 +123,10 @@ def sort_rows(blocks, indptr, col, z, c, s, g):
             g[start:end] = g[start:end][order]
 
 
-@njit(cache=True, parallel=True)
-def count_seen(indptr, col, tail_ptr, tail_col, lengths):
+@njit(cache=True, nogil=True)
+def count_seen(from_block, to_block, blocks, indptr, col, tail_ptr, tail_col, lengths):
     """Count the distinct columns of every row in two sorted lists together."""
-    for i in prange(len(lengths)):
+    for i in range(blocks[from_block], blocks[to_block]):
         b, b_end = tail_ptr[i], tail_ptr[i + 1]
         n, last = b_end - b, np.int64(-1)
         for a in range(indptr[i], indptr[i + 1]):
@@ -159,10 +139,10 @@ def count_seen(indptr, col, tail_ptr, tail_col, lengths):
         lengths[i] = n
 
 
-@njit(cache=True, parallel=True)
-def fill_seen(indptr, col, tail_ptr, tail_col, columns, new_ptr, out):
+@njit(cache=True, nogil=True)
+def fill_seen(from_block, to_block, blocks, indptr, col, tail_ptr, tail_col, columns, new_ptr, out):
     """Fill ``out`` with the original numbers (``columns``) of these columns, increasing."""
-    for i in prange(len(new_ptr) - 1):
+    for i in range(blocks[from_block], blocks[to_block]):
         b, b_end = tail_ptr[i], tail_ptr[i + 1]
         start, end = new_ptr[i], new_ptr[i + 1]
         k, last = start, np.int64(-1)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, prange, types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .._threads import share
 from .lanes import LANES, fused, spread
 
 #: The side of a tile. Factors are padded with zeros to whole tiles.
@@ -184,17 +185,17 @@ def _substitute(normal, rank, solution):
         solution[i] = total / normal[i, i]
 
 
-@njit(cache=True, parallel=True, fastmath={"contract"})
-def _solve_rows(blocks, indptr, col, weight, target, other, ridge, out):
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _solve_rows(from_block, to_block, blocks, indptr, col, weight, target, other, ridge, out):
     """Write the solution of every row; ``other`` is padded to whole tiles."""
     rank, width = np.uint64(out.shape[1]), np.uint64(other.shape[1])
-    for thread in prange(len(blocks) - 1):
+    for block in range(from_block, to_block):
         left = np.empty((PANEL, other.shape[1]), other.dtype)
         right = np.empty((PANEL, other.shape[1]), other.dtype)
         normal = np.empty((other.shape[1], other.shape[1]))
         scaled = np.empty((other.shape[1], other.shape[1]))
         solution = np.empty(out.shape[1])
-        for i in range(blocks[thread], blocks[thread + 1]):
+        for i in range(blocks[block], blocks[block + 1]):
             start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
             if start == end:
                 out[i] = 0
@@ -209,14 +210,14 @@ def _solve_rows(blocks, indptr, col, weight, target, other, ridge, out):
                 out[i, a] = solution[a]
 
 
-@njit(cache=True, parallel=True, fastmath={"contract"})
-def _sum_rows(blocks, indptr, col, weight, target, other, rank, out):
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _sum_rows(from_block, to_block, blocks, indptr, col, weight, target, other, rank, out):
     """Write the upper triangle of [A | b] of every row; ``other`` is padded to whole tiles."""
-    for thread in prange(len(blocks) - 1):
+    for block in range(from_block, to_block):
         left = np.empty((PANEL, other.shape[1]), other.dtype)
         right = np.empty((PANEL, other.shape[1]), other.dtype)
         normal = np.empty((other.shape[1], other.shape[1]))
-        for i in range(blocks[thread], blocks[thread + 1]):
+        for i in range(blocks[block], blocks[block + 1]):
             start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
             normal[:] = 0.0
             _add_row(normal, left, right, col, weight, target, other, np.uint64(rank), start, end)
@@ -257,7 +258,7 @@ def ridge_rows(blocks, indptr, col, weight, target, other, ridge, out):
     out : ndarray of shape (n_rows, r)
         The solutions; 0 for a row without entries.
     """
-    _solve_rows(blocks, indptr, col, weight, target, _padded(other), ridge, out)
+    share(_solve_rows, blocks, indptr, col, weight, target, _padded(other), ridge, out)
 
 
 def normal_rows(blocks, indptr, col, weight, target, other, out):
@@ -277,4 +278,4 @@ def normal_rows(blocks, indptr, col, weight, target, other, out):
     >>> out
     array([[ 5., 16.]])
     """
-    _sum_rows(blocks, indptr, col, weight, target, _padded(other), other.shape[1], out)
+    share(_sum_rows, blocks, indptr, col, weight, target, _padded(other), other.shape[1], out)

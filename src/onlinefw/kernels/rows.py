@@ -4,8 +4,8 @@ Rows are dense, of float32, float64 or uint8. The predictions z, targets y and w
 in double precision. Products with rows of float32 and uint8 are formed in single precision, and
 sums over rows in single precision over a few rows only, then in double precision.
 
-``blocks`` are the boundaries of the rows that each thread works on. Every block has sums of its
-own, which are added in order, so that results do not depend on timing.
+``blocks`` are the boundaries of ranges of rows, which threads share (``_threads.share``). Every
+block has sums of its own, so that results do not depend on timing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from math import exp, expm1, inf, isinf, log, log1p, sqrt
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from .entries import (
     BERNOULLI,
@@ -26,7 +26,6 @@ from .entries import (
     _expit,
     slope,
 )
-from .few import on_one_thread
 from .wide import LINE, add_product, add_up, everywhere, fetch, read, read_first, write
 
 #: Rows that are summed in the precision of the products before double precision.
@@ -35,8 +34,6 @@ CHUNK = 128
 AHEAD = 2**14
 #: Slopes in single precision are clipped to this, as 0 times infinity would be NaN.
 LARGE = 1e30
-#: Sums over all rows are formed in this many parts, whatever the number of threads.
-PARTS = 16
 #: Beyond this many standard deviations a Gaussian is 0 in floating point (see ``losses``).
 FAR = 40.0
 
@@ -102,56 +99,43 @@ def row_curvature(kind, parameter, z, y):
     return (1.0 - e * e) / parameter * exp(-0.5 * e * e)
 
 
-@njit(cache=True, parallel=True)
-def slopes(kind, parameter, z, y, w, b):
-    """Return w phi'(z + b, y) of every row."""
-    out = np.empty(len(z))
-    for part in prange(PARTS):
-        for i in range(part * len(z) // PARTS, (part + 1) * len(z) // PARTS):
-            out[i] = row_slope(kind, parameter, z[i] + b, y[i], w[i])
-    return out
+@njit(cache=True, nogil=True)
+def slopes(from_block, to_block, blocks, kind, parameter, z, y, w, b, out):
+    """out_i = w_i phi'(z_i + b, y_i)."""
+    for i in range(blocks[from_block], blocks[to_block]):
+        out[i] = row_slope(kind, parameter, z[i] + b, y[i], w[i])
 
 
-# Functions of their own: within a parallel one, these would be parallel loops as well.
-@njit(cache=True)
-def _zeros(parts, n):
-    return np.zeros((parts, n))
-
-
-@njit(cache=True)
-def _add_parts(acc, out):
-    out[:] = 0.0
-    for part in range(len(acc)):
-        out += acc[part]
-
-
-@njit(cache=True, parallel=True)
-def value_sum(kind, parameter, z, y, w, b):
-    """Return the sum of w phi(z + b, y); half squares for parabolas."""
-    acc, out = _zeros(PARTS, 1), np.empty(1)
-    for part in prange(PARTS):
+@njit(cache=True, nogil=True)
+def values(from_block, to_block, blocks, kind, parameter, z, y, w, b, sums):
+    """Sum w phi(z + b, y) by block; half squares for parabolas."""
+    for block in range(from_block, to_block):
         total = 0.0
-        for i in range(part * len(z) // PARTS, (part + 1) * len(z) // PARTS):
+        for i in range(blocks[block], blocks[block + 1]):
             total += w[i] * row_value(kind, parameter, z[i] + b, y[i])
-        acc[part, 0] = total
-    _add_parts(acc, out)
-    return out[0]
+        sums[block] = total
 
 
-@njit(cache=True, parallel=True)
-def totals(kind, parameter, z, y, w, b):
-    """Return the sums of w phi(z + b, y), of w phi'(z + b, y) and of w phi''(z + b, y)."""
-    acc, out = _zeros(PARTS, 3), np.empty(3)
-    for part in prange(PARTS):
-        value = first = second = 0.0
-        for i in range(part * len(z) // PARTS, (part + 1) * len(z) // PARTS):
-            at = z[i] + b
-            value += w[i] * row_value(kind, parameter, at, y[i])
-            first += row_slope(kind, parameter, at, y[i], w[i])
-            second += w[i] * row_curvature(kind, parameter, at, y[i])
-        acc[part, 0], acc[part, 1], acc[part, 2] = value, first, second
-    _add_parts(acc, out)
-    return out[0], out[1], out[2]
+@njit(cache=True, nogil=True)
+def totals(from_block, to_block, blocks, kind, parameter, z, y, w, b, sums):
+    """Sum w phi(z + b, y), w phi'(z + b, y) and w phi''(z + b, y) by block."""
+    for block in range(from_block, to_block):
+        value, first, second = totals_between(
+            blocks[block], blocks[block + 1], kind, parameter, z, y, w, b
+        )
+        sums[block, 0], sums[block, 1], sums[block, 2] = value, first, second
+
+
+@njit(cache=True)
+def totals_between(start, end, kind, parameter, z, y, w, b):
+    """Return the three sums over the rows from ``start`` to ``end``."""
+    value = first = second = 0.0
+    for i in range(start, end):
+        at = z[i] + b
+        value += w[i] * row_value(kind, parameter, at, y[i])
+        first += row_slope(kind, parameter, at, y[i], w[i])
+        second += w[i] * row_curvature(kind, parameter, at, y[i])
+    return value, first, second
 
 
 @njit(cache=True)
@@ -179,9 +163,11 @@ def _padded(a, n):
     return longer
 
 
-@njit(cache=True, parallel=True, fastmath={"contract"})
-def fused_gradient(X, blocks, moved, keep, step, a, z, y, w, b, kind, parameter, out):
-    """z_i <- keep z_i + step <x_i, a> for i < moved, then out = sum_i w_i phi'(z_i + b, y_i) x_i.
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def fused_gradient(
+    from_block, to_block, blocks, X, moved, keep, step, a, z, y, w, b, kind, parameter, acc
+):
+    """z_i <- keep z_i + step <x_i, a> for i < moved; then sum w_i phi'(z_i + b, y_i) x_i by block.
 
     While two rows are multiplied by a, the two before them, whose slopes are known by then, are
     added to the gradient: they are still in the cache. So memory is read without pauses.
@@ -190,10 +176,10 @@ def fused_gradient(X, blocks, moved, keep, step, a, z, y, w, b, kind, parameter,
     width = np.uint64(LINE // a.itemsize)
     rest, ahead, zero = n % width, np.uint64(AHEAD), number(0)
     whole, limit = n - rest, LARGE if a.itemsize == 4 else inf
-    acc, a = _zeros(len(blocks) - 1, X.shape[1]), _padded(a, whole + width)
-    for thread in prange(len(blocks) - 1):
-        total, part = acc[thread], np.zeros(whole + width, a.dtype)
-        first, end = blocks[thread], blocks[thread + 1]
+    a = _padded(a, whole + width)
+    for block in range(from_block, to_block):
+        total, part = acc[block], np.zeros(whole + width, a.dtype)
+        first, end = blocks[block], blocks[block + 1]
         p0 = p1 = np.uint64(first)  # the two rows before, and their slopes
         s0 = s1 = zero
         for i in range(first, end + 2 if first < end else first, 2):
@@ -231,20 +217,19 @@ def fused_gradient(X, blocks, moved, keep, step, a, z, y, w, b, kind, parameter,
                 for k in range(n):
                     total[k] += part[k]
                     part[k] = zero
-    _add_parts(acc, out)
 
 
-@njit(cache=True, parallel=True, fastmath={"contract"})
-def move_rows(X, blocks, keep, step, a, z):
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def move_rows(from_block, to_block, blocks, X, keep, step, a, z):
     """z_i <- keep z_i + step <x_i, a>."""
     n, number = np.uint64(X.shape[1]), a.dtype.type
     width = np.uint64(LINE // a.itemsize)
     rest, ahead, zero = n % width, np.uint64(AHEAD), number(0)
     whole = n - rest
     a = _padded(a, whole + width)
-    for thread in prange(len(blocks) - 1):
-        end = blocks[thread + 1]
-        for i in range(blocks[thread], end, 2):
+    for block in range(from_block, to_block):
+        end = blocks[block + 1]
+        for i in range(blocks[block], end, 2):
             r0, r1 = np.uint64(i), np.uint64(min(i + 1, end - 1))
             d0, d1 = everywhere(zero), everywhere(zero)
             j = np.uint64(0)
@@ -264,16 +249,16 @@ def move_rows(X, blocks, keep, step, a, z):
                 z[r1] = keep * z[r1] + step * add_up(d1)
 
 
-@njit(cache=True, parallel=True, fastmath={"contract"})
-def slope_gradient(X, blocks, s, out):
-    """Write sum_i s_i x_i to out; the products are of the type of s."""
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def slope_gradient(from_block, to_block, blocks, X, s, acc):
+    """Sum s_i x_i by block; the products are of the type of s."""
     n, number = np.uint64(X.shape[1]), s.dtype.type
     width = np.uint64(LINE // s.itemsize)
     rest, ahead, zero = n % width, np.uint64(AHEAD), number(0)
-    whole, acc = n - rest, _zeros(len(blocks) - 1, X.shape[1])
-    for thread in prange(len(blocks) - 1):
-        total, part = acc[thread], np.zeros(whole + width, s.dtype)
-        first, end = blocks[thread], blocks[thread + 1]
+    whole = n - rest
+    for block in range(from_block, to_block):
+        total, part = acc[block], np.zeros(whole + width, s.dtype)
+        first, end = blocks[block], blocks[block + 1]
         for i in range(first, end, 2):
             r0, r1 = np.uint64(i), np.uint64(min(i + 1, end - 1))
             t0, t1 = everywhere(s[r0]), everywhere(s[r1] if i + 1 < end else zero)
@@ -291,10 +276,3 @@ def slope_gradient(X, blocks, s, out):
                 for k in range(n):
                     total[k] += part[k]
                     part[k] = zero
-    _add_parts(acc, out)
-
-
-few_slopes, few_values, few_totals = map(on_one_thread, (slopes, value_sum, totals))
-few_fused_gradient, few_move_rows, few_slope_gradient = map(
-    on_one_thread, (fused_gradient, move_rows, slope_gradient)
-)

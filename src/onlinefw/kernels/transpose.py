@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
+
+from .._threads import share
 
 
-@njit(cache=True, parallel=True)
-def row_ends(starts, ends, col, last, out):
+@njit(cache=True, nogil=True)
+def row_ends(from_block, to_block, blocks, starts, ends, col, last, out):
     """In every row, find the first entry from ``starts`` on whose column is ``last`` or later."""
-    for i in prange(len(starts)):
+    for i in range(blocks[from_block], blocks[to_block]):
         low, high = starts[i], ends[i]
         while low < high:
             middle = (low + high) // 2
@@ -20,28 +22,29 @@ def row_ends(starts, ends, col, last, out):
         out[i] = low
 
 
-@njit(cache=True, parallel=True)
-def _count_columns(blocks, starts, ends, col, first, place):
+@njit(cache=True, nogil=True)
+def _count_columns(from_block, to_block, blocks, starts, ends, col, first, place):
     """Count the entries of every column, by block of rows."""
     one, first = np.uint64(1), np.uint64(first)
-    for thread in prange(len(blocks) - 1):
-        count = place[thread]
-        for i in range(blocks[thread], blocks[thread + 1]):
+    for block in range(from_block, to_block):
+        count = place[block]
+        for i in range(blocks[block], blocks[block + 1]):
             k, end = np.uint64(starts[i]), np.uint64(ends[i])
             while k < end:
                 count[np.uint64(col[k]) - first] += one
                 k += one
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _place_columns(
-    blocks, starts, ends, col, first, weight, target, place, row, t_weight, t_target
-):
+    from_block, to_block, blocks, starts, ends, col, first, weight, target, place,
+    row, t_weight, t_target,
+):  # fmt: skip
     """Put every entry into the next place of its column. Every block has places of its own."""
     one, first = np.uint64(1), np.uint64(first)
-    for thread in prange(len(blocks) - 1):
-        following = place[thread]
-        for i in range(blocks[thread], blocks[thread + 1]):
+    for block in range(from_block, to_block):
+        following = place[block]
+        for i in range(blocks[block], blocks[block + 1]):
             k, end = np.uint64(starts[i]), np.uint64(ends[i])
             while k < end:
                 j = np.uint64(col[k]) - first
@@ -57,7 +60,7 @@ def _place_columns(
 def column_counts(blocks, indptr, col, n_cols):
     """Return how many entries each column has."""
     counts = np.zeros((len(blocks) - 1, n_cols), np.uint64)
-    _count_columns(blocks, indptr[:-1], indptr[1:], col, 0, counts)
+    share(_count_columns, blocks, indptr[:-1], indptr[1:], col, 0, counts)
     return counts.sum(axis=0).astype(np.int64)
 
 
@@ -75,7 +78,7 @@ def transpose_columns(blocks, starts, ends, col, columns, weight, target):
     """
     first, last = columns
     place = np.zeros((len(blocks) - 1, last - first), np.uint64)
-    _count_columns(blocks, starts, ends, col, first, place)
+    share(_count_columns, blocks, starts, ends, col, first, place)
     indptr = np.zeros(last - first + 1, np.int64)
     np.cumsum(place.sum(axis=0), out=indptr[1:])
     # In every column the first block's entries come first.
@@ -84,7 +87,8 @@ def transpose_columns(blocks, starts, ends, col, columns, weight, target):
     row = np.empty(n, np.uint32)
     t_weight = np.empty(n if weight.size else 0, weight.dtype)
     t_target = np.empty(n, target.dtype)
-    _place_columns(
-        blocks, starts, ends, col, first, weight, target, following, row, t_weight, t_target
+    share(
+        _place_columns, blocks, starts, ends, col, first, weight, target, following,
+        row, t_weight, t_target,
     )  # fmt: skip
     return indptr, row, t_weight, t_target

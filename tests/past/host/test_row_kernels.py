@@ -1,11 +1,10 @@
 """The loops over stored rows, against plain numpy in double precision."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from onlinefw import losses
+from onlinefw import _threads, losses
+from onlinefw._threads import share
 from onlinefw.kernels import bytes as byte_kernels
 from onlinefw.kernels import entries, rows
 
@@ -22,31 +21,7 @@ SHAPES = [(1, 1), (3, 17), (4, 1), (17, 3), (130, 130), (131, 16), (517, 259)]
 DTYPES = ["float32", "float64", "uint8"]
 # One piece and more, with and without a rest; one block of rows and more, with and without a rest.
 BYTE_SHAPES = [(1, 64), (3, 65), (4, 127), (128, 128), (131, 100), (517, 259)]
-KERNELS = {
-    "one thread": SimpleNamespace(
-        fused_gradient=rows.few_fused_gradient,
-        fused_bytes=byte_kernels.few_fused_bytes,
-        move_rows=rows.few_move_rows,
-        slope_gradient=rows.few_slope_gradient,
-        value_sum=rows.few_values,
-        totals=rows.few_totals,
-    ),
-    "threads": SimpleNamespace(
-        fused_gradient=rows.fused_gradient,
-        fused_bytes=byte_kernels.fused_bytes,
-        move_rows=rows.move_rows,
-        slope_gradient=rows.slope_gradient,
-        value_sum=rows.value_sum,
-        totals=rows.totals,
-    ),
-}
 needs_vnni = pytest.mark.skipif(not byte_kernels.HAS_VNNI, reason="no VNNI here")
-
-
-@pytest.fixture(params=["one thread", pytest.param("threads", marks=pytest.mark.slow)])
-def kernels(request):
-    """The same loops, compiled twice; those for threads take longer."""
-    return KERNELS[request.param]
 
 
 def targets(name, rng, n):
@@ -82,6 +57,22 @@ def splits(n):
     ]
 
 
+def summed(kernel, blocks, X, *args):
+    """Return the sum over all blocks of what a kernel sums up by block."""
+    acc = np.zeros((len(blocks) - 1, X.shape[1]))
+    share(kernel, blocks, X, *args, acc)
+    return acc.sum(axis=0)
+
+
+def totals(kind, parameter, z, y, w, b):
+    """Return value, slope and curvature, and the value alone."""
+    blocks = np.array([0, len(z) // 2, len(z)])
+    three, one = np.zeros((2, 3)), np.zeros(2)
+    share(rows.totals, blocks, kind, parameter, z, y, w, b, three)
+    share(rows.values, blocks, kind, parameter, z, y, w, b, one)
+    return *three.sum(axis=0), one.sum()
+
+
 def tolerance(dtype):
     return 1e-12 if dtype == "float64" else 2e-6
 
@@ -99,8 +90,8 @@ def check_fused(kernel, name, shapes, dtype):
         exact = X.astype(float)
         for moved in {0, shape[0] // 2, shape[0]}:
             for blocks in splits(shape[0]):
-                at, out = z.copy(), np.full(shape[1], np.nan)
-                kernel(X, blocks, moved, 0.7, 0.3, a, at, y, w, 0.1, kind, parameter, out)
+                at, moving = z.copy(), (moved, 0.7, 0.3, a)
+                out = summed(kernel, blocks, X, *moving, at, y, w, 0.1, kind, parameter)
                 moved_to = z.copy()
                 moved_to[:moved] = 0.7 * z[:moved] + 0.3 * (exact[:moved] @ a.astype(float))
                 assert np.array_equal(at[moved:], z[moved:])
@@ -111,15 +102,14 @@ def check_fused(kernel, name, shapes, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", KINDS)
-def test_fused_gradient(kernels, name, dtype):
-    check_fused(kernels.fused_gradient, name, SHAPES, dtype)
+def test_fused_gradient(name, dtype):
+    check_fused(rows.fused_gradient, name, SHAPES, dtype)
 
 
-@pytest.mark.slow
 @needs_vnni
 @pytest.mark.parametrize("name", KINDS)
-def test_fused_bytes(kernels, name):
-    check_fused(kernels.fused_bytes, name, BYTE_SHAPES, "uint8")
+def test_fused_bytes(name):
+    check_fused(byte_kernels.fused_bytes, name, BYTE_SHAPES, "uint8")
 
 
 def test_which_rows_suit_the_kernel_for_bytes():
@@ -141,18 +131,16 @@ def test_digits(largest):
     np.testing.assert_allclose(written, numbers, rtol=0, atol=0.501 * unit)
 
 
-@pytest.mark.slow
 @needs_vnni
-def test_bytes_at_the_extremes(kernels):
+def test_bytes_at_the_extremes():
     """The largest sums there are, slopes of very different size, none at all, and unknown ones."""
     N, n = 300, 4095
     X = np.full((N, n), 255, np.uint8)
     blocks, w, y = np.array([0, N]), np.ones(N), np.zeros(N)
 
     def fused(a, z):
-        out = np.full(n, np.nan)
-        kernels.fused_bytes(X, blocks, N, 1.0, 1.0, a, z, y, w, 0.0, entries.QUADRATIC, 0.0, out)
-        return out
+        moving, loss = (N, 1.0, 1.0, a), (entries.QUADRATIC, 0.0)
+        return summed(byte_kernels.fused_bytes, blocks, X, *moving, z, y, w, 0.0, *loss)
 
     for sign in (-1, 1):
         a, z = np.full(n, sign, np.float32), np.zeros(N)
@@ -171,36 +159,35 @@ def test_bytes_at_the_extremes(kernels):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_two_halves(kernels, dtype):
+def test_the_two_halves(dtype):
     for seed, shape in enumerate(SHAPES):
         X, a, z, y, _ = problem("square", shape, dtype, seed)
         exact = X.astype(float)
         for blocks in splits(shape[0]):
             at = z.copy()
-            kernels.move_rows(X, blocks, 0.7, 0.3, a, at)
+            share(rows.move_rows, blocks, X, 0.7, 0.3, a, at)
             moved_to = 0.7 * z + 0.3 * (exact @ a.astype(float))
             np.testing.assert_allclose(at, moved_to, rtol=0, atol=tolerance(dtype))
-            out = np.full(shape[1], np.nan)
-            kernels.slope_gradient(X, blocks, y.astype(a.dtype), out)
+            out = summed(rows.slope_gradient, blocks, X, y.astype(a.dtype))
             assert close(out, exact.T, y, exact.T @ y, dtype)
-            kernels.slope_gradient(X, blocks, y, out)  # in double precision
+            out = summed(rows.slope_gradient, blocks, X, y)  # in double precision
             assert close(out, exact.T, y, exact.T @ y, "float64")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_results_do_not_depend_on_timing(dtype):
+def test_results_do_not_depend_on_timing(dtype, monkeypatch):
     suits = dtype == "uint8" and byte_kernels.HAS_VNNI
     for kernel in [rows.fused_gradient, byte_kernels.fused_bytes][: 1 + suits]:
-        check_timing(kernel, dtype)
+        check_timing(kernel, dtype, monkeypatch)
 
 
-def check_timing(kernel, dtype):
+def check_timing(kernel, dtype, monkeypatch):
+    monkeypatch.setattr(_threads, "_wanted", 3)
     X, a, z, y, w = problem("logistic", (2000, 65), dtype)
     blocks, results = np.array([0, 700, 1400, 2000]), []
     for _ in range(5):
-        at, out = z.copy(), np.empty(65)
-        kernel(X, blocks, 2000, 0.5, 0.5, a, at, y, w, 0.0, entries.LOGISTIC, 0.0, out)
+        at, moving = z.copy(), (2000, 0.5, 0.5, a)
+        out = summed(kernel, blocks, X, *moving, at, y, w, 0.0, entries.LOGISTIC, 0.0)
         results.append((at, out))
     for at, out in results[1:]:
         assert np.array_equal(at, results[0][0])
@@ -209,13 +196,13 @@ def check_timing(kernel, dtype):
 
 @pytest.mark.parametrize("n", [0, 1, 3, 130, 1001])
 @pytest.mark.parametrize("name", KINDS)
-def test_sums(kernels, name, n):
+def test_sums(name, n):
     loss, kind, parameter = KINDS[name]
     _, _, z, y, w = problem(name, (n, 1), "float64")
     z = 4.0 * z
-    value, at = kernels.value_sum(kind, parameter, z, y, w, -0.2), z - 0.2
-    np.testing.assert_allclose(value, np.sum(w * loss.value(at, y)), rtol=1e-12, atol=1e-12)
-    value, first, second = kernels.totals(kind, parameter, z, y, w, -0.2)
+    value, first, second, alone = totals(kind, parameter, z, y, w, -0.2)
+    assert alone == value
+    at = z - 0.2
     np.testing.assert_allclose(value, np.sum(w * loss.value(at, y)), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(first, np.sum(w * loss.derivative(at, y)), rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(
@@ -224,27 +211,27 @@ def test_sums(kernels, name, n):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_far_away(kernels, name):
+def test_far_away(name):
     """Where exponentials overflow, the losses are met, infinities included; never NaN."""
     loss, kind, parameter = KINDS[name]
     y, w = targets(name, np.random.default_rng(0), 1), np.ones(1)
     for z in [-1e300, -1e10, -800.0, -1.0, 0.0, 1.0, 800.0, 1e10, 1e300]:
         at = np.array([z])
-        value = kernels.value_sum(kind, parameter, at, y, w, 0.0)
-        _, first, second = kernels.totals(kind, parameter, at, y, w, 0.0)
-        assert not np.isnan([value, first, second]).any()
+        value, first, second, alone = totals(kind, parameter, at, y, w, 0.0)
+        assert not np.isnan([value, first, second]).any() and alone == value
         np.testing.assert_allclose(value, loss.value(at, y)[0], rtol=1e-13)
         np.testing.assert_allclose(first, loss.derivative(at, y)[0], rtol=1e-12, atol=1e-15)
         np.testing.assert_allclose(second, loss.second_derivative(at, y)[0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_huge_slopes_are_not_nan(kernels, dtype):
+def test_huge_slopes_are_not_nan(dtype):
     """exp(100) is beyond single precision, and a row has zeros."""
     X = np.zeros((5, 20), dtype=dtype)
     X[:, 3] = 1
-    a, z, out = np.zeros(20, "f8" if dtype == "float64" else "f4"), np.full(5, 100.0), np.empty(20)
-    blocks, ones = np.array([0, 5]), np.ones(5)
-    kernels.fused_gradient(X, blocks, 0, 1.0, 0.0, a, z, ones, ones, 0.0, entries.POISSON, 0.0, out)
+    a, z = np.zeros(20, "f8" if dtype == "float64" else "f4"), np.full(5, 100.0)
+    blocks, ones, moving = np.array([0, 5]), np.ones(5), (0, 1.0, 0.0, a)
+    poisson = entries.POISSON, 0.0
+    out = summed(rows.fused_gradient, blocks, X, *moving, z, ones, ones, 0.0, *poisson)
     assert out[3] > 1e30
     assert np.all(np.delete(out, 3) == 0.0)

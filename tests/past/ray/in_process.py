@@ -11,8 +11,7 @@ import sys
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 
-import numba
-
+from onlinefw._threads import use_threads
 from onlinefw.past.ray.cluster import Cluster
 
 #: What this Ray has.
@@ -159,7 +158,7 @@ def make(resources):
 @contextmanager
 def ray_in_process(monkeypatch, **resources):
     """Let ``workers=N`` be in this process, whether Ray is installed or not."""
-    threads = numba.get_num_threads()
+    threads = use_threads(None)
     gc.freeze()  # only what is made from here on is looked through at the end
     with monkeypatch.context() as patch:
         patch.setattr(Cluster, "_current", None)
@@ -167,7 +166,7 @@ def ray_in_process(monkeypatch, **resources):
         yield module
         gc.collect()  # what is left over must not meet another Ray
     gc.unfreeze()
-    numba.set_num_threads(threads)
+    use_threads(threads)
 
 
 def kill(shards, k):

@@ -11,10 +11,10 @@ import numpy as np
 from scipy import sparse
 
 from ..._growing import GrowingArray
-from ..._threads import SMALL_LOOP, blocks_for
+from ..._threads import blocks_for, n_threads, share
 from ..._typing import Array, Shape, State
 from ...kernels import rows as kernels
-from ...kernels.bytes import few_fused_bytes, fused_bytes, suits
+from ...kernels.bytes import fused_bytes, suits
 from ..pending import PendingMove
 from ..row_store import RowStore, spaced
 from .row_loss import RowLoss
@@ -44,8 +44,7 @@ class DenseRows(RowStore):
 
     def _blocks(self, count: int | None = None) -> Array:
         """Return the boundaries of the rows that each thread works on, up to some row."""
-        n = len(self.data)
-        blocks = np.array([0, n]) if self._work < SMALL_LOOP else blocks_for(n, self._work)
+        blocks = blocks_for(len(self.data), self._work, n_threads())
         return blocks if count is None else np.minimum(blocks, count)
 
     def extended(self, batch: Any) -> DenseRows:
@@ -76,22 +75,17 @@ class DenseRows(RowStore):
         """Move the predictions of the first rows; return sum w phi'(z + b, y) x."""
         data, n = self.data, self.data.shape[1]
         keep, (a, step), count = pending or (1.0, (np.zeros(n), 0.0), 0)
-        a, out = a.astype(self.working_dtype, copy=False), np.zeros(n)
-        few = self._work < SMALL_LOOP
-        if suits(data):
-            fused = few_fused_bytes if few else fused_bytes
-        else:
-            fused = kernels.few_fused_gradient if few else kernels.fused_gradient
-        fused(
-            data, self._blocks(), count, keep, step, a, z, y, w, b, loss.kind, loss.parameter, out
-        )
-        return out
+        a, blocks = a.astype(self.working_dtype, copy=False), self._blocks()
+        acc = np.zeros((len(blocks) - 1, n))
+        fused = fused_bytes if suits(data) else kernels.fused_gradient
+        moving = count, keep, step, a
+        share(fused, blocks, data, *moving, z, y, w, b, loss.kind, loss.parameter, acc)
+        return acc[0] if len(acc) == 1 else acc.sum(axis=0)
 
     def move(self, z: Array, keep: float, step: float, a: Array, count: int) -> None:
         """Let z <- keep z + step X a at the first ``count`` rows."""
         a = a.astype(self.working_dtype, copy=False)
-        kernel = kernels.few_move_rows if self._work < SMALL_LOOP else kernels.move_rows
-        kernel(self.data, self._blocks(count), keep, step, a, z)
+        share(kernels.move_rows, self._blocks(count), self.data, keep, step, a, z)
 
     def matvec(self, vector: Array) -> Array:
         out = np.zeros(len(self))
@@ -100,11 +94,10 @@ class DenseRows(RowStore):
 
     def rmatvec(self, vector: Array) -> Array:
         if vector.ndim == 1:
-            out = np.zeros(self.data.shape[1])
-            few = self._work < SMALL_LOOP
-            kernel = kernels.few_slope_gradient if few else kernels.slope_gradient
-            kernel(self.data, self._blocks(), np.asarray(vector, self.working_dtype), out)
-            return out
+            blocks, vector = self._blocks(), np.asarray(vector, self.working_dtype)
+            acc = np.zeros((len(blocks) - 1, self.data.shape[1]))
+            share(kernels.slope_gradient, blocks, self.data, vector, acc)
+            return acc.sum(axis=0)
         total = np.zeros((vector.shape[1], self.data.shape[1]))
         for start in range(0, len(self), CHUNK):
             part = slice(start, start + CHUNK)

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import _threads
-from ..._threads import threads_for
+from ..._threads import blocks_for, share
 from ..._typing import Array
 from ...iterates import LowRank
 from ...kernels import blocks as block_kernels
@@ -65,11 +64,10 @@ class HostEntries(StoredEntries):
         return z
 
     def _merge(self, n: int) -> None:
-        with threads_for(len(self)):
-            if n:
-                self._change(self._store.merged(n, self.sums_repeats))
-            if self._store.wants_ranking:
-                self._change(self._store.reranked())
+        if n:
+            self._change(self._store.merged(n, self.sums_repeats))
+        if self._store.wants_ranking:
+            self._change(self._store.reranked())
 
     def _change(self, store: EntryStore | Unfinished) -> None:
         if isinstance(store, Unfinished):
@@ -98,8 +96,7 @@ class HostEntries(StoredEntries):
         right = store.by_rank(v) if v.size else v
         row, col, z = store.tail.arrays[:3]
         keep = self.dtype.type(keep)
-        with threads_for(len(self)):
-            kernels.move_rows(store.blocks(), held.indptr, held.col, held.z, keep, u, right)
+        share(kernels.move_rows, store.blocks(), held.indptr, held.col, held.z, keep, u, right)
         kernels.move_tail(row, col, z, keep, u, right, count - held.size)
         self._pending, self._due = None, True
         self._version = version
@@ -109,8 +106,8 @@ class HostEntries(StoredEntries):
         right = store.by_rank(theta.right * theta.weights.astype(self.dtype), self.dtype)
         left = np.ascontiguousarray(theta.left, self.dtype)
         row, col, z = store.tail.arrays[:3]
-        with threads_for(len(self)):
-            block_kernels.factor_rows(store.blocks(), held.indptr, held.col, left, right, held.z)
+        arrays = held.indptr, held.col, left, right, held.z
+        share(block_kernels.factor_rows, store.blocks(), *arrays)
         block_kernels.tail_factor(row, col, left, right, z)
 
     def _renew(self) -> None:
@@ -131,8 +128,7 @@ class HostEntries(StoredEntries):
             for at, c, s, g in self.parts():
                 g[:] = self.slopes(at, c, s)
         store = self._store
-        held, rank, small = store.sorted, store.rank, store.size < _threads.SMALL_LOOP
-        blocks = np.array([0, store.shape[0]]) if small else store.blocks()
+        held, rank, blocks = store.sorted, store.rank, store.blocks()
         keep, (u, v), count = self._pending or (1.0, (self._nothing, self._nothing), 0)
         if self._sizes != (len(blocks) - 1, *store.shape):
             self._reserve_memory(len(blocks) - 1, *store.shape)
@@ -145,9 +141,9 @@ class HostEntries(StoredEntries):
             self.row_offset, self.col_offset, *loss, V, columns, block, y, acc,
         )  # fmt: skip
         sums = np.zeros(len(blocks) - 1)
-        _FUSED[self.quadratic, small](
-            blocks, held.indptr, held.col, held.z, held.c, held.s, held.g, keep, u,
-            self.row_offset, columns, *loss, row_scale, block, y, acc, sums,
+        share(
+            _FUSED[self.quadratic], blocks, held.indptr, held.col, held.z, held.c, held.s, held.g,
+            keep, u, self.row_offset, columns, *loss, row_scale, block, y, acc, sums,
         )  # fmt: skip
         self._pending, self._due = None, False
         self._version = version
@@ -189,15 +185,14 @@ class HostEntries(StoredEntries):
 
     def normal(self, v: Array, row_scale: Array | None) -> tuple[Array, Array]:
         store = self._store
-        held, rank, small = store.sorted, store.rank, store.size < _threads.SMALL_LOOP
-        blocks = np.array([0, store.shape[0]]) if small else store.blocks()
+        held, rank, blocks = store.sorted, store.rank, store.blocks()
         row_scale = self._nothing if row_scale is None else row_scale
         (m1, m2), (row, col, _, _, _, g) = store.shape, store.tail.arrays
         y, by_rank = np.empty(m1, self.dtype), np.empty(m2, self.dtype)
         acc = np.zeros((len(blocks) - 1, m2), self.dtype)
         kernels.begin_normal(row, col, g, rank, v, by_rank, y)
-        products = kernels.normal if small else kernels.normal_wide
-        products(blocks, *held.products, row_scale, by_rank, y, acc, self.sums_repeats)
+        arrays = *held.products, row_scale, by_rank, y, acc
+        share(kernels.normal, blocks, *arrays, self.sums_repeats)
         self.reads += 1
         return y, kernels.end_normal(row, col, g, rank, row_scale, y, acc)
 
@@ -205,7 +200,7 @@ class HostEntries(StoredEntries):
         store, by_rank = self._store, self._store.by_rank(V, float)
         row, col, _, _, _, g = store.tail.arrays
         y = np.zeros((self.shape[0], V.shape[1]))
-        block_kernels.forward(store.blocks(), *store.sorted.products, by_rank, y)
+        share(block_kernels.forward, store.blocks(), *store.sorted.products, by_rank, y)
         kernels.tail_forward(row, col, g, by_rank, y)
         self.reads += 1
         return y
@@ -215,7 +210,7 @@ class HostEntries(StoredEntries):
         row, col, _, _, _, g = store.tail.arrays
         y = np.ascontiguousarray(U, dtype=float)
         acc = np.zeros((len(blocks) - 1, self.shape[1], U.shape[1]))
-        block_kernels.backward(blocks, *store.sorted.products, y, acc)
+        share(block_kernels.backward, blocks, *store.sorted.products, y, acc)
         w = acc.sum(axis=0)
         kernels.tail_backward(row, col, g, y, w)
         self.reads += 1
@@ -225,8 +220,11 @@ class HostEntries(StoredEntries):
         if not self.sums_repeats:
             return np.inf, np.inf
         newest = self._store.newest_by_entry(self._store.tail.arrays[5])
-        with threads_for(len(self)):
-            return float(kernels.sum_of_squares(self._store.sorted.g)), float(newest @ newest)
+        g = self._store.sorted.g
+        blocks = blocks_for(g.size, g.size)
+        sums = np.zeros(len(blocks) - 1)
+        share(kernels.sum_of_squares, blocks, g, sums)
+        return float(sums.sum()), float(newest @ newest)
 
     def dense_slopes(self) -> Array:
         slopes = np.zeros(self.shape)
@@ -240,15 +238,17 @@ class HostEntries(StoredEntries):
         if self.sums_repeats:  # then each entry is there once
             total = float(held.c.max(initial=0.0))
         else:
-            total = float(block_kernels.heaviest(store.blocks(), held.indptr, held.col, held.c))
+            blocks = store.blocks()
+            largest = np.zeros(len(blocks) - 1)
+            share(block_kernels.heaviest, blocks, held.indptr, held.col, held.c, largest)
+            total = float(largest.max())
         return total, float(store.newest_by_entry(store.tail.arrays[3]).max(initial=0.0))
 
     def weighted_sums(self, rows: Array, columns: Array, with_theta: bool) -> tuple[Array, Array]:
         if with_theta and (self._pending is not None or self._version != self.theta.version):
             self._renew()
         self.reads += 1
-        with threads_for(len(self)):
-            return self._store.weighted_sums(rows, columns, float(with_theta))
+        return self._store.weighted_sums(rows, columns, float(with_theta))
 
     def _newest(self, theta: LowRank) -> tuple[Array, Array, Array]:
         store = self._store
@@ -263,8 +263,8 @@ class HostEntries(StoredEntries):
             self._carry_out()
         self._due = True  # the targets overwrite the slopes
         target = held.g
-        kernels.targets(
-            store.blocks(), held.indptr, held.col, held.c, held.s,
+        share(
+            kernels.targets, store.blocks(), held.indptr, held.col, held.c, held.s,
             self.row_offset, store.by_rank(self.col_offset), target,
         )  # fmt: skip
         all_ones = held.size == 0 or held.c.min() == 1.0 == held.c.max()
@@ -275,14 +275,8 @@ class HostEntries(StoredEntries):
         return self._store.columns_of(row)
 
     def seen(self) -> tuple[Array, Array]:
-        with threads_for(len(self)):
-            return self._store.seen()
+        return self._store.seen()
 
 
-#: The fused kernel by whether the loss is quadratic, and whether one thread suffices.
-_FUSED = {
-    (True, True): kernels.move_and_normal_quadratic,
-    (True, False): kernels.move_and_normal_quadratic_wide,
-    (False, True): kernels.move_and_normal_general,
-    (False, False): kernels.move_and_normal_general_wide,
-}
+#: The fused kernel by whether the loss is quadratic.
+_FUSED = {True: kernels.move_and_normal_quadratic, False: kernels.move_and_normal_general}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._threads import balanced_blocks
+from ..._threads import balanced_blocks, share
 from ..._typing import Array, State
 from ...kernels import entries as kernels
 from ...kernels import merging
@@ -142,23 +142,23 @@ class EntryStore:
         rows, cols = np.divmod(keys, max(m2, 1))
         starts = np.searchsorted(rows, np.arange(m1 + 1))
         lengths = np.zeros(m1 + 1, np.int64)
-        merging.count_seen(held.indptr, held.col, starts, cols, lengths[1:])
+        share(merging.count_seen, self.blocks(), held.indptr, held.col, starts, cols, lengths[1:])
         indptr = np.cumsum(lengths)
         columns, out = np.argsort(self.rank).astype(np.uint32), np.empty(indptr[-1], np.uint32)
-        merging.fill_seen(held.indptr, held.col, starts, cols, columns, indptr, out)
+        arrays = held.indptr, held.col, starts, cols, columns, indptr, out
+        share(merging.fill_seen, self.blocks(), *arrays)
         return indptr, out
 
-    def weighted_sums(self, rows: Array, columns: Array, share: float) -> tuple[Array, Array]:
-        """Sum c (columns[j] + share z) in every row, c (rows[i] + share z) in every column."""
+    def weighted_sums(self, rows: Array, columns: Array, of_z: float) -> tuple[Array, Array]:
+        """Sum c (columns[j] + of_z z) in every row, c (rows[i] + of_z z) in every column."""
         (m1, m2), held, (row, col, z, c, _, _) = self.shape, self.sorted, self.tail.arrays
         blocks, by_rank = self.blocks(), self.by_rank(columns, float)
         row_sums, acc = np.zeros(m1), np.zeros((len(blocks) - 1, m2))
-        kernels.weighted_sums(
-            blocks, held.indptr, held.col, held.c, held.z, share, rows, by_rank, row_sums, acc
-        )
+        arrays = held.indptr, held.col, held.c, held.z
+        share(kernels.weighted_sums, blocks, *arrays, of_z, rows, by_rank, row_sums, acc)
         col_sums = acc.sum(axis=0)
-        row_sums += np.bincount(row, c * (by_rank[col] + share * z), m1)
-        col_sums += np.bincount(col, c * (rows[row] + share * z), m2)
+        row_sums += np.bincount(row, c * (by_rank[col] + of_z * z), m1)
+        col_sums += np.bincount(col, c * (rows[row] + of_z * z), m2)
         return row_sums, col_sums[self.rank]
 
     def newest_by_entry(self, values: Array) -> Array:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ... import _threads
-from ..._threads import one_blas_thread, threads_for
+from ..._threads import blocks_for, one_blas_thread, share
 from ..._typing import Array
 from ...kernels import lines as kernels
 
@@ -49,17 +48,15 @@ class HostLine:
         if past.quadratic:
             self.parabola = self._find_parabola(u, right)
         else:
-            with threads_for(len(past)):
-                self._directions = self._find_directions(u, right)
+            self._directions = self._find_directions(u, right)
         past.reads += 1
 
     def _find_parabola(self, u: Array, right: Array) -> tuple[float, float, float]:
         store = self._past._store
-        held, small = store.sorted, store.size < _threads.SMALL_LOOP
-        blocks = np.array([0, store.shape[0]]) if small else store.blocks()
-        run = kernels.quadratic_line if small else kernels.quadratic_line_wide
+        held, blocks = store.sorted, store.blocks()
+        sums = np.zeros((len(blocks) - 1, 3))
         arrays = held.indptr, held.col, held.z, held.c, held.s, held.g
-        sums = run(blocks, *arrays, u, right)
+        share(kernels.quadratic_line, blocks, *arrays, u, right, sums)
         row, col, z, c, s, g = store.tail.arrays
         newest = kernels.tail_quadratic_line(row, col, z, c, s, g, u, right)
         value, slope, curvature = (sums.sum(axis=0) + newest).tolist()
@@ -69,13 +66,14 @@ class HostLine:
         store, held = self._past._store, self._past._store.sorted
         row, col, z = store.tail.arrays[:3]
         out = np.empty_like(held.z)
-        kernels.directions(store.blocks(), held.indptr, held.col, held.z, u, right, out)
+        arrays = held.indptr, held.col, held.z, u, right, out
+        share(kernels.directions, store.blocks(), *arrays)
         return [out, u[row] * right[col] - z]
 
     def value(self, t: float) -> float:
         """Return the total loss at t."""
         past = self._past
-        with one_blas_thread(), threads_for(len(past)):
+        with one_blas_thread():
             if self._directions is None:
                 return self._value_here()
             past.reads += 1
@@ -89,7 +87,7 @@ class HostLine:
         past, store = self._past, self._past._store
         if past.quadratic:
             parts = (store.sorted.c, store.sorted.s, store.sorted.g), store.tail.arrays[3:]
-            return float(sum(kernels.quadratic_total(*part) for part in parts))
+            return sum(_summed(kernels.quadratic_total, *part) for part in parts)
         chunks = [chunk for at, c, s, _ in past.parts() for chunk in _chunks(at, c, s)]
         return sum(_loss(past, *chunk) for chunk in chunks)
 
@@ -98,7 +96,7 @@ class HostLine:
         assert self._directions is not None
         past, t = self._past, float(t)
         past.reads += 1
-        with one_blas_thread(), threads_for(len(past)):
+        with one_blas_thread():
             parts = zip(self._directions, past.parts(), strict=True)
             return sum(self._part_slope(d, at, c, s, t) for d, (at, c, s, _) in parts)
 
@@ -106,7 +104,7 @@ class HostLine:
         past = self._past
         if past.kind >= 0:
             kind, parameter = past.kind, past.parameter
-            return float(kernels.line_slope(kind, parameter, at, direction, c, s, t))
+            return _summed(kernels.line_slope, at, direction, c, s, t, before=(kind, parameter))
         chunks = _chunks(direction, at, c, s)
         return sum(float(past.slopes(x + t * d, c, s) @ d) for d, x, c, s in chunks)
 
@@ -122,3 +120,11 @@ def _loss(past: HostEntries, x: Array, c: Array, s: Array) -> float:
     if past.sums_repeats:  # c G(x) - s x
         return float(c @ past.loss.value(x, 0.0) - s @ x)
     return float(c @ past.loss.value(x, s))
+
+
+def _summed(kernel: Any, *arrays: Any, before: tuple[Any, ...] = ()) -> float:
+    """Return the sum over all entries of what a kernel sums up by block."""
+    blocks = blocks_for(len(arrays[0]), len(arrays[0]))
+    sums = np.zeros(len(blocks) - 1)
+    share(kernel, blocks, *before, *arrays, sums)
+    return float(sums.sum())

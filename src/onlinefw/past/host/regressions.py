@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..._threads import balanced_blocks
+from ..._threads import balanced_blocks, share
 from ..._typing import Array
 from ...kernels.ridge import normal_rows, ridge_rows
 from ...kernels.transpose import column_counts, row_ends, transpose_columns
@@ -107,7 +107,7 @@ class ColumnSlices:
             return
         for first, last in pairwise(self._cuts):
             stops = np.empty_like(starts)
-            row_ends(starts, ends, self._col, last, stops)
+            share(row_ends, self._blocks, starts, ends, self._col, last, stops)
             yield slice(first, last), self._transposed(starts, stops, first, last)
             starts = stops
 

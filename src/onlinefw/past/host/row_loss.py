@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._threads import SMALL_LOOP
+from ..._threads import SMALL_LOOP, blocks_for, share
 from ..._typing import Array
 from ...kernels import entries as kinds
 from ...kernels import rows as kernels
@@ -26,8 +26,10 @@ from ...losses import (
 
 __all__ = ["RowLine", "RowLoss", "compiled"]
 
-#: Loops over fewer rows than this run on one thread: to start others takes longer.
-FEW = SMALL_LOOP // 4
+#: A row's loss takes as long as so many entries of a matrix ...
+WORK = 4
+#: ... so loops over fewer rows than this run on one thread: to start others takes longer.
+FEW = SMALL_LOOP // WORK
 #: The number that kernels have for each loss, and the attribute that is its parameter.
 _KINDS: dict[type[Loss], tuple[int, str | None]] = {
     Square: (kinds.QUADRATIC, None),
@@ -60,15 +62,18 @@ class RowLoss:
     def total(self, z: Array, y: Array, w: Array, b: float) -> float:
         """Return the sum of w phi(z + b, y)."""
         if self.compiled_values:
-            kernel = kernels.few_values if len(z) < FEW else kernels.value_sum
-            return kernel(self.kind, self.parameter, z, y, w, b)
+            blocks = _blocks(z)
+            sums = np.zeros(len(blocks) - 1)
+            share(kernels.values, blocks, self.kind, self.parameter, z, y, w, b, sums)
+            return float(sums.sum())
         return float(w @ self.loss.value(z + b, y))
 
     def slopes(self, z: Array, y: Array, w: Array, b: float) -> Array:
         """Return w phi'(z + b, y) of every row."""
         if self.is_compiled:
-            kernel = kernels.few_slopes if len(z) < FEW else kernels.slopes
-            return kernel(self.kind, self.parameter, z, y, w, b)
+            out = np.empty(len(z))
+            share(kernels.slopes, _blocks(z), self.kind, self.parameter, z, y, w, b, out)
+            return out
         return w * self.loss.derivative(z + b, y)
 
     def curvatures(self, z: Array, y: Array, w: Array, b: float) -> Array:
@@ -86,11 +91,14 @@ class RowLoss:
     def totals(self, z: Array, y: Array, w: Array, b: float) -> tuple[float, float, float]:
         """Return the sums of w phi, of w phi' and of w phi'', all at (z + b, y)."""
         if self.compiled_values:
-            kernel = kernels.few_totals if len(z) < FEW else kernels.totals
-            return kernel(self.kind, self.parameter, z, y, w, b)
+            blocks = _blocks(z)
+            sums = np.zeros((len(blocks) - 1, 3))
+            share(kernels.totals, blocks, self.kind, self.parameter, z, y, w, b, sums)
+            value, slope, curvature = sums.sum(axis=0).tolist()
+            return value, slope, curvature
         loss, at = self.loss, z + b
-        sums = (loss.value(at, y), loss.derivative(at, y), loss.second_derivative(at, y))
-        value, slope, curvature = (float(w @ terms) for terms in sums)
+        terms = loss.value(at, y), loss.derivative(at, y), loss.second_derivative(at, y)
+        value, slope, curvature = (float(w @ term) for term in terms)
         return value, slope, curvature
 
     def limits(self, z: Array, y: Array, w: Array) -> tuple[float, float]:
@@ -116,3 +124,7 @@ class RowLine:
         slopes = self._loss.slopes(self._z + t * self.direction, self._y, self._w, b)
         with np.errstate(over="ignore"):  # an infinite slope is an answer: t is too large
             return float(slopes @ self.direction)
+
+
+def _blocks(z: Array) -> Array:
+    return blocks_for(len(z), WORK * len(z))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from ..._threads import balanced_blocks
+from ..._threads import balanced_blocks, blocks_for, share
 from ..._typing import Array
+from ..._whole import Uninterrupted, broken_model
 from ...kernels import merging as kernels
 
 __all__ = ["SortedStore"]
@@ -83,7 +84,7 @@ class SortedStore:
         old, new = ((x.col, x.z, x.c, x.s) for x in (self, other))
         col, z, c, s = both = tuple(np.empty(size, x.dtype) for x in old)
         pointers = self.indptr, other.indptr, combine, indptr
-        kernels.merge_rows(balanced_blocks(indptr), *pointers, old, new, both)
+        share(kernels.merge_rows, balanced_blocks(indptr), *pointers, old, new, both)
         return SortedStore(indptr, col, z, c, s, np.zeros(size, self.g.dtype))
 
     def _merging_in_place(self, other: SortedStore, combine: bool, indptr: Array) -> Merging:
@@ -100,49 +101,63 @@ class SortedStore:
         memory = tuple(np.empty(most, x.dtype) for x in held)
         new = other.col, other.z, other.c, other.s
         pointers = before.indptr, other.indptr, combine, indptr
-        arguments = (np.array(cuts), np.array(blocks), *pointers, held, new, memory)
-        return Merging(before, after, kernels.merge_in_place, arguments)
+
+        def merge() -> None:
+            # From the last rows to the first: rows only move towards the end, so there is never a
+            # second copy of the store.
+            for p in reversed(range(len(blocks))):
+                start, end = int(indptr[cuts[p]]), int(indptr[cuts[p + 1]])
+                part = tuple(x[: end - start] for x in memory)
+                share(kernels.merge_rows, blocks[p], *pointers, held, new, part)
+                share(kernels.copy_four, blocks_for(end - start, end - start), part, held, start)
+
+        return Merging(before, after, merge)
 
     def _merged_indptr(self, other: SortedStore, combine: bool) -> Array:
         blocks = balanced_blocks(self.indptr + other.indptr)
         lengths = np.empty(self.indptr.size - 1, np.int64)
-        kernels.merged_lengths(
-            blocks, self.indptr, self.col, other.indptr, other.col, combine, lengths
-        )
+        arrays = self.indptr, self.col, other.indptr, other.col
+        share(kernels.merged_lengths, blocks, *arrays, combine, lengths)
         return np.concatenate(([0], np.cumsum(lengths)))
 
     def renumbered(self, renumber: Array) -> SortedStore | Merging:
         """Return the same entries with other numbers for the columns, rows sorted again."""
         in_place = self.size > MERGED_AT_ONCE
         after = SortedStore(self.indptr, *(x if in_place else x.copy() for x in self.arrays[1:]))
-        arguments = (balanced_blocks(self.indptr), renumber.astype(np.uint32), *after.arrays)
-        change = Merging(self, after, kernels.renumber_in_place, arguments)
+        numbers, blocks = renumber.astype(np.uint32), balanced_blocks(self.indptr)
+
+        def change_numbers() -> None:
+            kernels.renumber(numbers, after.col)
+            share(kernels.sort_rows, blocks, *after.arrays)
+
+        change = Merging(self, after, change_numbers)
         return change if in_place else change.run()
 
 
 class Merging:
-    """A change of a large store in place, in one call of a compiled function.
+    """A change of a large store in place, which Ctrl-C does not interrupt.
 
-    The stores before and after share their memory. The function has a flag as last argument, which
-    it sets when it is done.
+    The stores before and after share their memory; the change turns the one into the other.
     """
 
-    def __init__(
-        self, before: SortedStore, after: SortedStore, function: Any, arguments: tuple[Any, ...]
-    ) -> None:
-        self.before, self.after = before, after
-        self._function, self._arguments = function, arguments
-        self._done = np.zeros(1, np.bool_)
+    def __init__(self, before: SortedStore, after: SortedStore, change: Callable[[], None]) -> None:
+        self.before, self.after, self._change = before, after, change
+        self._has_begun = self._is_done = False
 
     def run(self) -> SortedStore:
         """Carry out the change; return the new store."""
-        self._function(*self._arguments, self._done)
+        with Uninterrupted():
+            self._has_begun = True
+            self._change()
+            self._is_done = True
         return self.after
 
     @property
     def is_done(self) -> bool:
-        """Whether the change has been carried out."""
-        return bool(self._done[0])
+        """Whether the change has been carried out; refused if it failed half-way."""
+        if self._has_begun and not self._is_done:
+            raise broken_model("entries were being sorted in place")
+        return self._is_done
 
 
 def _with_spare(array: Array, size: int) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ..._growing import GrowingArray
-from ..._threads import balanced_blocks, threads_for
+from ..._threads import balanced_blocks, share
 from ..._typing import Array, Shape, State
 from ...kernels import columns as kernels
 from ..row_store import RowStore
@@ -41,7 +41,7 @@ class SparseRows(RowStore):
 
     def _set_bulk(self, indptr: Array, indices: Array, data: Array, n_rows: int) -> None:
         self._indptr, self._indices, self._data = indptr, indices, data
-        self._bulk_rows, self._blocks = n_rows, balanced_blocks(indptr)
+        self._bulk_rows = n_rows
 
     def _set_tail(self, indptr: GrowingArray, indices: GrowingArray, data: GrowingArray) -> None:
         self._tail_indptr, self._tail_indices, self._tail_data = indptr, indices, data
@@ -115,12 +115,12 @@ class SparseRows(RowStore):
     def rmatvec(self, vector: Array) -> Array:
         R = np.ascontiguousarray(vector.reshape(len(self), -1), dtype=float)
         out = np.zeros((self.n_features, R.shape[1]))
-        bulk = (self._blocks, self._indptr, self._indices, self._data)
-        with threads_for(self._data.size * R.shape[1] // ENTRIES_PER_START):
-            if R.shape[1] == 1:
-                kernels.column_dots(*bulk, R[:, 0], out[:, 0])
-            else:
-                kernels.column_dots_of_several(*bulk, R, out)
+        blocks = balanced_blocks(self._indptr, self._data.size * R.shape[1] // ENTRIES_PER_START)
+        bulk = self._indptr, self._indices, self._data
+        if R.shape[1] == 1:
+            share(kernels.column_dots, blocks, *bulk, R[:, 0], out[:, 0])
+        else:
+            share(kernels.column_dots_of_several, blocks, *bulk, R, out)
         kernels.scatter_rows(*self._tail, R[self._bulk_rows :], out)
         return out.reshape(self.n_features, *vector.shape[1:])
 

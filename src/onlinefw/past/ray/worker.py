@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._devices import namespace, to_host
-from ..._threads import one_blas_thread
+from ..._threads import one_blas_thread, use_threads
 from .errors import OutOfStep
 from .wire import unpacked
 
@@ -51,7 +51,7 @@ class Worker:
 
     def open(self, name: str, make: Callable[..., Any], args: tuple[Any, ...], threads: int) -> int:
         """Make a shard, in place of an older one of that name."""
-        _use(threads)
+        use_threads(threads)
         self._shards[name] = _Held(Shard(make(*args)), threads)
         return os.getpid()
 
@@ -70,7 +70,7 @@ class Worker:
             raise OutOfStep
         if held.next != number:
             raise OutOfStep(held.failure)
-        _use(held.threads)
+        use_threads(held.threads)
         try:
             answer = held.shard.carry_out(method, unpacked(plan, pieces))
         except Exception as error:
@@ -96,10 +96,3 @@ def on_host(answer: Any) -> Any:
     if isinstance(answer, dict):
         return {name: on_host(value) for name, value in answer.items()}
     return answer if namespace(answer) is np else to_host(answer)
-
-
-def _use(threads: int) -> None:
-    import numba
-
-    most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-    numba.set_num_threads(min(threads, most))

@@ -1,0 +1,108 @@
+"""Loops on several threads: from several threads at once, and in forked processes."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import onlinefw as ofw
+from onlinefw import _threads
+
+
+@pytest.fixture
+def two_threads(monkeypatch):
+    """Every loop is long enough for two threads, whatever the number of cores."""
+    monkeypatch.setattr(_threads, "_wanted", 2)
+    monkeypatch.setattr(_threads, "SMALL_LOOP", 0)
+
+
+def matrix(rng, n=3000):
+    X = np.column_stack((rng.integers(60, size=n), rng.integers(50, size=n)))
+    return ofw.FrankWolfeMatrixCompletion(radius=100.0).fit(X, rng.standard_normal(n)), X
+
+
+def classifier(rng, n=3000):
+    X = rng.standard_normal((n, 70))
+    return ofw.FrankWolfeClassifier(radius=3.0).fit(X, X[:, 0] > 0), X
+
+
+MODELS = pytest.mark.parametrize("make", [matrix, classifier])
+
+
+@MODELS
+def test_many_threads_predict_at_once(make, rng, two_threads):
+    model, X = make(rng)
+    expected = model.predict(X)
+    with ThreadPoolExecutor(8) as pool:
+        for answer in pool.map(lambda _: model.predict(X), range(64)):
+            np.testing.assert_array_equal(answer, expected)
+
+
+@MODELS
+def test_threads_learn_models_of_their_own_as_one_thread_does(make, two_threads):
+    expected = make(np.random.default_rng(0))
+    with ThreadPoolExecutor(4) as pool:
+        for model, X in pool.map(lambda _: make(np.random.default_rng(0)), range(8)):
+            np.testing.assert_array_equal(model.predict(X), expected[0].predict(X))
+
+
+def _in_child(model, X, queue):
+    y = model.predict(X[:3])
+    model.partial_fit(X[:500], model.predict(X[:500]))
+    queue.put((y, model.predict(X), model.gap_))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@MODELS
+def test_a_forked_process_predicts_and_learns_as_its_parent_does(make, rng, two_threads):
+    model, X = make(rng)
+    assert _threads._team is not None  # threads have been at work here
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    children = [context.Process(target=_in_child, args=(model, X, queue)) for _ in range(3)]
+    for child in children:
+        child.start()
+    answers = [queue.get() for _ in children]
+    for child in children:
+        child.join(60)
+        assert child.exitcode == 0
+    _in_child(model, X, queue)
+    expected = queue.get()
+    for answer in answers:
+        for one, other in zip(answer, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_the_number_of_threads_follows_the_cores_that_the_process_may_use():
+    code = "from onlinefw._threads import n_threads; print(n_threads())"
+
+    def threads(environment=None, before=""):
+        code_ = textwrap.dedent(before) + "\n" + code
+        environment = {**os.environ, **(environment or {})}
+        out = subprocess.run([sys.executable, "-c", code_], capture_output=True, env=environment)
+        return int(out.stdout)
+
+    assert threads({"NUMBA_NUM_THREADS": "1"}) == 1
+    assert threads({"LOKY_MAX_CPU_COUNT": "1"}) == 1
+    if hasattr(os, "sched_setaffinity"):
+        assert threads(before="import os; os.sched_setaffinity(0, [0])") == 1
+
+
+def test_an_error_in_one_thread_is_raised_when_all_have_ended(monkeypatch):
+    monkeypatch.setattr(_threads, "_wanted", 3)
+    ended = []
+
+    def kernel(from_block, to_block, blocks):
+        if from_block == 2:
+            raise MemoryError
+        ended.append(from_block)
+
+    with pytest.raises(MemoryError):
+        _threads.share(kernel, np.arange(4))
+    assert sorted(ended) == [0, 1]
