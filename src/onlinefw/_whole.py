@@ -79,12 +79,12 @@ class Broken:
 
     Examples
     --------
-    >>> from onlinefw._whole import Broken
-    >>> Broken(MemoryError()).predict
-    Traceback (most recent call last):
-    ...
-    onlinefw._whole.BrokenModel: a round failed half-way (MemoryError), so this model is of no \
-finished round: go back to the last checkpoint, or begin anew with fit
+    >>> from onlinefw._whole import Broken, BrokenModel
+    >>> try:
+    ...     Broken(MemoryError()).predict
+    ... except BrokenModel as error:
+    ...     print(str(error)[:50])
+    a round failed half-way (MemoryError), so this mod
     """
 
     def __init__(self, error: BaseException) -> None:

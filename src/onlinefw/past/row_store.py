@@ -23,7 +23,8 @@ class RowStore(ABC):
     process's memory.
     """
 
-    shape: Shape
+    shape: Shape  # of the features of a row
+    n_features: int
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -67,7 +68,7 @@ class RowStore(ABC):
 
     def columns(self, indices: Array, values: Array) -> Any:
         """Return the sum of values_k X e_{indices_k}."""
-        vector = np.zeros(int(np.prod(self.shape)))
+        vector = np.zeros(self.n_features)
         vector[indices] = values
         return self.matvec(vector)
 

@@ -34,6 +34,7 @@ class DenseRows(RowStore):
         self.shape = shape
         self._data = GrowingArray((int(np.prod(shape)),)) if data is None else data
         self.data = self._data.data
+        self.n_features = self.data.shape[1]
         #: The type of numbers to compute with: double precision for doubles only.
         self.working_dtype: Any = float if self.data.dtype == float else np.float32
         # How long a loop over all entries is, for the choice of threads.
@@ -73,7 +74,7 @@ class DenseRows(RowStore):
         self, loss: RowLoss, pending: PendingMove | None, z: Array, y: Array, w: Array, b: float
     ) -> Array:
         """Move the predictions of the first rows; return sum w phi'(z + b, y) x."""
-        data, n = self.data, self.data.shape[1]
+        data, n = self.data, self.n_features
         keep, (a, step), count = pending or (1.0, (np.zeros(n), 0.0), 0)
         a, blocks = a.astype(self.working_dtype, copy=False), self._blocks()
         acc = np.zeros((len(blocks) - 1, n))
@@ -95,10 +96,10 @@ class DenseRows(RowStore):
     def rmatvec(self, vector: Array) -> Array:
         if vector.ndim == 1:
             blocks, vector = self._blocks(), np.asarray(vector, self.working_dtype)
-            acc = np.zeros((len(blocks) - 1, self.data.shape[1]))
+            acc = np.zeros((len(blocks) - 1, self.n_features))
             share(kernels.slope_gradient, blocks, self.data, vector, acc)
             return acc.sum(axis=0)
-        total = np.zeros((vector.shape[1], self.data.shape[1]))
+        total = np.zeros((vector.shape[1], self.n_features))
         for start in range(0, len(self), CHUNK):
             part = slice(start, start + CHUNK)
             rows = self.data[part].astype(self.working_dtype, copy=False)
@@ -109,7 +110,7 @@ class DenseRows(RowStore):
         return self.data[:, j].astype(float)
 
     def columns(self, indices: Array, values: Array) -> Array:
-        if indices.size * 4 > self.data.shape[1]:
+        if indices.size * 4 > self.n_features:
             return super().columns(indices, values)
         return self.data[:, indices].astype(self.working_dtype, copy=False) @ values
 
