@@ -24,7 +24,7 @@ def error_of(problem, loss, radius, flipped):
         loss=loss,
         inner_steps=1,
         step=Power(0.75),
-        batch_size=10,
+        batch_size=25,
         fit_intercept=False,
         coef_shape=(30, 30),
     )

@@ -63,6 +63,7 @@ def holds(records, claim):
     return one.holds
 
 
+# Bytes are multiplied by a kernel that takes seconds to compile.
 @pytest.mark.parametrize(
     "dataset", ["synthetic", pytest.param("mnist", marks=pytest.mark.slow), "rcv1v2-subset"]
 )
@@ -98,6 +99,7 @@ def test_the_same_seeds_give_the_same_numbers(records):
             np.testing.assert_array_equal(value, again[name][key])
 
 
+@pytest.mark.slow
 def test_the_figure_of_several_data_sets_has_their_columns(tmp_path):
     parts = [run_experiment(tiny(name, 1), tmp_path, silent) for name in ("mnist", "rcv1")]
     figure = draw(Results.merge(parts))
@@ -119,6 +121,7 @@ def test_an_exact_share_of_the_labels_is_flipped():
     assert np.array_equal(module.with_flips(y, 0.0, seed=3), y)
 
 
+@pytest.mark.slow
 def test_bytes_are_learned_as_their_pixels_between_0_and_1(monkeypatch):
     """The trajectory on bytes with a smaller ball is that on pixels; so are the constants."""
     of_bytes = records_of(tiny("mnist", 1))
