@@ -16,7 +16,7 @@ def test_killed_workers_do_not_change_a_matrix(name, monkeypatch):
     batches = batches_of(name)
     undisturbed, learner = make_learner(name), make_learner(name, 2)
     shards = past_of(learner).shards
-    kill_before(shards, {int(np.random.default_rng(3).integers(len(batches), 8 * len(batches)))})
+    kill_before(shards, {39})  # of 78 questions and more
     expected = follow(undisturbed, batches)
     np.testing.assert_allclose(follow(learner, batches), expected, rtol=1e-5, atol=1e-6)
     assert shards.restarts >= 1
