@@ -173,6 +173,7 @@ class _Entries:
         self.indptr = weight.indptr.astype(np.int64)
         self.rows = np.repeat(np.arange(shape[0]), np.diff(self.indptr))
         self.indices, self.cols = weight.indices, weight.indices.astype(np.uint32)
+        self._columns = weight.indices.astype(np.int64)
         self.c, self.s = weight.data, target.data
         self.y = np.divide(self.s, self.c, out=np.zeros_like(self.s), where=self.c > 0.0)
         # Repeated observations of an entry disagree by this much whatever theta is.
@@ -204,7 +205,7 @@ class _Entries:
         predicted = np.zeros(self.c.size)
         left, right = np.ascontiguousarray(x.u), np.ascontiguousarray(x.v)
         blocks = blocks_for(self.c.size, self.c.size * x.s.size)
-        share(factor_entries, blocks, left, right, x.s, self.rows, self.cols, predicted)
+        share(factor_entries, blocks, left, right, x.s, self.rows, self._columns, predicted)
         return self.y - predicted
 
     def matrix(self, values: Array) -> Any:

@@ -91,10 +91,11 @@ class Factored:
         left, weights, right, k, scale, _ = self._held
         out = np.zeros(rows.size, self.dtype)
         if k:
+            # Whole factors and numbers of one type: every other kind would be compiled again.
             weights = (scale * weights[:k]).astype(self.dtype)
-            factors = left[:, :k], right[:, :k], weights
+            rows, cols = (np.ascontiguousarray(index, np.int64) for index in (rows, cols))
             blocks = blocks_for(rows.size, rows.size * k)
-            share(kernels.factor_entries, blocks, *factors, rows, cols, out)
+            share(kernels.factor_entries, blocks, left, right, weights, rows, cols, out)
         return out
 
     @property

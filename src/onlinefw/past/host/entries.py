@@ -136,6 +136,7 @@ class HostEntries(StoredEntries):
         row, col, z, c, s, g = store.tail.arrays
         loss, keep = (self.kind, self.parameter), self.dtype.type(keep)
         version, self._version = self._version, NONE
+        V = np.ascontiguousarray(V)
         z_dot_g = kernels.begin_read(
             row, col, z, c, s, g, rank, keep, u, v, count - store.n_sorted,
             self.row_offset, self.col_offset, *loss, V, columns, block, y, acc,

@@ -21,6 +21,8 @@ PIECE_BYTES = 90_000
 SPARE = 10_000
 #: Arrays of up to so many pieces are sent in the message.
 MOST_PIECES = 12
+#: Larger arrays are not copied out of the memory that workers share.
+COPIED = 2**24
 
 
 class Parcel:
@@ -92,7 +94,10 @@ def unpacked(plan: list[Any], pieces: tuple[Any, ...]) -> list[Any]:
 
 def _joined(how: Any, pieces: Iterator[Any]) -> Any:
     if how is None:
-        return next(pieces)
+        value = next(pieces)
+        # Ray shares its memory read-only, for which numba would compile every kernel once more.
+        shared = isinstance(value, np.ndarray) and not value.flags.writeable
+        return value.copy() if shared and value.nbytes <= COPIED else value
     shape, parts = how
     if isinstance(parts, int):
         return np.concatenate([next(pieces) for _ in range(parts)]).reshape(shape)
