@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class StoredEntries(ABC):
     """
 
     opens_handles = False
+    _line_class: ClassVar[Any]
     _store: Any
     row_offset: Array
     col_offset: Array
@@ -151,11 +152,6 @@ class StoredEntries(ABC):
     def total_loss(self) -> float:
         self._renew_if_due()
         return self._line_class(self).value(0.0)
-
-    @property
-    @abstractmethod
-    def _line_class(self) -> Any:
-        """Return the class of lines at this place."""
 
     def line(self, u: Array, v: Array) -> tuple[float, float, float] | None:
         self._renew_if_due()
