@@ -23,6 +23,7 @@ class Uninterrupted:
     --------
     >>> import signal
     >>> from onlinefw._whole import Uninterrupted
+    >>> before = signal.signal(signal.SIGINT, signal.default_int_handler)
     >>> try:
     ...     with Uninterrupted():
     ...         signal.raise_signal(signal.SIGINT)
@@ -31,6 +32,7 @@ class Uninterrupted:
     ...     print("and then stops")
     goes on to the end
     and then stops
+    >>> _ = signal.signal(signal.SIGINT, before)
     """
 
     __slots__ = ("_before", "_came")
