@@ -14,12 +14,14 @@ from ._typing import Array, Shape
 
 __all__ = [
     "check_alone",
+    "check_compressed",
     "check_finite",
     "check_indices",
     "check_magnitude",
     "check_part",
     "check_precision",
     "check_rows",
+    "check_sparse",
     "check_targets",
     "check_weights",
     "check_whole",
@@ -131,7 +133,59 @@ def _remedy(value: float) -> str:
     return "remove that row or fill in the value"
 
 
+def check_sparse(name: str, X: Any) -> None:
+    """Refuse a scipy matrix that points outside itself; scipy builds and converts those unasked.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from onlinefw._validation import check_sparse
+    >>> X = sp.csr_array([[0.0, 1.0]])
+    >>> X.indices[0] = 7
+    >>> check_sparse("X", X)
+    Traceback (most recent call last):
+    ...
+    ValueError: X is not a valid csr matrix: an index is outside 0 to 1; build it anew
+    """
+    try:
+        if X.format == "coo":
+            for one, n in zip(X.coords, X.shape, strict=True):
+                _check_inside(one, X.data.size, n)
+        elif X.format in ("csr", "csc", "bsr"):
+            rows, columns = reversed(X.shape) if X.format == "csc" else X.shape
+            if X.format == "bsr":
+                rows, columns = rows // X.blocksize[0], columns // X.blocksize[1]
+            used = X.indptr[-1] if X.indptr.size else 0  # room behind it is allowed
+            check_compressed(X.indptr, X.indices[:used], rows, columns)
+            if len(X.data) < used:
+                raise ValueError("it has fewer values than indices")
+        # Lists, dicts and diagonals are converted with checks.
+    except ValueError as error:
+        raise ValueError(
+            f"{name} is not a valid {X.format} matrix: {error}; build it anew"
+        ) from None
+
+
+def check_compressed(indptr: Array, indices: Array, rows: int, columns: int) -> None:
+    """Refuse compressed rows that point outside their matrix."""
+    if indptr.dtype.kind not in "iu" or indptr.shape != (rows + 1,):
+        raise ValueError(f"its row pointers are not {rows + 1} whole numbers")
+    if indptr[0] != 0 or indptr[-1] != indices.size:
+        raise ValueError("its row pointers do not fit its values")
+    if np.any(indptr[1:] < indptr[:-1]):
+        raise ValueError("its row pointers decrease")
+    _check_inside(indices, indices.size, columns)
+
+
+def _check_inside(indices: Array, size: int, n: int) -> None:
+    if indices.dtype.kind not in "iu" or indices.shape != (size,):
+        raise ValueError(f"its indices are not {size} whole numbers")
+    if size and not 0 <= indices.min() <= indices.max() < n:
+        raise ValueError(f"an index is outside 0 to {n - 1}")
+
+
 def _check_sparse(X: Any) -> Any:
+    check_sparse("X", X)
     if X.ndim != 2:
         raise ValueError(f"a sparse X must be 2-dimensional, got shape {X.shape}")
     if X.dtype.kind == "c":
@@ -139,8 +193,10 @@ def _check_sparse(X: Any) -> Any:
     X = sparse.csr_array(X)
     if X.dtype != np.float32:
         X = X.astype(float, copy=False)
-    if not X.has_canonical_format:
-        X = X.copy()
+    # scipy remembers whether indices are sorted, and is not told when they are changed.
+    steps_back = np.flatnonzero(X.indices[1:] <= X.indices[:-1]) + 1
+    if not np.isin(steps_back, X.indptr).all():
+        X = sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape, copy=True)
         X.sum_duplicates()
     return X
 

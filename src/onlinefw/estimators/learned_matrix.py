@@ -10,8 +10,8 @@ import numpy as np
 from .._devices import to_host
 from .._state import check_state
 from .._typing import Array, State
+from .._validation import check_compressed
 from ..iterates import LowRank
-from .sparse_state import check_compressed
 
 __all__ = ["LearnedMatrix"]
 

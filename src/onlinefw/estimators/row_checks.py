@@ -10,7 +10,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from .._arrays import received_here
 from .._typing import Array
-from .._validation import TOO_LARGE, TOO_LARGE_FOR_FLOAT32, check_finite
+from .._validation import TOO_LARGE, TOO_LARGE_FOR_FLOAT32, check_finite, check_sparse
 
 __all__ = ["checked_rows", "checked_weights", "plain_rows"]
 
@@ -41,6 +41,8 @@ def checked_rows(model: Any, X: Any, y: Any = None, *, first: bool = False) -> A
     ``n_features_in_`` and ``feature_names_in_`` of the model are compared, or set by the first.
     """
     X = received_here("X", X, model.device)
+    if issparse(X):
+        check_sparse("X", X)  # before scikit-learn converts it
     options: dict[str, Any] = {
         "reset": first,
         "accept_sparse": "csr",

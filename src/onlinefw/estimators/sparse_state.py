@@ -9,8 +9,9 @@ from scipy import sparse
 
 from .._state import check_state
 from .._typing import Array, State
+from .._validation import check_compressed
 
-__all__ = ["check_compressed", "csr_from_state", "csr_state", "names_from_state", "names_state"]
+__all__ = ["csr_from_state", "csr_state", "names_from_state", "names_state"]
 
 #: Arrays of these kinds are kept as they are: numbers, text, bytes, times.
 PLAIN = "biufSUmM"
@@ -44,18 +45,6 @@ def csr_from_state(state: State) -> Any:
         raise ValueError("values and column indices differ in number")
     parts = (state["data"], state["indices"], state["indptr"])
     return sparse.csr_array(parts, shape=(rows, columns))
-
-
-def check_compressed(indptr: Array, indices: Array, rows: int, columns: int) -> None:
-    """Refuse compressed rows that point outside the matrix."""
-    whole = indptr.ndim == indices.ndim == 1 and indptr.shape == (rows + 1,)
-    whole = whole and indptr.dtype.kind in "iu" and indices.dtype.kind in "iu"
-    if not whole or indptr[0] != 0 or indptr[-1] != indices.size:
-        raise ValueError("the row pointers do not fit the arrays")
-    if (np.diff(indptr.astype(np.int64)) < 0).any():
-        raise ValueError("the row pointers decrease")
-    if indices.size and not 0 <= indices.min() <= indices.max() < columns:
-        raise ValueError("a column lies outside the matrix")
 
 
 def names_state(name: str, values: Any) -> Any:

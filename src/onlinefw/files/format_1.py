@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._typing import State
+from .._validation import check_compressed
 from ..estimators.history import COLUMNS
-from ..estimators.sparse_state import check_compressed
 from .labels import labels_from_tree
 
 __all__ = ["from_format_1"]

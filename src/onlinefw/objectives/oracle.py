@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from .._state import describe, rebuild
 from .._typing import Array, Direction, Shape, State
+from .._validation import check_sparse
 from ..atoms import Atom
 from ..iterates import DenseIterate, LowRank
 from ..linalg import inner
@@ -106,6 +107,7 @@ class GradientOracle(Objective):
     def _evaluate(self, t: int, theta: Array | None = None) -> Direction:
         gradient = self.fn(self.theta if theta is None else theta, t)
         if sparse.issparse(gradient):
+            check_sparse("the gradient that fn returned", gradient)
             gradient = gradient.tocsr()  # entries are looked up atom by atom
         elif not isinstance(gradient, LinearOperator):
             gradient = np.asarray(gradient, dtype=float)

@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
 from .._typing import Array, Direction, Shape
+from .._validation import check_sparse
 from ..atoms import Atom, SignedCoordinate
 from ..iterates import LowRank
 
@@ -149,6 +150,7 @@ def as_array(direction: Direction, owner: ConvexSet) -> Array:
             "pass an array, or use a spectral set such as TraceNormBall"
         )
     if sparse.issparse(direction):
+        check_sparse("the direction", direction)
         return direction.toarray()
     return np.asarray(direction, dtype=float)
 
@@ -166,6 +168,7 @@ def finite(value: float, owner: ConvexSet) -> float:
 def largest_entry(direction: Direction, owner: ConvexSet) -> tuple[int, float]:
     """Return the flat position and the value of an entry that is largest in size."""
     if sparse.issparse(direction):
+        check_sparse("the direction", direction)
         coo = direction.tocoo()
         coo.sum_duplicates()
         if coo.nnz == 0:

@@ -10,6 +10,7 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh
 
 from .._typing import Array, Direction, Shape
+from .._validation import check_sparse
 from ..atoms import RankOne
 from ..iterates import LowRank
 from ..linalg import PairOperator, top_singular_pair
@@ -214,6 +215,7 @@ def _finite_matrix(direction: Direction, owner: ConvexSet) -> Direction:
     if isinstance(direction, LinearOperator):
         return direction
     if sparse.issparse(direction):
+        check_sparse("the direction", direction)
         finite(float(np.abs(direction.data).max(initial=0.0)), owner)
         return direction
     matrix = np.asarray(direction, dtype=float)
