@@ -16,6 +16,7 @@ import errno
 import hashlib
 import json
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
@@ -184,6 +185,7 @@ _DAMAGE = (
     TypeError,
     ValueError,
     zipfile.BadZipFile,
+    zlib.error,
 )
 
 
