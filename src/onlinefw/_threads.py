@@ -116,9 +116,11 @@ def balanced_blocks(indptr: Array, work: int | None = None) -> Array:
     return np.concatenate(([0], cuts, [indptr.size - 1])).astype(np.int64)
 
 
-def blocks_for(n: int, work: int, parts: int = PARTS) -> Array:
-    """Return ranges of n items, in equal parts; one if there is little work."""
-    parts = parts if work >= SMALL_LOOP else 1
+def blocks_for(n: int, work: int, parts: int | None = PARTS) -> Array:
+    """Return ranges of n items, in equal parts (None: one per thread); one if work is little."""
+    if work < SMALL_LOOP:
+        return np.array([0, n])
+    parts = n_threads() if parts is None else parts
     return np.arange(parts + 1) * n // parts
 
 

@@ -16,15 +16,18 @@ __all__ = [
     "check_alone",
     "check_compressed",
     "check_finite",
+    "check_growth",
     "check_indices",
     "check_magnitude",
     "check_part",
     "check_precision",
+    "check_row_magnitude",
     "check_rows",
     "check_sparse",
     "check_targets",
     "check_weights",
     "check_whole",
+    "check_width",
     "moderate",
 ]
 
@@ -36,6 +39,9 @@ TOO_LARGE_FOR_FLOAT32 = 1e15
 KEPT = (np.dtype(np.float32), np.dtype(np.uint8))
 #: Stores keep indices in 32 bits.
 LARGEST_INDEX = 2**32
+#: A matrix that grows does so up to this many rows and columns, unless more are asked for: memory
+#: follows the largest index, and one wrong index should not take all of it.
+MOST = 10_000_000
 
 
 def check_alone(y: Any, sample_weight: Any, instead: str = "") -> None:
@@ -249,6 +255,27 @@ def _check_column(name: str, values: Any, n_rows: int) -> Array:
     return values
 
 
+def check_growth(shape: Shape, most: tuple[int, int]) -> None:
+    """Refuse to let a matrix have more rows or columns than it may."""
+    for n, limit, what in zip(shape, most, ("row", "column"), strict=True):
+        if n > limit:
+            raise ValueError(
+                f"X has {what} {n - 1}, but a matrix grows to {limit:,} {what}s at most: number "
+                f"the {what}s from 0 (np.unique(..., return_inverse=True) does), or allow more "
+                f"with max_{what}s={n}"
+            )
+
+
+def check_width(shape: Shape, most: int) -> None:
+    """Refuse rows with more features than a model may have."""
+    if len(shape) == 2 and shape[1] > most:
+        raise ValueError(
+            f"X has {shape[1]:,} features, and theta is as long: hash them into fewer "
+            f"(sklearn.feature_extraction.FeatureHasher), or allow more than {most:,} with "
+            f"max_features={shape[1]}"
+        )
+
+
 def check_indices(X: Any, shape: Shape, growing: bool) -> tuple[Array, Array]:
     """Return row and column indices that lie in the matrix (or beyond it, if it may grow)."""
     if X is None:
@@ -307,6 +334,20 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array:
     return weights
 
 
+def check_row_magnitude(X: Any, y: Array, weights: Array) -> None:
+    """Refuse rows whose weighted squares would overflow."""
+    heaviest = float(weights.max())
+    if heaviest <= 1.0:
+        return
+    values = X.data if sparse.issparse(X) else X
+    largest = max(float(np.abs(values).max()) if values.size else 0.0, float(np.abs(y).max()))
+    if largest * np.sqrt(heaviest) > TOO_LARGE:
+        raise ValueError(
+            f"a value of {largest:g} with a weight of {heaviest:g} overflows when it is squared: "
+            "rescale the data or the weights"
+        )
+
+
 def check_precision(dtype: DTypeLike) -> np.dtype:
     """Return single or double precision."""
     for known in (np.dtype(np.float32), np.dtype(np.float64)):
@@ -316,9 +357,17 @@ def check_precision(dtype: DTypeLike) -> np.dtype:
 
 
 def check_magnitude(y: Array, weights: Array, dtype: np.dtype) -> None:
-    """Refuse what would overflow in single precision."""
-    if dtype == np.float32 and max(np.abs(y).max(), weights.max()) > TOO_LARGE_FOR_FLOAT32:
+    """Refuse values and weights whose products would overflow when they are squared."""
+    limit = TOO_LARGE_FOR_FLOAT32 if dtype == np.float32 else TOO_LARGE
+    sizes = np.abs(y)
+    with np.errstate(over="ignore"):
+        largest = np.maximum(np.maximum(sizes, weights), sizes * weights)
+    k = int(largest.argmax())
+    if largest[k] > limit:
+        where, wider = "", ""
+        if dtype == np.float32:
+            where, wider = " in single precision", " or use dtype=float"
         raise ValueError(
-            f"a value or weight above {TOO_LARGE_FOR_FLOAT32:g} overflows in single precision; "
-            "rescale the data or use dtype=float"
+            f"y has {y[k]:g} with the weight {weights[k]:g} in row {k}; values, weights and their "
+            f"products above {limit:g} overflow{where}: rescale the data{wider}"
         )

@@ -1,17 +1,30 @@
-"""Blocks that Ctrl-C does not cut in two, and what stands for a model that was cut in two."""
+"""Rounds that happen or do not: nobody sees half of one, whatever interrupts it."""
 
 from __future__ import annotations
 
+import os
+from _thread import RLock  # a class, which threading.RLock is not
+from collections.abc import Iterator
+from contextlib import contextmanager
 from signal import SIGINT
 from threading import get_ident, main_thread
 from typing import Any, NoReturn
+from weakref import WeakSet
 
 try:  # signal.signal takes ten times as long
     from _signal import signal as set_handler  # type: ignore[import-not-found]
 except ImportError:
     from signal import signal as set_handler
 
-__all__ = ["Broken", "BrokenModel", "Uninterrupted", "broken_model"]
+__all__ = [
+    "Broken",
+    "BrokenModel",
+    "Turns",
+    "Uninterrupted",
+    "WholeRound",
+    "broken_model",
+    "unchanged_unless_learned",
+]
 
 
 class Uninterrupted:
@@ -62,6 +75,80 @@ class Uninterrupted:
         set_handler(SIGINT, self._before)
         if self._came is not None:
             self._before(*self._came)
+
+
+class WholeRound(Uninterrupted):
+    """A round of an owner, which is told if it fails: ``owner.round_failed(error, mark)``.
+
+    ``mark`` is what the owner looked like before.
+    """
+
+    __slots__ = ("_mark", "_owner")
+
+    def __init__(self, owner: Any, mark: Any) -> None:
+        self._owner, self._mark = owner, mark
+
+    def __exit__(self, *raised: Any) -> None:
+        if raised[1] is not None:
+            self._owner.round_failed(raised[1], self._mark)
+        Uninterrupted.__exit__(self)
+
+
+class Turns(RLock):  # type: ignore[misc] # final for its types only
+    """A lock that lets one thread at a time use a model: who asks during a round waits for its end.
+
+    A process that was forked in the middle of a round of another thread has half a round for ever.
+    Its copy of the lock says so.
+
+    Examples
+    --------
+    >>> from onlinefw._whole import Turns
+    >>> turns = Turns()
+    >>> with turns, turns:  # a thread may take its turn within its turn
+    ...     turns.check()
+    """
+
+    def __init__(self) -> None:
+        self.cut_in_two = False
+        _all_turns.add(self)
+
+    def check(self) -> None:
+        """Refuse a model that was forked in the middle of a round."""
+        if self.cut_in_two:
+            raise broken_model("this process was forked while another thread played it")
+
+    def forked(self) -> None:
+        """Be free in a new process, which has no other thread that could hold it."""
+        if self.acquire(blocking=False):
+            self.release()
+        else:
+            self._at_fork_reinit()  # type: ignore[attr-defined]
+            self.cut_in_two = True
+
+
+_all_turns: WeakSet[Turns] = WeakSet()
+
+
+def _forked() -> None:
+    for turns in _all_turns:
+        turns.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+@contextmanager
+def unchanged_unless_learned(model: Any, rounds: list[Any]) -> Iterator[None]:
+    """If this fails before a round has been noted in ``rounds``, leave the model as it was."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException:
+        if not rounds:
+            vars(model).clear()
+            vars(model).update(before)
+        raise
 
 
 class BrokenModel(RuntimeError):

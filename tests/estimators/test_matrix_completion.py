@@ -570,7 +570,7 @@ BAD_DATA = {
     "a huge index": (([[2**40, 0]], [1.0]), f"index {2**40}.*below 2"),
     "NaN": (([[0, 0], [0, 1]], [1.0, np.nan]), "y has nan in row 1"),
     "infinity": (([[0, 0]], [-np.inf]), "y has -inf in row 0"),
-    "too large": (([[0, 0]], [1e20]), "1e.15 overflows in single precision"),
+    "too large": (([[0, 0]], [1e20]), "1e.15 overflow in single precision"),
     "too few values": (([[0, 0], [1, 1]], [1.0]), "2 rows but y has 1"),
     "a matrix of values": (([[0, 0]], [[1.0]]), "one value per row"),
     "a negative weight": (([[0, 0]], [1.0], [-1.0]), "negative, got -1 in row 0"),

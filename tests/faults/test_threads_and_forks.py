@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -106,3 +107,36 @@ def test_an_error_in_one_thread_is_raised_when_all_have_ended(monkeypatch):
     with pytest.raises(MemoryError):
         _threads.share(kernel, np.arange(4))
     assert sorted(ended) == [0, 1]
+
+
+def batches_of(make, rng, n=60):
+    for _ in range(n):
+        if make is matrix:
+            rows = np.column_stack((rng.integers(60, size=40), rng.integers(50, size=40)))
+            yield rows, rng.standard_normal(40)
+        else:
+            rows = rng.standard_normal((40, 70))
+            yield rows, rows[:, 1] > 0
+
+
+@MODELS
+def test_who_predicts_while_another_thread_learns_sees_the_last_finished_round(make, rng):
+    model, X = make(rng)
+    ask = model.predict if make is matrix else model.decision_function
+    X = X[:50]
+    finished, seen, stop = {ask(X).tobytes()}, [], threading.Event()
+
+    def predict():
+        while not stop.is_set():
+            seen.append(ask(X).tobytes())
+
+    readers = [threading.Thread(target=predict) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for rows, y in batches_of(make, np.random.default_rng(1)):
+        model.partial_fit(rows, y)
+        finished.add(ask(X).tobytes())
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert len(seen) > 10 and set(seen) <= finished

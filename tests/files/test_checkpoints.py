@@ -195,7 +195,7 @@ def test_indices_of_a_sparse_matrix_are_checked(tmp_path):
     tree = read_tree(tmp_path / "run.ckpt", "checkpoint")[1]
     tree["csr"]["indices"] = tree["csr"]["indices"] + 10**6
     write_tree(tmp_path / "run.ckpt", "checkpoint", tree)
-    with pytest.raises(ModelFileError, match="a column lies outside the matrix"):
+    with pytest.raises(ModelFileError, match="an index is outside 0 to 2"):
         load_checkpoint(tmp_path / "run.ckpt")
 
 

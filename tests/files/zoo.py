@@ -108,6 +108,14 @@ def _batch(name, rng, k):
     return {"X": X, "y": (y > 0).astype(float) if "means" in name else y}
 
 
+def all_told(model, X):
+    """Return the answers that a round changes, none of which is computed anew when asked for."""
+    told = [model.predict(X)]
+    if hasattr(model, "history_"):
+        told += [model.history_["loss"], model.history_["gap"]]
+    return told
+
+
 def answers(model, X):
     """Return everything that a model answers, as a list of arrays and values."""
     if isinstance(model, ofw.RadiusSearch):

@@ -11,6 +11,7 @@ from scipy import optimize, stats
 
 import onlinefw as ofw
 from onlinefw import losses
+from onlinefw.atoms import as_atom
 from onlinefw.losses import Logistic, Sigmoid, Square
 from onlinefw.objectives import LinearObjective
 from onlinefw.past.host.dense_rows import DenseRows
@@ -386,7 +387,8 @@ def test_predictions_agree_with_theta_after_a_move_that_was_interrupted(
     objective = learner.objective
     (X, y), (more, labels) = stream(rng, [30, 9])
     learner.observe(kind(X), y)
-    objective.gradient()
+    objective.observe(kind(more), labels)
+    atom = constraint.lmo(objective.gradient())
     with monkeypatch.context() as patch:
 
         def interrupted(*args):
@@ -394,7 +396,7 @@ def test_predictions_agree_with_theta_after_a_move_that_was_interrupted(
 
         patch.setattr(type(objective._shared.past), "move", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            learner.observe(kind(more), labels)
+            objective.move(as_atom(atom, (6,)), 0.5)
     X, y = np.vstack((X, more)), np.concatenate((y, labels))
     z = X @ objective.theta
     np.testing.assert_allclose(objective.predictions(), z, atol=1e-12)

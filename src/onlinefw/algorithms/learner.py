@@ -9,6 +9,7 @@ from typing import Any, Self
 from .._state import check_state, describe, rebuild
 from .._typing import Array, State
 from .._validation import check_part, check_whole
+from .._whole import WholeRound
 from ..iterates import LowRank
 from ..objectives import Objective
 from ..sets import ConvexSet
@@ -81,10 +82,15 @@ class Learner(ABC):
         Round
             What happened.
         """
-        return self.play(self.objective.check(X, y, sample_weight))
+        batch = self.objective.check(X, y, sample_weight)
+        with WholeRound(self, (self.t, self.objective.mark())):
+            return self.play(batch)
 
     def play(self, batch: Any) -> Round:
-        """Play a round with a batch that ``objective.check`` has returned."""
+        """Play a round with a batch that ``objective.check`` has returned.
+
+        Whoever calls it sees to it that the round is whole; ``observe`` does.
+        """
         objective = self.objective
         before = objective.reads
         with objective.working():
@@ -96,7 +102,8 @@ class Learner(ABC):
         """Play one more round on F_t as it is, without new data; its ``loss`` is nan."""
         objective = self.objective
         objective._needs_data()
-        with objective.working():
+        mark = self.t, objective.mark()
+        with WholeRound(self, mark), objective.working():
             return finish(self._steps(float("nan"), objective.reads))
 
     def correct(self) -> None:
@@ -106,8 +113,16 @@ class Learner(ABC):
                 "there is nothing to correct with: pass corrective=RidgeSweeps(...) "
                 "to OnlineFrankWolfe"
             )
-        with self.objective.working():
+        mark = self.t, self.objective.mark()
+        with WholeRound(self, mark), self.objective.working():
             self.corrective.correct(self.objective, self.constraint)
+
+    def round_failed(self, error: BaseException, mark: tuple[Any, ...]) -> None:
+        """If the round has changed anything before it failed, refuse everything from now on."""
+        t, of_objective = mark
+        if self.t != t:
+            self.objective.break_off(error)
+        self.objective.round_failed(error, of_objective)
 
     def _steps(self, loss: float, before: int) -> Generator[None, None, Round]:
         """Take the steps of a round and pause between them, so that other learners take theirs."""

@@ -10,6 +10,7 @@ import numpy as np
 from .._batches import BatchHandle
 from .._state import check_state
 from .._typing import State
+from .._whole import WholeRound
 from ..objectives.row_objective import RowsBatch
 from .learner import Learner, finish
 from .rounds import Round
@@ -40,7 +41,9 @@ class SideBySide:
     def observe(self, X: Any, targets: Sequence[Any], sample_weight: Any = None) -> list[Round]:
         """Play a round with new rows and a target for each learner."""
         together = self._objectives
-        return self.play(together[0].check_together(together, X, targets, sample_weight))
+        batch = together[0].check_together(together, X, targets, sample_weight)
+        with WholeRound(self, [one.mark() for one in together]):
+            return self.play(batch)
 
     def learn(self, X: Any, targets: list[Any], w: Any = None) -> list[Round]:
         """Play a round with rows that an estimator has checked, or with those of a file."""
@@ -49,7 +52,7 @@ class SideBySide:
         return self.play(RowsBatch(X, targets, np.ones(X.shape[0]) if w is None else w))
 
     def play(self, batch: Any) -> list[Round]:
-        """Play a round with a checked batch."""
+        """Play a round with a checked batch; the caller sees to it that it is whole."""
         first = self._objectives[0]
         with first.working():
             return self._play(first.add_together(self._objectives, batch))
@@ -58,6 +61,11 @@ class SideBySide:
         """Play a round without new data."""
         with self._objectives[0].working():
             return self._play([float("nan")] * len(self.learners))
+
+    def round_failed(self, error: BaseException, marks: list[tuple[Any, ...]]) -> None:
+        """If the round has changed anything before it failed, refuse everything from now on."""
+        for one, mark in zip(self._objectives, marks, strict=True):
+            one.round_failed(error, mark)
 
     def _play(self, losses: list[float]) -> list[Round]:
         if len(self.learners) == 1:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._batches import BatchHandle
 from .._validation import check_alone, check_whole
+from .._whole import Broken, Uninterrupted, unchanged_unless_learned
 from ..readers.rounds import FileRounds
 from .callbacks import CallbackSupportMixin, RoundCallbacks, with_callbacks
 from .learned_model import LearnedModel
@@ -78,25 +79,23 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
     @with_callbacks
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Forget everything and stream the observations."""
-        epochs = check_whole("epochs", self.epochs)
-        rounds = self._rounds(X, y, sample_weight)
-        self._run = self._new_run(rounds.first(FIRST_ROWS), rounds.n, len(rounds))
-        self._drop_names()
-        callbacks = RoundCallbacks(self, len(rounds) * epochs, X=X, y=y)
-        first_pass: Iterator[Callable[[], Any]] = (partial(self._learn, batch) for batch in rounds)
-        later_passes = repeat(self.refine, len(rounds) * (epochs - 1))
-        try:
-            with progress(self.verbose, len(rounds) * epochs) as advance:
-                for play in chain(first_pass, later_passes):
+        played: list[None] = []
+        with unchanged_unless_learned(self, played):
+            epochs = check_whole("epochs", self.epochs)
+            rounds = self._rounds(X, y, sample_weight)
+            self._run = self._new_run(rounds.first(FIRST_ROWS), rounds.n, len(rounds))
+            self._drop_names()
+            n = len(rounds) * epochs
+            callbacks = RoundCallbacks(self, n, X=X, y=y)
+            first: Iterator[Callable[[], Any]] = (partial(self._learn, batch) for batch in rounds)
+            with progress(self.verbose, n) as advance:
+                for play in chain(first, repeat(self.refine, n - len(rounds))):
                     callbacks.play(play)
+                    played.append(None)
                     advance()
                     if callbacks.stopped:
                         break
-        except ValueError:
-            if self._run.n_rounds == 0:  # nothing has been learned: the model is not fitted
-                self._forget()
-            raise
-        self._run.correct()
+        self.correct()
         callbacks.end()
         return self
 
@@ -119,24 +118,23 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
         """Play one round with these observations."""
-        run: Any = self.__dict__.get("_run")
-        first = run is None
-        if not first and run.team is None:
-            raise ValueError(CANNOT_LEARN)
+        if "_run" in self.__dict__:
+            if self._run.team is None:
+                raise ValueError(CANNOT_LEARN)
+            batch = self._batch(X, y, sample_weight, False, classes)
+            self._play(self._run.learn, batch, self._targets(batch.y))
+            return self
+        with unchanged_unless_learned(self, []):
+            batch = self._batch(X, y, sample_weight, True, classes)
+            self._run = self._new_run(batch, self._expected(), None)
+            self._learn(batch)
+        return self
+
+    def _batch(self, X: Any, y: Any, sample_weight: Any, first: bool, classes: Any) -> Batch:
         if isinstance(X, BatchHandle):
             check_alone(y, sample_weight, self._weights_in_files)
-            batch = self._from_file(X, first)
-        else:
-            batch = self._checked(X, y, sample_weight, first, classes)
-        if first:
-            self._run = self._new_run(batch, self._expected(), None)
-        try:
-            self._learn(batch)
-        except ValueError:
-            if first:  # nothing has been learned: the model is not fitted
-                self._forget()
-            raise
-        return self
+            return self._from_file(X, first)
+        return self._checked(X, y, sample_weight, first, classes)
 
     def prepare(self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None) -> Self:
         """Look at the first observations without learning from them.
@@ -152,10 +150,24 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         return self
 
     def _learn(self, batch: Batch) -> None:
+        self._play(self._run.learn, batch, self._targets(batch.y))
+
+    def _play(self, act: Callable[..., None], *args: Any) -> None:
+        """Let the run play a round, whole or not at all.
+
+        If it has changed anything before it fails, everything is refused from now on.
+        """
         run = self._run
-        run.history.start()
-        self._use_place()
-        run.learn(batch, self._targets(batch.y))
+        with run.turns, Uninterrupted():
+            mark = run.mark()
+            try:
+                run.history.start()
+                self._use_place()
+                act(*args)
+            except BaseException as error:
+                if not run.is_at(mark):
+                    self._run = Broken(error)
+                raise
 
     def _place(self) -> tuple[str, int | None]:
         """Return device and workers that should hold the past."""
@@ -173,9 +185,7 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         run = self._learning("refine")
         if run.n_rounds == 0:
             raise ValueError("no round has been played yet; call partial_fit before refine")
-        run.history.start()
-        self._use_place()
-        run.refine()
+        self._play(run.refine)
         return self
 
     def correct(self) -> Self:
@@ -183,7 +193,7 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
 
         ``fit`` does so at its end. With other correctives nothing changes.
         """
-        self._learning("correct").correct()
+        self._play(self._learning("correct").correct)
         return self
 
     def _forget(self) -> None:

@@ -105,6 +105,8 @@ class CompletionParts:
             self.loss,
             dtype=model.dtype,
             growing=True,
+            max_rows=model.max_rows,
+            max_columns=model.max_columns,
             offsets=offsets,
             max_atoms=model.max_atoms,
             device=model.device,
@@ -140,12 +142,7 @@ class CompletionParts:
 
     def shape(self, seen: tuple[int, int]) -> tuple[int, int]:
         """Return the shape at the start: what is given, and what is seen."""
-        given = self.model.shape
-        if given is None:
-            return seen
-        if np.ndim(given) != 1 or len(given) != 2:
-            raise ValueError(f"shape must be (rows, columns) or None, got {given!r}")
-        rows, columns = (check_whole("each side of shape", n) for n in given)
+        rows, columns = given_shape(self.model)
         return max(rows, seen[0]), max(columns, seen[1])
 
     def radii(self, shape: tuple[int, int], y: Array) -> list[float]:
@@ -174,3 +171,14 @@ def _offsets(offsets: Any, many: bool, regression: bool) -> RunningBiases | None
     if is_auto(offsets):
         return RunningBiases(joint=not many) if regression else None
     return None if offsets is None else RunningBiases(joint=offsets == "joint")
+
+
+def given_shape(model: Any) -> tuple[int, int]:
+    """Return the shape that the user has given; (0, 0) if it is to be seen."""
+    given = model.shape
+    if given is None:
+        return 0, 0
+    if np.ndim(given) != 1 or len(given) != 2:
+        raise ValueError(f"shape must be (rows, columns) or None, got {given!r}")
+    rows, columns = (check_whole("each side of shape", n) for n in given)
+    return rows, columns

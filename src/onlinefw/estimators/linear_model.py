@@ -12,7 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 from .._batches import BatchHandle, naming
 from .._state import check_state
 from .._typing import Array, Shape, State
-from .._validation import check_rows, check_targets, check_weights, check_whole
+from .._validation import (
+    MOST,
+    check_row_magnitude,
+    check_rows,
+    check_targets,
+    check_weights,
+    check_whole,
+    check_width,
+)
 from ..algorithms import NewtonSteps
 from ..losses import Loss
 from ..readers.rounds import FileRounds
@@ -59,6 +67,7 @@ class LinearModel(StreamingEstimator):
         random_state: Any = None,
         history_size: int = 10_000,
         path_size: int = 100,
+        max_features: int = MOST,
         verbose: int = 0,
         device: str = "cpu",
         workers: int | None = None,
@@ -82,6 +91,7 @@ class LinearModel(StreamingEstimator):
         self.random_state = random_state
         self.history_size = history_size
         self.path_size = path_size
+        self.max_features = max_features
         self.verbose = verbose
         self.device = device
         self.workers = workers
@@ -166,11 +176,15 @@ class LinearModel(StreamingEstimator):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
+        if first:
+            most = check_whole("max_features", self.max_features)
+            check_width(getattr(X, "shape", ()), most)
         X, y = checked_rows(self, X, y, first=first)
         X, y = check_rows(X, None), self._check_y(y, first, classes)
         if sample_weight is None:
             return Batch(X, y)
         w = check_weights(checked_weights(self, sample_weight, X), X.shape[0])
+        check_row_magnitude(X, y if y.dtype.kind == "f" else np.ones(1), w)
         batch = Batch(X, y, w)
         return batch if w.all() else batch.part(w > 0.0)
 

@@ -52,14 +52,19 @@ class LinearRun(Run):
     @property
     def coefficients(self) -> tuple[Array, Array]:
         """Coefficients (a row for each model) and intercepts, for rows as they are given."""
-        if self._known is None:
-            learners = self.learners
-            coef = np.array([np.asarray(one.theta).reshape(-1) for one in learners])
-            intercept = np.array([one.objective.intercept for one in learners])
-            if self.scaling is not None:
-                coef, intercept = self.scaling.undo(coef, intercept)
-            self._known = coef.astype(self.precision), intercept.astype(self.precision)
-        return self._known
+        known = self._known
+        if known is None:
+            with self.turns:  # a round that is being played ends first
+                known = self._known = self._computed()
+        return known
+
+    def _computed(self) -> tuple[Array, Array]:
+        learners = self.learners
+        coef = np.array([np.asarray(one.theta).reshape(-1) for one in learners])
+        intercept = np.array([one.objective.intercept for one in learners])
+        if self.scaling is not None:
+            coef, intercept = self.scaling.undo(coef, intercept)
+        return coef.astype(self.precision), intercept.astype(self.precision)
 
     # State ----------------------------------------------------------------------------------------
 

@@ -13,7 +13,9 @@ from .._batches import BatchHandle, naming
 from .._devices import to_host
 from .._typing import Array, State
 from .._validation import (
+    MOST,
     TOO_LARGE_FOR_FLOAT32,
+    check_growth,
     check_indices,
     check_magnitude,
     check_precision,
@@ -27,7 +29,7 @@ from ..objectives import RunningBiases
 from ..readers.partitioned_ratings import ParquetBatch, ParquetRatings
 from ..readers.rounds import FileRounds
 from .base import StreamingEstimator
-from .completion_parts import LOSSES, MANY, CompletionParts, choice
+from .completion_parts import LOSSES, MANY, CompletionParts, choice, given_shape
 from .completion_run import CompletionRun, new_run, run_from_state
 from .linear_parts import FAMILIES, is_auto
 from .stream import Batch, FileStream
@@ -91,6 +93,9 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
         so for the square loss if many observations are expected, two million or more.
     max_atoms : int, optional
         How many rank-one terms theta holds before it is recompressed.
+    max_rows, max_columns : int
+        How far the matrix may grow: memory follows the largest index, so one wrong index is refused
+        before it takes all of it.
     certify_every : int, optional
         Fill ``history_["gap_upper"]`` every so many rounds.
     dtype : "float32" or "float64"
@@ -164,6 +169,8 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
         inner_steps: int = 1,
         corrective: str | RidgeSweeps | None = "auto",
         max_atoms: int | None = None,
+        max_rows: int = MOST,
+        max_columns: int = MOST,
         certify_every: int | None = None,
         dtype: str = "float32",
         expected_size: int | None = None,
@@ -186,6 +193,8 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
         self.inner_steps = inner_steps
         self.corrective = corrective
         self.max_atoms = max_atoms
+        self.max_rows = max_rows
+        self.max_columns = max_columns
         self.certify_every = certify_every
         self.dtype = dtype
         self.expected_size = expected_size
@@ -259,6 +268,10 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
         y = check_targets(y, rows.size, self._loss())
         w = check_weights(sample_weight, rows.size)
         check_magnitude(y, w, check_precision(self.dtype))
+        known = given_shape(self) if first else self._run.matrix.shape
+        most = check_whole("max_rows", self.max_rows), check_whole("max_columns", self.max_columns)
+        needed = int(rows.max()) + 1, int(cols.max()) + 1
+        check_growth(needed, (max(most[0], known[0]), max(most[1], known[1])))
         X = np.column_stack((rows, cols))
         if sample_weight is None:
             return Batch(X, y)
@@ -331,13 +344,16 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
             offsets know about them: the mean plus the bias of the row or column that was seen
             (0 without offsets).
         """
-        z = self.decision_function(X, unknown=unknown)
+        check_is_fitted(self)
         run = self._run
+        with run.turns:  # of the same round: what is predicted, and what it is clipped to
+            z = self.decision_function(X, unknown=unknown)
+            low, high = run.low, run.high
         if isinstance(run.loss, LABELS):
             return np.where(z >= 0.0, 1.0, -1.0).astype(z.dtype)
         if isinstance(run.loss, FAMILIES):
             return run.loss.derivative(z, 0.0)  # the mean of G(z) - y z is G'(z)
-        return np.clip(z, run.low, run.high) if run.parts.clip else z
+        return np.clip(z, low, high) if run.parts.clip else z
 
     def decision_function(self, X: Any, *, unknown: str = "raise") -> Array:
         """Return the model's entries, low-rank part plus offsets; parameters as for predict."""
@@ -345,20 +361,21 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
         choice("unknown", unknown, ("raise", "fallback"))
         rows, cols = check_indices(X, (0, 0), growing=True)
         run = self._run
-        matrix = run.matrix
-        m1, m2 = matrix.shape
-        known = (rows < m1) & (cols < m2)
-        if known.all():
-            return matrix.predict(rows, cols)
-        if unknown == "raise":
-            k = int(np.argmin(known))
-            raise ValueError(
-                f"X has the entry ({rows[k]}, {cols[k]}), but the model has seen {m1} rows and "
-                f'{m2} columns; pass unknown="fallback" to predict what is known without it'
-            )
-        z = run.fallback(rows, cols)
-        z[known] = matrix.predict(rows[known], cols[known])
-        return z
+        with run.turns:
+            matrix = run.matrix
+            m1, m2 = matrix.shape
+            known = (rows < m1) & (cols < m2)
+            if known.all():
+                return matrix.predict(rows, cols)
+            if unknown == "raise":
+                k = int(np.argmin(known))
+                raise ValueError(
+                    f"X has the entry ({rows[k]}, {cols[k]}), but the model has seen {m1} rows and "
+                    f'{m2} columns; pass unknown="fallback" to predict what is known without it'
+                )
+            z = run.fallback(rows, cols)
+            z[known] = matrix.predict(rows[known], cols[known])
+            return z
 
     def score(self, X: Any, y: Any) -> float:
         """Return the coefficient of determination R^2 of the predictions (1 is best)."""
@@ -382,6 +399,10 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
             Leave out columns in which the row has been observed.
         """
         check_is_fitted(self)
+        with self._run.turns:
+            return self._recommended(row, n, exclude_seen)
+
+    def _recommended(self, row: int, n: int, exclude_seen: bool) -> tuple[Array, Array]:
         matrix = self._run.matrix
         m1, m2 = matrix.shape
         if not isinstance(row, Integral) or not 0 <= row < m1:

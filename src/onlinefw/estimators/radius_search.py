@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._state import check_state
 from .._typing import Array, State
 from .._validation import check_whole
+from .._whole import Broken, WholeRound, unchanged_unless_learned
 from ..algorithms.side_by_side import SideBySide
 from .base import FIRST_ROWS
 from .learned_model import SavedByState
@@ -107,20 +108,22 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything and stream the rows in the estimator's batches, ten at least."""
-        model = self._checked_estimator()
-        self._forget()
-        epochs = check_whole("epochs", model.epochs)
-        whole = model._checked(X, y, sample_weight, first=True)
-        size = min(check_whole("batch_size", model.batch_size), ceil(whole.n / LEAST_ROUNDS))
-        rounds = model._array_rounds(whole, size)
-        self._start(model, rounds.first(size), rounds.first(FIRST_ROWS), whole.n)
-        with progress(model.verbose, len(rounds) * epochs) as advance:
-            for batch in rounds:
-                self._play(batch)
-                advance()
-            for _ in range(len(rounds) * (epochs - 1)):
-                self.refine()
-                advance()
+        played: list[None] = []
+        with unchanged_unless_learned(self, played):
+            model = self._checked_estimator()
+            epochs = check_whole("epochs", model.epochs)
+            whole = model._checked(X, y, sample_weight, first=True)
+            size = min(check_whole("batch_size", model.batch_size), ceil(whole.n / LEAST_ROUNDS))
+            rounds = model._array_rounds(whole, size)
+            self._start(model, rounds.first(size), rounds.first(FIRST_ROWS), whole.n)
+            with progress(model.verbose, len(rounds) * epochs) as advance:
+                for batch in rounds:
+                    self._play(batch)
+                    played.append(None)
+                    advance()
+                for _ in range(len(rounds) * (epochs - 1)):
+                    self.refine()
+                    advance()
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -128,24 +131,17 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
 
         ``classes`` names all labels in the first call, for a classifier.
         """
-        first = not self.__sklearn_is_fitted__()
-        if not first and self._team is None:
-            raise ValueError(CANNOT_LEARN)
-        model = self._checked_estimator() if first else self.estimators_[0]
-        batch = model._checked(X, y, sample_weight, first, classes)
-        if first:
+        if self.__sklearn_is_fitted__():
+            if self._team is None:
+                raise ValueError(CANNOT_LEARN)
+            self._play(self.estimators_[0]._checked(X, y, sample_weight, False, classes))
+            return self
+        with unchanged_unless_learned(self, []):
+            model = self._checked_estimator()
+            batch = model._checked(X, y, sample_weight, True, classes)
             self._start(model, batch, batch, model._expected())
-        try:
             self._play(batch)
-        except ValueError:
-            if first:  # nothing has been learned: the search is not fitted
-                self._forget()
-            raise
         return self
-
-    def _forget(self) -> None:
-        for name in ("_race", "_team", "estimators_", "radii_"):
-            self.__dict__.pop(name, None)
 
     def _checked_estimator(self) -> LinearModel:
         if not isinstance(self.estimator, LinearModel):
@@ -205,6 +201,21 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
         self._team.use_place(one.device, one.workers)
 
     def _play(self, batch: Batch) -> None:
+        with (
+            self.estimators_[0]._run.turns,
+            WholeRound(self, [one._run.mark() for one in self.estimators_]),
+        ):
+            self._play_all(batch)
+
+    def round_failed(self, error: BaseException, marks: list[Any]) -> None:
+        """If the round has changed anything before it failed, refuse everything from now on."""
+        pairs = zip(self.estimators_, marks, strict=True)
+        if not all(one._run.is_at(mark) for one, mark in pairs):
+            for one in self.estimators_:
+                one._run = Broken(error)
+            self._team = self._race = cast(Any, Broken(error))
+
+    def _play_all(self, batch: Batch) -> None:
         self._use_place()
         assert self._team is not None and batch.y is not None
         models, one = self.estimators_, self.estimators_[0]
@@ -225,10 +236,14 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
         check_is_fitted(self)
         if self._team is None:
             raise ValueError(CANNOT_LEARN)
-        self._use_place()
-        self._share(self._team.refine())
-        for one in self.estimators_:
-            one._run.n_refined += 1
+        with (
+            self.estimators_[0]._run.turns,
+            WholeRound(self, [one._run.mark() for one in self.estimators_]),
+        ):
+            self._use_place()
+            self._share(self._team.refine())
+            for one in self.estimators_:
+                one._run.n_refined += 1
         return self
 
     def _share(self, rounds: list[Any]) -> None:

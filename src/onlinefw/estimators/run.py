@@ -9,6 +9,7 @@ import numpy as np
 
 from .._state import check_state
 from .._typing import Array, State
+from .._whole import Turns
 from ..algorithms import NewtonSteps, Round
 from .history import History
 from .race import Race
@@ -44,6 +45,7 @@ class Run:
     ) -> None:
         self.parts, self.loss = parts, parts.loss
         self.team, self.radii, self.race, self.history = team, list(radii), race, history
+        self.turns = Turns()  # of the threads that use this model
         self.n_models = 1 if team is None else len(team.learners) // len(self.radii)
         self.leader = 0 if race is None else race.best
         self.n_rounds = self.n_refined = self.n_observations = 0
@@ -53,6 +55,23 @@ class Run:
         self.gap = float("nan")
 
     # Learning -------------------------------------------------------------------------------------
+
+    def mark(self) -> list[Any]:
+        """Return what is another once a learner has changed, for a round that fails."""
+        if self.turns.cut_in_two:
+            self.turns.check()
+        learners = self.team.learners
+        if len(learners) == 1:
+            return [(learners[0].t, learners[0].objective.mark())]
+        return [(one.t, one.objective.mark()) for one in learners]
+
+    def is_at(self, mark: list[Any]) -> bool:
+        """Whether nothing has changed since the mark was made."""
+        learners = self.team.learners
+        if len(learners) != len(mark):
+            return False
+        pairs = zip(learners, mark, strict=True)
+        return all(one.t == t and one.objective.is_at(m) for one, (t, m) in pairs)
 
     @property
     def can_learn(self) -> bool:
@@ -67,6 +86,8 @@ class Run:
     @property
     def learners(self) -> list[Any]:
         """The learners of the radius in use."""
+        if self.turns.cut_in_two:
+            self.turns.check()
         if self.team is None:
             return []
         if self.race is None:
@@ -144,7 +165,8 @@ class Run:
         """Return the certificate of the radius in use; of several classes, the largest."""
         if self.team is None:
             return self.gap
-        return max(one.certificate() for one in self.learners)
+        with self.turns:
+            return max(one.certificate() for one in self.learners)
 
     # State ----------------------------------------------------------------------------------------
 

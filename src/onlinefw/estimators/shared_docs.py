@@ -67,6 +67,9 @@ history_size : int
     Rounds kept in ``history_``, thinned evenly in log t.
 path_size : int
     Snapshots of the coefficients kept in ``path_``; 0 for none.
+max_features : int
+    Rows with more features are refused: memory follows their number, and a wrong index of a sparse
+    row should not take all of it.
 verbose : int
     1 shows a progress bar in terminals and notebooks (with ``rich`` installed).
 device : "cpu", "cuda" or "auto"

@@ -29,11 +29,12 @@ class SmoothedWeights:
     def grow(self, learners: Sequence[Any], X: Array) -> None:
         """Add the new rows and columns of X, with the weight of those never seen."""
         m1, m2 = X.max(axis=0).tolist()
-        m1, m2, ball = m1 + 1, m2 + 1, learners[0].constraint
-        if type(ball) is WeightedTraceNormBall and m1 <= ball.rows.size and m2 <= ball.columns.size:
-            return
-        for learner in learners:
+        m1, m2 = m1 + 1, m2 + 1
+        for learner in learners:  # each by itself: growing may have failed after some of them
             objective, ball = learner.objective, learner.constraint
+            weighted = type(ball) is WeightedTraceNormBall
+            if weighted and m1 <= ball.rows.size and m2 <= ball.columns.size:
+                continue
             assert isinstance(objective, ObservedEntries)
             objective.grow(m1, m2)
             if not isinstance(ball, WeightedTraceNormBall):

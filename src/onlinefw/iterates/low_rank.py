@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import DTypeLike
 
@@ -207,6 +209,14 @@ class LowRank(Factored):
             return u[:, :k], s[:k], v[:, :k], 0.0
         k = min(k, self.max_rank)
         return u[:, :k], s[:k], v[:, :k], float(s[k:].sum())
+
+    def remember(self) -> dict[str, Any]:
+        """Return what ``go_back`` needs; nothing is copied, as nothing held is overwritten."""
+        return dict(vars(self))
+
+    def go_back(self, memory: dict[str, Any]) -> None:
+        """Undo what has happened since, if that was growth only."""
+        vars(self).update(memory)
 
     def grow(self, shape: Shape, max_atoms: int, max_rank: int | None) -> None:
         """Add rows and columns of zeros at the end, with the limits for the new shape."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from .._typing import Array, Direction, Shape, State
+from .._whole import Broken, WholeRound
 from ..atoms import Atom, as_atom
 from ..iterates import ActiveSet, DenseIterate, LowRank, iterate_from_state
 from ..line_search import Line
@@ -18,7 +19,37 @@ from ..sets import ConvexSet
 __all__ = ["Line", "Objective"]
 
 
-class Objective(ABC):
+class Breakable(ABC):
+    """What can fail half-way: it is as before then, or refuses everything."""
+
+    _iterate: DenseIterate | LowRank | None
+
+    @abstractmethod
+    def mark(self) -> tuple[Any, ...]:
+        """Return what is another once data or theta have changed, for a round that fails."""
+
+    def is_at(self, mark: tuple[Any, ...]) -> bool:
+        """Whether nothing has changed since the mark was made."""
+        if isinstance(self._iterate, Broken):
+            return False
+        now = self.mark()
+        return self._agrees() and all(map(_same, now, mark))
+
+    def _agrees(self) -> bool:
+        """Whether the past has what is counted, and no more."""
+        return True
+
+    def round_failed(self, error: BaseException, mark: tuple[Any, ...]) -> None:
+        """If anything has changed since the mark was made, refuse everything from now on."""
+        if not self.is_at(mark):
+            self.break_off(error)
+
+    def break_off(self, error: BaseException) -> None:
+        """Refuse everything from now on, since a round has failed half-way."""
+        self._iterate = cast(Any, Broken(error))
+
+
+class Objective(Breakable):
     """The mean loss F_t of everything observed, and the iterate it is evaluated at.
 
     An objective holds what depends on *one* iterate (usually the predictions of all past rows) and
@@ -105,7 +136,9 @@ class Objective(ABC):
 
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
         """Check a batch and add it; return its mean loss at the current iterate."""
-        return self.add(self.check(X, y, sample_weight))
+        batch = self.check(X, y, sample_weight)
+        with WholeRound(self, self.mark()):
+            return self.add(batch)
 
     @abstractmethod
     def check(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
@@ -199,6 +232,10 @@ class Objective(ABC):
     def _needs_data(self) -> None:
         if self.n_observations == 0:
             raise ValueError("nothing has been observed yet: call observe(X, y) first")
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (not isinstance(one, np.ndarray) and bool(one == other))
 
 
 class PickledByState:

@@ -11,7 +11,7 @@ from scipy import linalg
 from .._devices import to_host
 from .._state import check_state, describe, rebuild
 from .._typing import Array, Direction, Shape, State
-from .._validation import check_whole
+from .._validation import MOST, check_whole
 from ..atoms import Atom, RankOne
 from ..iterates import LowRank
 from ..linalg import Scales
@@ -50,6 +50,9 @@ class ObservedEntries(HeldEntries):
         float32 (about 20 bytes per entry) or float64.
     growing : bool
         Accept indices beyond the shape: new rows and columns are zero until they are learned.
+    max_rows, max_columns : int
+        How far the matrix may grow. Memory follows the largest index, so one wrong index is refused
+        before it takes all of it.
     offsets : RunningBiases, optional
         What is predicted besides theta: running row and column means, learned from the same
         stream. Gaps and certificates hold F_t to be a function of theta alone, with the offsets
@@ -97,6 +100,8 @@ class ObservedEntries(HeldEntries):
         *,
         dtype: DTypeLike = np.float32,
         growing: bool = False,
+        max_rows: int = MOST,
+        max_columns: int = MOST,
         offsets: RunningBiases | None = None,
         max_atoms: int | None = None,
         lmo_steps: int = 5,
@@ -110,7 +115,8 @@ class ObservedEntries(HeldEntries):
         self.certificate_reads = 0
         self._scaling: Scaling | None = None
         place = (device, workers, log_dir)
-        super().__init__(shape, loss, dtype, growing, offsets, max_atoms, *place)
+        limits = max_rows, max_columns
+        super().__init__(shape, loss, dtype, growing, limits, offsets, max_atoms, *place)
 
     def attach(self, owner: str, constraint: ConvexSet) -> None:
         """Claim this objective for one learner, on a trace-norm ball."""
@@ -290,6 +296,8 @@ class ObservedEntries(HeldEntries):
             "dtype": self.dtype.name,
             "options": {
                 "growing": self.growing,
+                "max_rows": self.max_rows,
+                "max_columns": self.max_columns,
                 "max_atoms": self.max_atoms,
                 "lmo_steps": self.lmo_steps,
                 "lmo_tol": self.lmo_tol,

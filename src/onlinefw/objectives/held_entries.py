@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -12,7 +12,8 @@ from .._batches import BatchHandle, naming
 from .._devices import to_host
 from .._threads import one_blas_thread
 from .._typing import Array, Shape
-from .._validation import check_alone, check_part, check_precision, check_whole
+from .._validation import check_alone, check_growth, check_part, check_precision, check_whole
+from .._whole import Broken
 from ..iterates import LowRank
 from ..losses import Correntropy, Gaussian, Loss, Square
 from ..past.place import check_place, low_rank_class, moved, new_entries
@@ -41,6 +42,7 @@ class HeldEntries(PickledByState, Objective):
         loss: Loss,
         dtype: DTypeLike,
         growing: bool,
+        limits: tuple[int, int],
         offsets: RunningBiases | None,
         max_atoms: int | None,
         device: str,
@@ -54,6 +56,8 @@ class HeldEntries(PickledByState, Objective):
         if max_atoms is not None:
             max_atoms = check_whole("max_atoms", max_atoms, 2, " or None")
         self.loss, self.growing, self.max_atoms = loss, bool(growing), max_atoms
+        self.max_rows = check_whole("max_rows", limits[0])
+        self.max_columns = check_whole("max_columns", limits[1])
         if offsets is not None:
             check_part("offsets", offsets, RunningBiases, "RunningBiases()")
         if offsets is not None and not isinstance(loss, (Square, Gaussian, Correntropy)):
@@ -94,6 +98,17 @@ class HeldEntries(PickledByState, Objective):
         parts = {"_past": past, "_iterate": theta, "_place": place, "_start": WarmStart(block)}
         vars(self).update(parts, _scaling=None)  # all at once
 
+    def mark(self) -> tuple[Any, ...]:
+        """Return what is another once data or theta have changed, for a round that fails."""
+        held: Any = self._low_rank._held  # growing adds zeros, which is no change
+        offsets = None if self.offsets is None else self.offsets.rows
+        return self._past.counts, held.weights, held.k, held.scale, offsets
+
+    def break_off(self, error: BaseException) -> None:
+        """Refuse everything from now on, since a round has failed half-way."""
+        super().break_off(error)
+        self._past = cast(Any, Broken(error))
+
     def close(self) -> None:
         """Stop the workers, if there are any; otherwise they stop when the objective is deleted."""
         self._past.close()
@@ -112,9 +127,7 @@ class HeldEntries(PickledByState, Objective):
 
     @property
     def _low_rank(self) -> LowRank:
-        iterate = self._iterate
-        assert isinstance(iterate, LowRank)
-        return iterate
+        return cast(LowRank, self._iterate)
 
     def _new_iterate(self, shape: Shape) -> LowRank:
         max_atoms, max_rank = self._atom_limits(shape)
@@ -164,10 +177,12 @@ class HeldEntries(PickledByState, Objective):
         return batch
 
     def _check_shape(self, needed: tuple[int, int]) -> None:
-        """Refuse rows and columns that do not fit the set."""
+        """Refuse rows and columns that are too many, or do not fit the set."""
         (m1, m2), (old1, old2) = needed, self._shape
-        if (m1 > old1 or m2 > old2) and self._constraint is not None:
-            self._constraint.check_shape((max(m1, old1), max(m2, old2)))
+        if m1 > old1 or m2 > old2:
+            check_growth(needed, (max(self.max_rows, old1), max(self.max_columns, old2)))
+            if self._constraint is not None:
+                self._constraint.check_shape((max(m1, old1), max(m2, old2)))
 
     def _check_handle(self, handle: BatchHandle, y: Any, sample_weight: Any) -> Any:
         with naming(handle):
@@ -224,16 +239,19 @@ class HeldEntries(PickledByState, Objective):
         if m1 <= self._shape[0] and m2 <= self._shape[1]:
             return
         theta, past = self._low_rank, self._past
-        old1, old2 = theta.shape
-        if m1 > old1 or m2 > old2:
-            shape = max(m1, old1), max(m2, old2)
+        shape = max(m1, self._shape[0]), max(m2, self._shape[1])
+        memory = theta.remember(), past.remember()
+        try:
             theta.grow(shape, *self._atom_limits(shape))
-        if past.shape != theta.shape:
-            past.grow(*theta.shape)
-        if self._shape != theta.shape:
+            past.grow(*shape)
             if self.offsets is not None:  # a row that was never seen has the mean
-                self.set_offsets(*self.offsets.offsets(theta.shape))
-            self._shape = theta.shape
+                self.set_offsets(*self.offsets.offsets(shape))
+            self._shape = shape
+        except BaseException as error:  # whole or not at all
+            theta.go_back(memory[0])
+            if not past.go_back(memory[1]):
+                self.break_off(error)
+            raise
 
     # Offsets --------------------------------------------------------------------------------------
 

@@ -50,6 +50,7 @@ class KeptRows:
         self.past = new_rows(self.place)  # with the predictions of all models
         self.n_models = 0
         self.n_seen = self.n_kept = 0  # rows that have come (with a positive weight), that count
+        self.n_held = 0  # rows in the past
         self.total_weight = 0.0  # of the rows that count
         self._w = GrowingArray()  # weights of the rows held; empty if all count
         self._rng = np.random.default_rng(random_state)
@@ -59,6 +60,10 @@ class KeptRows:
         self.past.append(X, Z, Y, w)
         self.count(w)
 
+    def agrees(self) -> bool:
+        """Whether the past has the rows that were counted, and no more."""
+        return len(self.past) == self.n_held
+
     def count(self, w: Array) -> None:
         """Count rows that the past has received, by their weights; forget what is too much."""
         new = int(np.count_nonzero(w))
@@ -66,9 +71,10 @@ class KeptRows:
         if self.rule == "all":
             self.n_kept += new
             self.total_weight += float(w.sum())
-            return
-        self._w = self._w.extended(w)
-        self._forget(new)
+        else:
+            self._w = self._w.extended(w)
+            self._forget(new)
+        self.n_held = len(self.past)
 
     def _forget(self, n_new: int) -> None:
         """Choose which rows stay, now that the last ``n_new`` (that count) have come."""
@@ -142,3 +148,4 @@ class KeptRows:
         self.total_weight = float(state["total_weight"])
         self._w = GrowingArray.holding(weights)
         self.past.load_state(state["past"])
+        self.n_held = len(self.past)

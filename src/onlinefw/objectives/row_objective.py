@@ -10,7 +10,8 @@ from .._arrays import received, received_here
 from .._batches import BatchHandle, naming
 from .._devices import to_host
 from .._typing import Array, State
-from .._validation import check_alone, check_rows, check_targets, check_weights
+from .._validation import check_alone, check_row_magnitude, check_rows, check_targets, check_weights
+from .._whole import Broken
 from ..losses import Loss
 from .base import Objective, PickledByState, spectral_norm_squared
 
@@ -59,6 +60,19 @@ class RowObjective(PickledByState, Objective):
         """Stop the workers, if there are any; otherwise they stop when the objective is deleted."""
         self._shared.past.close()
 
+    def mark(self) -> tuple[Any, ...]:
+        """Return what is another once data or theta have changed, for a round that fails."""
+        iterate: Any = self._iterate
+        return self.n_observations, self._shared.total_weight, iterate and iterate.theta
+
+    def _agrees(self) -> bool:
+        return self._shared.agrees()
+
+    def break_off(self, error: BaseException) -> None:
+        """Refuse everything from now on, since a round has failed half-way."""
+        super().break_off(error)
+        self._shared = Broken(error)
+
     # Batches --------------------------------------------------------------------------------------
 
     @property
@@ -99,6 +113,8 @@ class RowObjective(PickledByState, Objective):
         for y, one in zip(targets, objectives, strict=True):
             ys.append(check_targets(received_here("y", y, device), n, one.loss))
         w = check_weights(received_here("sample_weight", sample_weight, device), n)
+        for y in ys:
+            check_row_magnitude(X, y, w)
         if first.shape is None:
             for one in objectives:
                 one._agree_on(X.shape[1:])

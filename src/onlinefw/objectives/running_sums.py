@@ -41,6 +41,7 @@ class RunningSums:
         self.past = new_gram(self.place, n)
         self.mean = np.zeros(n)  # of the rows; 0 unless centred
         self.total_weight = 0.0
+        self.n_added = 0
 
     def add(
         self, X: Any, targets: Sequence[Array], w: Array, thetas: Array, models: list[ModelSums]
@@ -84,14 +85,19 @@ class RunningSums:
             H_theta = model.H_theta + _sums(rows, weights * predicted)
             added.append(ModelSums(model.b + b, H_theta, model.yy + float(weights @ y**2), mean_y))
         self.past.add(rows, weights)
-        self.mean, self.total_weight = mean, new
+        self.mean, self.total_weight, self.n_added = mean, new, self.past.n_added
         return added
+
+    def agrees(self) -> bool:
+        """Whether the past has the rows that were counted, and no more."""
+        return self.past.n_added == self.n_added
 
     def use_place(self, device: Any, workers: Any, log_dir: Any = None) -> None:
         """Move X'X to another place, or leave everything as it was."""
         place = other_place(self.place, device, workers, log_dir)
         if place is not None:
             self.past, self.place = moved(self.past, new_gram(place, self.mean.size)), place
+            self.n_added = self.past.n_added
 
     def state_dict(self) -> State:
         """Return X'X, mean and weight."""

@@ -169,7 +169,15 @@ class RowsPast(Past, Protocol):
 
 
 class GramPast(Past, Protocol):
-    """The symmetric H = X' diag(w) X of all rows that came."""
+    """The symmetric H = X' diag(w) X of all rows that came.
+
+    Attributes
+    ----------
+    n_added : int
+        How often rows have been added; it is counted just before H changes.
+    """
+
+    n_added: int
 
     def add(self, X: Any, w: Array) -> None:
         """H += X' diag(w) X, for rows at the place (see ``bring``)."""
@@ -249,6 +257,14 @@ class EntriesPast(Past, Protocol):
 
     def grow(self, m1: int, m2: int) -> None:
         """Let the matrix have m1 rows and m2 columns, as theta has already."""
+        ...
+
+    def remember(self) -> Any:
+        """Return what ``go_back`` needs to undo growth."""
+        ...
+
+    def go_back(self, memory: Any) -> bool:
+        """Undo growth that failed half-way; return whether that is possible here."""
         ...
 
     def merge(self, n: int) -> None:

@@ -24,7 +24,26 @@ SUMMABLE = (Square, Gaussian, Bernoulli, Poisson, Exponential)
 NONE = -1
 
 
-class StoredEntries(ABC):
+class Regrets:
+    """Growth that can be undone, since everything that it changes is replaced, not overwritten."""
+
+    _version: int
+    _changed_by_growth: ClassVar[tuple[str, ...]] = (
+        "_store", "row_offset", "col_offset", "_version",
+    )  # fmt: skip
+
+    def remember(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._changed_by_growth}
+
+    def go_back(self, memory: dict[str, Any]) -> bool:
+        out_of_date = self._version == NONE  # a move was being carried out
+        vars(self).update(memory)
+        if out_of_date:
+            self._version = NONE
+        return True
+
+
+class StoredEntries(Regrets, ABC):
     """:class:`~onlinefw.past.protocols.EntriesPast` in the memory of one process or GPU.
 
     Predictions are overwritten when they change. While they change, and when theta has moved but
@@ -56,7 +75,7 @@ class StoredEntries(ABC):
             return c * self.loss.derivative(at, 0.0) - s
         return c * self.loss.derivative(at, s)
 
-    def close(self) -> None:  # noqa: B027 (an empty method on purpose)
+    def close(self) -> None:
         """Nothing is held outside this process."""
 
     @property

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 from .._typing import Array
+from .._validation import MOST
 from .batches import Batch, numbered
 from .cells import id_cell, ids_from_cells, number_cell, remedy_for, usable
 from .errors import BadRow, shown
@@ -23,6 +24,8 @@ class LibsvmParser:
 
     def __init__(self, plan: RowPlan) -> None:
         self.plan = plan
+        #: Memory follows the largest index, so one wrong index is a bad row.
+        self._most = MOST if plan.n_features is None else plan.n_features
 
     def at_once(self, data: bytes, start: dict[str, int]) -> Batch | None:
         """The batch of one block, or None if anything is wrong in it."""
@@ -35,7 +38,7 @@ class LibsvmParser:
             )
         except (ValueError, OverflowError):
             return None
-        if not (usable(X.data) and usable(y, self.plan.loss)):
+        if X.shape[1] > self._most or not (usable(X.data) and usable(y, self.plan.loss)):
             return None
         return Batch(self._fields(X, y), numbered(start, len(y)), [], len(y), start)
 
@@ -93,7 +96,8 @@ class LibsvmParser:
                 continue
             if not colon or not (name.isascii() and name.isdigit()):
                 raise _Malformed("malformed", f"{shown(token)} is not of the form index:value")
-            index = int(name) - (not self.plan.zero_based)
+            # More digits than any index has: Python reads no more than 4300.
+            index = int(name[:20]) - (not self.plan.zero_based)
             if index < 0:
                 raise _Malformed(
                     "index 0", f"{shown(token)} has index 0", "count from 1, or say --zero-based"
@@ -109,12 +113,11 @@ class LibsvmParser:
                 raise _Malformed(reason, f"{shown(token)}: {problem}", remedy_for(reason))
             last = index
             pairs.append((index, value))
-        most = 2**31 - 1 if self.plan.n_features is None else self.plan.n_features
-        if last >= most:
+        if last >= self._most:
             raise _Malformed(
                 "index too large",
-                f"index {last + (not self.plan.zero_based)} is beyond the {most} features",
-                "check --n-features",
+                f"index {last + (not self.plan.zero_based)} is beyond the {self._most} features",
+                "correct it, or say how many there are (--n-features)",
             )
         return target, pairs
 

@@ -140,20 +140,24 @@ def test_an_interrupt_leaves_the_state_of_before_or_after(seed, at, in_place):
         patch.setattr(merge_rule, "SHORTEST_TAIL", 40)
         patch.setattr(sorted_store, "MERGED_AT_ONCE", 20 if in_place else 2**24)
         objective = ObservedEntries((3, 4), dtype=float, growing=True)
-        learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(5.0))
-        came = []
+        ball, came = TraceNormBall(5.0), []
         for k in range(6):
             m1, m2 = 3 + k, 4 + k
             X = np.column_stack((rng.integers(m1, size=25), rng.integers(m2, size=25)))
             y = rng.standard_normal(25)
             before = objective.n_observations
-            cut = interrupted(lambda X=X, y=y: learner.observe(X, y), at if k % 2 else 10**9)
+
+            def play(X=X, y=y, k=k):
+                objective.add(objective.check(X, y))
+                objective.move(ball.lmo(objective.gradient()), 2 / (k + 2))
+
+            cut = interrupted(play, at if k % 2 else 10**9)
             assert objective.n_observations in ((before, before + 25) if cut else (before + 25,))
             if objective.n_observations > before:
                 came.append((X, y))
         X, y = (np.concatenate(parts) for parts in zip(*came, strict=True))
         assert objective.total_weight == len(y)
-        theta = np.asarray(learner.theta)
+        theta = np.asarray(objective.theta)
         at_entries = theta[X[:, 0], X[:, 1]]
         assert objective.value() == pytest.approx(np.mean((at_entries - y) ** 2) / 2)
         gradient = np.zeros(objective.shape)

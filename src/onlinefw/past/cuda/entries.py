@@ -36,6 +36,7 @@ class CudaEntries(StoredEntries):
     theta: CudaLowRank
     _store: CudaEntryStore
     _line_class = CudaLine
+    _changed_by_growth = (*StoredEntries._changed_by_growth, "_offsets")
 
     def __init__(self, theta: LowRank, dtype: Any, loss: Loss) -> None:
         super().__init__(theta, dtype, loss)

@@ -23,6 +23,7 @@ class CudaGram:
 
     def __init__(self, n: int) -> None:
         self._H = cupy().zeros((n, n))
+        self.n_added = 0
 
     def close(self) -> None:
         """Nothing is held outside this process."""
@@ -35,7 +36,9 @@ class CudaGram:
     def add(self, X: Any, w: Array) -> None:
         X = self.bring(X)
         weighted = X if (w == 1.0).all() else cupy().asarray(w)[:, None] * X
-        self._H += weighted.T @ X
+        gram = weighted.T @ X
+        self.n_added += 1
+        self._H += gram
 
     def times(self, vector: Array) -> Array:
         return to_host(self._H @ cupy().asarray(np.ascontiguousarray(vector, float)))

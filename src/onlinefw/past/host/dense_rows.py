@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ..._growing import GrowingArray
-from ..._threads import blocks_for, n_threads, share
+from ..._threads import blocks_for, share
 from ..._typing import Array, Shape, State
 from ...kernels import rows as kernels
 from ...kernels.bytes import fused_bytes, suits
@@ -45,7 +45,7 @@ class DenseRows(RowStore):
 
     def _blocks(self, count: int | None = None) -> Array:
         """Return the boundaries of the rows that each thread works on, up to some row."""
-        blocks = blocks_for(len(self.data), self._work, n_threads())
+        blocks = blocks_for(len(self.data), self._work, None)
         return blocks if count is None else np.minimum(blocks, count)
 
     def extended(self, batch: Any) -> DenseRows:

@@ -19,6 +19,7 @@ class HostGram:
     def __init__(self, n: int) -> None:
         # In Fortran order, as BLAS adds to it in place; it is symmetric, so rows are columns.
         self._H = np.zeros((n, n), order="F")
+        self.n_added = 0
 
     def close(self) -> None:
         """Nothing is held outside this process."""
@@ -33,10 +34,12 @@ class HostGram:
         if sparse.issparse(X):
             weighted = X if ones else sparse.diags_array(w) @ X
             gram = (weighted.T @ X).tocoo()
+            self.n_added += 1
             self._H[gram.coords] += gram.data  # canonical after a product: no duplicates
             return
         weighted = X if ones else w[:, None] * X
         weighted, X = np.ascontiguousarray(weighted), np.ascontiguousarray(X)
+        self.n_added += 1
         dgemm(1.0, weighted.T, X.T, 1.0, self._H, trans_b=True, overwrite_c=True)
 
     def times(self, vector: Array) -> Array:

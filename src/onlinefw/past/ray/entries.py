@@ -253,6 +253,8 @@ TABLE: Table = {
         _batch, run="append", kept="log", logged=_without_predictions, note="came", ends=CHANGED
     ),
     "grow": Verb(_sizes, run=in_worker.grow, kept="log", note="grew", ends=RESIZED),
+    "remember": lambda past: None,
+    "go_back": lambda past, memory: False,
     "merge": merge,
     "merge_oldest": Verb(_oldest, total, run=in_worker.merge, note="is_due", ends=CHANGED),
     "set_offsets": Verb((_rows, _same), note="offset", ends=CHANGED),

@@ -58,9 +58,11 @@ class GramPlacement(Placement):
 
     def __init__(self, size: int, n: int) -> None:
         self.size, self.next, self.logged = size, 0, [0] * n
+        self.n_added = 0
 
     def added(self, k: int, X: Any, w: Array) -> None:
         """Note that shard k has got rows."""
+        self.n_added += 1
         self.logged[k] += X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes
         self.next = (k + 1) % len(self.logged)
 

@@ -1,0 +1,162 @@
+"""A round happens or it does not: it fails at any line, and the model is as before or after.
+
+Or it says that it is broken, and nothing else.
+"""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import onlinefw as ofw
+from onlinefw import losses
+from onlinefw._whole import BrokenModel
+from onlinefw.objectives import (
+    GradientOracle,
+    LinearObjective,
+    ObservedEntries,
+    RunningLeastSquares,
+)
+from onlinefw.sets import L1Ball, Simplex, TraceNormBall
+
+from ..files.zoo import FEW, ZOO, all_told, stream
+from .failing import lines_of
+
+#: Random lines at which a round of each model fails.
+MOMENTS = 12
+
+
+def told(model, X):
+    return [model.n_rounds_, *map(np.asarray, all_told(model, X))]
+
+
+def same(one, other, rtol=0.0):
+    return all(
+        a.shape == b.shape and np.allclose(a, b, rtol=rtol, atol=rtol, equal_nan=True)
+        if isinstance(a, np.ndarray) and a.dtype.kind == "f"
+        else np.array_equal(a, b)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def asks(model, X):
+    """Everything that can be asked of a model."""
+    return [
+        lambda: model.predict(X),
+        lambda: model.n_rounds_,
+        lambda: model.state_dict(),
+        lambda: pickle.dumps(model),
+    ]
+
+
+@pytest.mark.parametrize("act", ["partial_fit", "refine"])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in FEW else pytest.mark.slow) for n in ZOO]
+)
+def test_a_model_is_that_of_before_or_after_or_says_that_it_is_broken(name, act):
+    *batches, last = stream(name, 0)[:5]
+    X = batches[0]["X"]
+    model = ZOO[name]()
+    for batch in batches:
+        model.partial_fit(**batch)
+    kept = pickle.dumps(model)
+    before, after = told(model, X), pickle.loads(kept)
+
+    def play(one):
+        return one.partial_fit(**last) if act == "partial_fit" else one.refine()
+
+    lines_of(lambda: play(after))
+    after = told(after, X)
+    again = pickle.loads(kept)
+    n_lines, _ = lines_of(lambda: play(again))  # what is computed once was computed before
+    outcomes = set()
+    for moment in np.random.default_rng(len(name)).integers(1, n_lines, size=MOMENTS):
+        one = pickle.loads(kept)
+        _, error = lines_of(lambda one=one: play(one), int(moment))
+        assert error is not None
+        try:
+            now = told(one, X)
+        except BrokenModel:
+            outcomes.add("broken")
+            for ask in (*asks(one, X), lambda one=one: play(one)):
+                with pytest.raises(BrokenModel, match="go back to the last checkpoint"):
+                    ask()
+            continue
+        outcomes.add("before" if same(now, before) else "after")
+        assert same(now, before) or same(now, after), f"torn {error}"
+        if same(now, before):
+            assert same(told(play(one), X), after, rtol=1e-6), f"goes on otherwise {error}"
+    assert outcomes <= {"before", "after", "broken"} and outcomes
+
+
+LEARNERS = {
+    "rows": lambda: ofw.OnlineFrankWolfe(LinearObjective(losses.Logistic()), L1Ball(2.0)),
+    "rows, recent": lambda: ofw.OnlineAwayFrankWolfe(
+        LinearObjective(losses.Square(), past="recent", max_past=20), Simplex()
+    ),
+    "sums": lambda: ofw.OnlineFrankWolfe(RunningLeastSquares(6), L1Ball(2.0)),
+    "entries": lambda: ofw.OnlineFrankWolfe(
+        ObservedEntries((9, 8), growing=True), TraceNormBall(5.0)
+    ),
+    "oracle": lambda: ofw.OnlineFrankWolfe(
+        GradientOracle(lambda theta, t: theta - 1.0, 6), L1Ball(2.0)
+    ),
+}
+
+
+def batch_for(kind, rng):
+    if kind == "oracle":
+        return ()
+    if kind == "entries":
+        return np.column_stack((rng.integers(12, size=7), rng.integers(10, size=7))), rng.random(7)
+    X = rng.standard_normal((7, 6))
+    return X, np.sign(X[:, 0])
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_so_is_a_learner(kind):
+    def played(rounds):
+        rng, learner = np.random.default_rng(1), LEARNERS[kind]()
+        for _ in range(rounds):
+            learner.observe(*batch_for(kind, rng))
+        return learner, batch_for(kind, rng)
+
+    def theta(learner):
+        return learner.t, learner.objective.n_observations, np.asarray(learner.theta)
+
+    before, after = theta(played(4)[0]), theta(played(5)[0])
+    for _ in range(2):
+        learner, batch = played(4)
+        n_lines, _ = lines_of(lambda one=learner, batch=batch: one.observe(*batch))
+    for moment in np.random.default_rng(2).integers(1, n_lines, size=40):
+        learner, batch = played(4)
+        _, error = lines_of(lambda one=learner, batch=batch: one.observe(*batch), int(moment))
+        try:
+            t, n, now = theta(learner)
+        except BrokenModel:
+            with pytest.raises(BrokenModel):
+                learner.observe(*batch)
+            with pytest.raises(BrokenModel):
+                learner.certificate()
+            continue
+        wanted = before if t == before[0] else after
+        assert (t, n) == wanted[:2], error
+        np.testing.assert_array_equal(now, wanted[2])
+        if t == before[0]:
+            learner.observe(*batch)
+            np.testing.assert_allclose(np.asarray(learner.theta), after[2], rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["regressor, rows", "classifier, two classes", "search, rows"])
+def test_a_fit_that_fails_before_its_first_round_leaves_the_model_before(name):
+    batches = stream(name, 0)
+    X, y = batches[0]["X"], batches[0]["y"]
+    model = ZOO[name]().fit(X, y)
+    before = told(model, X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full((4, 3), np.nan), y[:4])
+    assert same(told(model, X), before)
+    fresh = ZOO[name]()
+    with pytest.raises(ValueError, match="NaN"):
+        fresh.fit(np.full((4, 3), np.nan), y[:4])
+    assert not fresh.__sklearn_is_fitted__() and not hasattr(fresh, "n_features_in_")
