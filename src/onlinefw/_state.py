@@ -8,6 +8,7 @@ list of modules: loading a state runs nothing else. A part of the user's own bec
 from __future__ import annotations
 
 import dataclasses
+from math import isfinite
 from numbers import Real
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from . import losses, sets, steps
 from ._typing import State
 
-__all__ = ["check_state", "describe", "rebuild"]
+__all__ = ["check_state", "describe", "number", "rebuild"]
 
 _MODULES = (losses, sets, steps)
 
@@ -69,6 +70,13 @@ def check_state(state: Any, *names: str) -> None:
         raise ValueError(
             f"this is not a whole state: {missing[0]!r} is missing; pass what state_dict() returned"
         )
+
+
+def number(value: Any, what: str) -> float:
+    """Return a finite number of a state, or refuse anything else."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
+        raise ValueError(f"{what} of the state is {value!r:.40}, not a number")
+    return float(value)
 
 
 def _encode(value: Any) -> Any:

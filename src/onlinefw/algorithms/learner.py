@@ -250,7 +250,8 @@ class Learner(ABC):
         step = rebuild(state["step"], "step", parts.pop("step", None))
         objective = rebuild_objective(state["objective"], parts.pop("objective", None), **parts)
         learner = cls(objective, constraint, step=step, inner_steps=state["inner_steps"])
-        learner.certify_every = state["certify_every"]
+        every = state["certify_every"]
+        learner.certify_every = None if every is None else check_whole("certify_every", every)
         learner._load_progress(state)
         return learner
 

@@ -180,4 +180,5 @@ class OnlineAwayFrankWolfe(Learner):
         check_state(state, "active_set", "updates")
         super()._load_progress(state)
         self.active_set = ActiveSet.from_state(state["active_set"])
+        self.active_set.check(self.theta)
         self._updates = int(state["updates"])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._devices import namespace
+from .._state import number
 from .._threads import one_blas_thread
 from .._typing import Array, State
 from .._validation import check_whole
@@ -161,6 +162,8 @@ class RidgeSweeps(Corrective):
         """Take over parameters and progress that ``state_dict`` returned."""
         super().load_state(state)
         self.__post_init__()
+        self._due = number(self._due, "when sweeps are due")
+        self._found = None if self._found is None else number(self._found, "the ridge found")
 
 
 def _multiplier(objective: ObservedEntries, ball: Any) -> float:

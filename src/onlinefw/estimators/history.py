@@ -81,6 +81,9 @@ class History:
         columns = [np.asarray(state["columns"][name]) for name in COLUMNS]
         if any(column.shape != columns[0].shape or column.ndim != 1 for column in columns):
             raise ValueError("the columns of the history differ in length")
+        named = dict(zip(COLUMNS, columns, strict=True))
+        if any(c.dtype.kind not in "iuf" for name, c in named.items() if name != "kind" and c.size):
+            raise ValueError("the history has text where numbers should be")
         history = cls(int(state["size"]))
         history._elapsed = float(state["elapsed"])
         history._rounds = list(zip(*(column.tolist() for column in columns), strict=True))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._state import check_state
+from .._state import check_state, number
 from .._typing import Array, State
 
 __all__ = ["Race"]
@@ -120,7 +120,10 @@ class Race:
         check_state(state, "n", "rows", "rounds", "least_rounds", "late", "middle")
         check_state(state, "t", "n_seen", "weight", "total", "sums")
         n = int(state["n"])
-        limits: dict[str, Any] = {name: state[name] for name in ("rows", "rounds")}
+        limits: dict[str, Any] = {
+            name: None if state[name] is None else int(number(state[name], f"{name} of a race"))
+            for name in ("rows", "rounds")
+        }
         limits |= {"least_rounds": int(state["least_rounds"]), "late": bool(state["late"])}
         race = cls(n, **limits, middle=state["middle"])
         race.t, race.n_seen = int(state["t"]), int(state["n_seen"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -143,6 +144,15 @@ class ActiveSet:
     def state_dict(self) -> State:
         """Return weights and atoms."""
         return {"weights": self.weights, "atoms": [atom.state_dict() for atom in self.atoms]}
+
+    def check(self, theta: Any) -> None:
+        """Refuse to stand for a theta that is not the combination of the atoms."""
+        if not self.atoms:
+            return
+        point = np.asarray(theta, float)
+        size = float(np.abs(point).max())
+        if not np.allclose(self.combination(point.shape), point, rtol=1e-6, atol=1e-6 * size):
+            raise ValueError("theta is not the combination of the atoms in the state")
 
     @classmethod
     def from_state(cls, state: State) -> ActiveSet:

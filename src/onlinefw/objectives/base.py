@@ -227,7 +227,10 @@ class Objective(Breakable):
         self.shape = None if state["shape"] is None else tuple(state["shape"])
         self.n_observations = int(state["n_observations"])
         if state["iterate"] is not None:
-            self._set_iterate(iterate_from_state(state["iterate"]))
+            iterate = iterate_from_state(state["iterate"])
+            if iterate.shape != self.shape:
+                raise ValueError(f"theta has shape {iterate.shape}, not {self.shape}")
+            self._set_iterate(iterate)
 
     def _needs_data(self) -> None:
         if self.n_observations == 0:

@@ -153,7 +153,8 @@ class RunningBiases:
         check_state(state, "shrinkage", "joint", *_Held._fields)
         arrays = [np.array(state[name], float) for name in _Held._fields[3:]]
         row_sums, col_sums, rows, columns = arrays
-        if row_sums.shape != (3, rows.size) or col_sums.shape != (3, columns.size):
+        whole = row_sums.shape == (3, rows.size) and col_sums.shape == (3, columns.size)
+        if not whole or rows.ndim != 1 or columns.ndim != 1:
             raise ValueError(
                 f"the state of the biases is damaged: sums {row_sums.shape} and {col_sums.shape} "
                 f"for {rows.size} rows and {columns.size} columns"

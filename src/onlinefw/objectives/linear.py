@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from .._batches import BatchHandle
-from .._state import describe, rebuild
+from .._state import describe, number, rebuild
 from .._threads import SMALL_LOOP, one_blas_thread
 from .._typing import Array, Shape, State
 from .._validation import check_part, check_whole
@@ -372,7 +372,9 @@ class LinearObjective(RowObjective):
         """Take over what ``own_state`` described."""
         self._load_base(state)
         self._moves = int(state["moves"])
-        self._b, self._b_due = state["intercept"], bool(state["intercept_due"])
+        intercept = state["intercept"]
+        self._b = None if intercept is None else number(intercept, "the intercept")
+        self._b_due = bool(state["intercept_due"])
         self._gradient, self._line_atom, self._batch = None, None, None
 
     @classmethod

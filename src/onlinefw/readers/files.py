@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -71,7 +72,15 @@ def _open_text(stream: ByteStream, source: Source, plan: Plan, dialect: Dialect)
     from .delimited import DelimitedParser, split_line
 
     delimiter = dialect.delimiter or sniff_delimiter(line, format)
-    cells = split_line(line, delimiter)
+    try:
+        cells = split_line(line, delimiter)
+    except csv.Error as error:  # a carriage return in the middle, or a cell without end
+        raise DataError(
+            f"the first line cannot be split into cells ({error})",
+            file=source.name,
+            row=None,
+            remedy="end lines with a newline, and name the delimiter with --delimiter",
+        ) from None
     header = _has_header(cells, plan) if dialect.header is None else dialect.header
     table = Table(source.name, cells if header else None, len(cells))
     if dialect.header and table.looks_like_data:
@@ -95,7 +104,7 @@ def empty(name: str) -> DataError:
 def _keys(line: str, name: str) -> list[str]:
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict):
         raise DataError(

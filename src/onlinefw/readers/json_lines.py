@@ -37,15 +37,17 @@ class JsonLinesParser:
         return self.wanted.one_by_one(self._records(data, start), start)
 
     def _with_ids(self, kind: Any, data: bytes, start: dict[str, int]) -> Batch | None:
+        if data.lstrip()[:1] != b"{":  # Arrow crashes if the first line is null
+            return None
         fields = [(c.name, kind) for c in self.wanted.ids]
         fields += [(c.name, pa.float64()) for c in self.wanted.numbers]
-        parse = pajson.ParseOptions(
-            explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore"
-        )
         read = pajson.ReadOptions(use_threads=False, block_size=len(data) + 1)
         try:
+            parse = pajson.ParseOptions(
+                explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore"
+            )
             table = pajson.read_json(pa.BufferReader(data), read, parse)
-        except pa.ArrowInvalid:
+        except (pa.ArrowInvalid, UnicodeEncodeError):  # a name may be no UTF-8
             return None
         n = table.num_rows
         # Two objects on a line would be two rows for Arrow.
@@ -61,8 +63,9 @@ class JsonLinesParser:
             row += 1
             try:
                 record = json.loads(text)
-            except ValueError as error:
-                what = getattr(error, "msg", "not UTF-8")
+            except (ValueError, RecursionError) as error:
+                deep = isinstance(error, RecursionError)
+                what = "nested too deep" if deep else getattr(error, "msg", "not UTF-8")
                 yield row, line, self._bad("not JSON", f"not JSON ({what})", row, line)
                 continue
             if isinstance(record, dict):

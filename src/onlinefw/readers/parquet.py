@@ -20,7 +20,7 @@ def open_parquet(name: str, buffer_size: int = 0) -> Any:
     """The file, its footer read; with a buffer, columns are read in pieces of that size."""
     try:
         return pq.ParquetFile(name, page_checksum_verification=True, buffer_size=buffer_size)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _damaged(name) from error
 
 
@@ -38,11 +38,12 @@ def parquet_batches(file: Any, name: str, wanted: Wanted, after_row: int) -> Ite
     while True:
         try:
             table = next(batches, None)
-        except (pa.ArrowInvalid, OSError) as error:
+            if table is None:
+                return
+            batch = _batch(table, wanted, row)
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise _damaged(name) from error
-        if table is None:
-            return
-        yield _batch(table, wanted, row)
+        yield batch
         row += table.num_rows
 
 
