@@ -2,7 +2,7 @@
 
 import pytest
 
-from onlinefw._words import counted
+from onlinefw._words import counted, printable
 
 
 @pytest.mark.parametrize(
@@ -16,3 +16,8 @@ from onlinefw._words import counted
 )
 def test_one_is_singular(n, noun, text):
     assert counted(n, noun) == text
+
+
+def test_what_would_steer_a_terminal_is_escaped():
+    shown = printable("a\x1b[2Jb\x07\u202ec\x9bd\x7f é 漢 😀\n\t.")
+    assert shown == "a\\x1b[2Jb\\x07\\u202ec\\x9bd\\x7f é 漢 😀\n\t."

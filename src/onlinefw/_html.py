@@ -10,6 +10,10 @@ from typing import Any
 __all__ = ["cell", "definitions", "html_page", "png", "table"]
 
 
+#: Pictures and styles inside the page, and nothing else: no script runs, nothing is fetched.
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+
+
 def html_page(title: str, body: Iterable[str], style: str = "") -> str:
     """Return a whole page, with a title that is escaped.
 
@@ -27,6 +31,7 @@ def html_page(title: str, body: Iterable[str], style: str = "") -> str:
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title>
 <style>{STYLE}{style}</style>

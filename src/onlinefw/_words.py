@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["counted", "gap_in_words"]
+__all__ = ["counted", "gap_in_words", "printable"]
 
 
 def counted(n: int, noun: str) -> str:
@@ -26,3 +26,15 @@ def gap_in_words(gap: float, convex: bool) -> str:
     return (
         f"gap {gap:.3g}: a measure of stationarity, no proof of optimality (the loss is not convex)"
     )
+
+
+def printable(text: object) -> str:
+    r"""Return text for a terminal: what would steer it, or turn its direction, is escaped.
+
+    Examples
+    --------
+    >>> from onlinefw._words import printable
+    >>> print(printable("\x1b[31mred"))
+    \x1b[31mred
+    """
+    return "".join(c if c.isprintable() or c in " \n\t" else ascii(c)[1:-1] for c in str(text))

@@ -378,7 +378,7 @@ def test_a_disk_that_is_full_leaves_nothing_half_written(
         monkeypatch.setattr(os, "fsync", full)
     else:
         monkeypatch.setattr("onlinefw.files.container._DigestedFile.write", full)
-    line = refusal("fit", "matrix", matrix, "-o", out, *FAST)
+    line = refusal("fit", "matrix", matrix, "-o", out, "--force", *FAST)
     assert line == f"ofw fit: {out}: No space left on device; nothing was written"
     left = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert left == ({} if before is None else {"m.ofw": before})

@@ -93,7 +93,7 @@ def test_bad_rows_may_be_left_out_from_a_checkpoint_on(tmp_path):
 
 def test_every_option_that_decides_what_is_learned_is_settled():
     free = {"kind", "data", "out", "test", "checkpoint", "every", "resume", "on_bad_row", "context"}
-    free |= {"quiet", "as_json", "device", "workers", "ray_address"}
+    free |= {"quiet", "as_json", "device", "workers", "ray_address", "force"}
     assert set(inspect.signature(fit).parameters) == free | set(FIXED)
 
 

@@ -119,6 +119,9 @@ Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether line 1 names the columns.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace a file of another kind where output goes.")
+]
 
 
 @app.command(
@@ -192,6 +195,7 @@ def fit(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
+    force: Force = False,
 ) -> None:
     """Learn a model from a file or a pipe.
 
@@ -240,6 +244,7 @@ def fit(
         device=_device(device, workers),
         quiet=quiet,
         as_json=as_json,
+        force=force,
     )
 
 
@@ -267,6 +272,7 @@ def predict(
     data_format: DataFormat = None,
     delimiter: Delimiter = None,
     header: Header = None,
+    force: Force = False,
 ) -> None:
     """Predict rows or pairs with a model, in their order.
 
@@ -277,7 +283,7 @@ def predict(
 
     columns = {"user": user, "item": item, "features": features, "n_features": n_features}
     reading = _reading(on_bad_row, data_format, delimiter, header)
-    run_predict(model, data, out, columns, reading)
+    run_predict(model, data, out, columns, reading, force)
 
 
 @app.command(epilog="Example: ofw recommend ratings.ofw --user 196 -n 5")
@@ -313,6 +319,7 @@ def report(
     out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the page.")] = Path(
         "report.html"
     ),
+    force: Force = False,
 ) -> None:
     """Write a page about a model: its scores, learning curve, certificate and pictures.
 
@@ -320,7 +327,7 @@ def report(
     """
     from .report import run_report
 
-    run_report(model, out)
+    run_report(model, out, force)
 
 
 def _reading(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -14,7 +14,8 @@ import typer
 from sklearn.base import clone
 
 from .._devices import NoDevice
-from .._words import counted, gap_in_words
+from .._files import only_writer
+from .._words import counted, gap_in_words, printable
 from ..distributed import ClusterLost
 from ..files import ModelFileError, save
 from ..fitting.loop import Checkpoint, learn, new_session, resume
@@ -30,7 +31,7 @@ from .fit_display import Display
 from .fit_options import check_resumed
 from .json_text import as_json_text
 from .model_file import check_checkpoint
-from .paths import check_path
+from .paths import check_output
 from .refuse import one_line_errors, refuse
 
 __all__ = ["FitOptions", "run_fit"]
@@ -80,19 +81,25 @@ def run_fit(
     device: str = "cpu",
     quiet: bool = False,
     as_json: bool = False,
+    force: bool = False,
 ) -> None:
     """Learn, and write the model; ``given`` names the options that the user has typed."""
     with one_line_errors("fit"):
-        check_path(out, "-o")
+        if resume_from is not None:
+            check_checkpoint(resume_from)
+        inputs = [*options.data, test, resume_from]
+        check_output(out, "-o", "model", inputs, force)
         if checkpoint_at is not None:
-            check_path(checkpoint_at, "--checkpoint")
+            read = [one for one in inputs if one is not resume_from]  # which goes on in its file
+            check_output(checkpoint_at, "--checkpoint", "checkpoint", [*read, out], force)
         _use_ray(workers, ray_address)
         try:
             session, options = _begin(options, resume_from, given)
             _use_place(session, workers, device, resume_from is None or "device" in given)
             checkpoint_at = checkpoint_at or resume_from
             checkpoint = checkpoint_at and Checkpoint(checkpoint_at, every, asdict(options))
-            ended, reader = _learn(session, options, checkpoint or None, test, quiet or as_json)
+            with only_writer(checkpoint_at) if checkpoint_at else nullcontext():
+                ended, reader = _learn(session, options, checkpoint or None, test, quiet or as_json)
             if session.rounds == 0:
                 _refuse_no_rounds(options, checkpoint or None, ended, reader)
             summary = _summary(session, options, test)
@@ -117,7 +124,6 @@ def _begin(
     """Return a session, new or from a checkpoint, and the options that it runs with."""
     if resume_from is None:
         return options.session(), options
-    check_checkpoint(resume_from)
     session, kept = resume(resume_from)
     if kept["kind"] != options.kind:
         raise ModelFileError(
@@ -268,7 +274,7 @@ def _say(summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool) -> N
         reasons = ", ".join(f"{n:,} {reason}" for reason, n in summary["rows left out"].items())
         lines.append(f"rows left out: {reasons}")
     lines.append(f"written: {out}")
-    typer.echo("\n".join(lines))
+    typer.echo(printable("\n".join(lines)))
 
 
 def _score(score: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ import typer
 
 from .. import FrankWolfeMatrixCompletion, RadiusSearch
 from .._typing import Array
-from .._words import gap_in_words
+from .._words import gap_in_words, printable
 from ..files import read_header
 from .json_text import as_json_text
 from .model_file import load_model
@@ -38,7 +38,7 @@ def run_inspect(model_path: Path, top: int, plot: Path | None, as_json: bool) ->
         typer.echo(as_json_text(facts))
         return
     for line in _lines(facts):
-        typer.echo(line)
+        typer.echo(printable(line))
     if plot is not None:
         typer.echo(f"plot: {plot}")
 

@@ -14,10 +14,10 @@ import typer
 from .. import FrankWolfeClassifier, FrankWolfeMatrixCompletion, RadiusSearch
 from .._files import whole_file
 from .._typing import Array
-from .._words import counted
+from .._words import counted, printable
 from ..readers import DataError, IdMap, Reader, read_ratings, read_rows
 from .model_file import ids_of, load_model
-from .paths import check_path
+from .paths import check_output
 from .refuse import one_line_errors
 
 __all__ = ["run_predict", "with_gaps"]
@@ -31,12 +31,13 @@ def run_predict(
     out: Path | None,
     columns: dict[str, Any],
     reading: dict[str, Any],
+    force: bool = False,
 ) -> None:
     """Read, predict and write chunk by chunk."""
     with one_line_errors("predict"):
         if out is not None:
             _check_format(out)
-            check_path(out, "-o")
+            check_output(out, "-o", "predictions", [*data, model_path], force)
         model = load_model(model_path)
         notes = getattr(model, "notes_", {})
         given = {name: value for name, value in columns.items() if value is not None}
@@ -156,7 +157,8 @@ def _tables(reader: Any, predicted: Callable[[Any], dict[str, Any]]) -> Iterator
         take = pa.array(indices, mask=indices < 0)
         yield {name: _filled(column.take(take)) for name, column in columns.items()}
     if reader.bad_rows.total:
-        typer.echo(f"ofw predict: {reader.bad_rows}; their predictions are NaN or empty", err=True)
+        left = printable(reader.bad_rows)
+        typer.echo(f"ofw predict: {left}; their predictions are NaN or empty", err=True)
 
 
 def with_gaps(reader: Reader[Any]) -> Iterator[tuple[Any, Array]]:

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from .. import FrankWolfeMatrixCompletion
+from .._words import printable
 from ..readers import IdMap
 from .model_file import ids_of, load_model
 from .refuse import one_line_errors
@@ -41,4 +42,4 @@ def run_recommend(model_path: Path, user: str, n: int, seen: bool, as_json: bool
         typer.echo(json.dumps([{"item": item, "prediction": score} for item, score in pairs]))
         return
     for item, score in zip(items, scores, strict=True):
-        typer.echo(f"{item}\t{score:.3f}")
+        typer.echo(f"{printable(item)}\t{score:.3f}")

@@ -8,12 +8,14 @@ from typing import NoReturn
 
 import typer
 
+from .._words import printable
+
 __all__ = ["one_line_errors", "refuse"]
 
 
 def refuse(command: str, why: object, code: int = 2) -> NoReturn:
     """Say what is wrong in one line and end: code 2 is bad input, 1 a run that did not finish."""
-    typer.echo(f"ofw {command}: {' '.join(str(why).split())}", err=True)
+    typer.echo(f"ofw {command}: {printable(' '.join(str(why).split()))}", err=True)
     raise typer.Exit(code)
 
 

@@ -9,15 +9,15 @@ import typer
 from .._files import write_text
 from ..report import report_page
 from .model_file import load_model
-from .paths import check_path
+from .paths import check_output
 from .refuse import one_line_errors
 
 __all__ = ["run_report"]
 
 
-def run_report(model_path: Path, out: Path) -> None:
+def run_report(model_path: Path, out: Path, force: bool = False) -> None:
     """Write the page, and say where it is."""
     with one_line_errors("report"):
-        check_path(out, "-o")
+        check_output(out, "-o", "page", [model_path], force)
         write_text(out, report_page(load_model(model_path), model_path.name))
     typer.echo(f"page: {out}")
