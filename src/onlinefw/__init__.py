@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         steps,
         theory,
     )
+    from ._whole import BrokenModel
     from .algorithms import NewtonSteps, OnlineAwayFrankWolfe, OnlineFrankWolfe, RidgeSweeps, Round
     from .estimators import (
         FrankWolfeClassifier,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from .files import load, save
 
 __all__ = [
+    "BrokenModel",
     "FrankWolfeClassifier",
     "FrankWolfeMatrixCompletion",
     "FrankWolfeRegressor",
@@ -76,6 +78,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "BrokenModel": "_whole",
     "FrankWolfeClassifier": "estimators",
     "FrankWolfeMatrixCompletion": "estimators",
     "FrankWolfeRegressor": "estimators",

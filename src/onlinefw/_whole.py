@@ -152,7 +152,28 @@ def unchanged_unless_learned(model: Any, rounds: list[Any]) -> Iterator[None]:
 
 
 class BrokenModel(RuntimeError):
-    """A round failed half-way, so that what was learned is of no finished round."""
+    """A round failed half-way, so that what was learned is of no finished round.
+
+    Whatever is asked of the model from then on raises it. Go back to the last checkpoint, or begin
+    anew with ``fit``. Ctrl-C does not lead to it, unless it is pressed twice in one round.
+
+    Examples
+    --------
+    >>> import numpy as np, onlinefw as ofw
+    >>> oracle = ofw.objectives.GradientOracle(lambda theta, t: theta - 1.0, 3)
+    >>> steps = [1.0, 0.5, 7.0].__getitem__
+    >>> learner = ofw.OnlineFrankWolfe(oracle, ofw.sets.L1Ball(1.0), step=lambda t: steps(t - 1))
+    >>> try:
+    ...     for _ in range(3):
+    ...         _ = learner.observe()  # the third step is not in (0, 1]
+    ... except ValueError:
+    ...     pass
+    >>> try:
+    ...     learner.theta
+    ... except ofw.BrokenModel:
+    ...     print("half a round")
+    half a round
+    """
 
 
 def broken_model(why: str) -> BrokenModel:
