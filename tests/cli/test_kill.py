@@ -54,15 +54,17 @@ def goes_on(data, folder):
     """Resume what a killed run left; return after how many rounds it had been killed."""
     left = {path.name for path in folder.iterdir()} - {"m.ofw", "run.ckpt"}
     # What was being written is hidden and named otherwise, so no pattern takes it for one.
-    assert all(part.startswith(".") and part.endswith(".tmp") for part in left)
+    assert all(part.startswith(".") and part.endswith((".tmp", ".lock")) for part in left)
     checkpoint = folder / "run.ckpt"
     resumed, rounds = [], 0
     if checkpoint.exists():
         rounds = resume(checkpoint)[0].rounds
         resumed = ["--resume", checkpoint]
     ofw_says(*fit(data, folder, *resumed))
-    # What was left behind is gone with the next save.
-    assert {path.name for path in folder.iterdir()} == {"m.ofw", "run.ckpt"}
+    # Nothing new is left behind, and what another process left is gone with the next save.
+    now = {path.name for path in folder.iterdir()}
+    assert now - left == {"m.ofw", "run.ckpt"}
+    assert all(f"-{os.getpid()}-" in part for part in now & left)
     return rounds
 
 

@@ -73,7 +73,8 @@ def test_a_model_is_that_of_before_or_after_or_says_that_it_is_broken(name, act)
     for moment in np.random.default_rng(len(name)).integers(1, n_lines, size=MOMENTS):
         one = pickle.loads(kept)
         _, error = lines_of(lambda one=one: play(one), int(moment))
-        assert error is not None
+        if error is None:  # it had fewer lines this time
+            continue
         try:
             now = told(one, X)
         except BrokenModel:

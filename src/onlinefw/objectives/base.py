@@ -24,9 +24,14 @@ class Breakable(ABC):
 
     _iterate: DenseIterate | LowRank | None
 
-    @abstractmethod
+    n_observations: int
+
     def mark(self) -> tuple[Any, ...]:
         """Return what is another once data or theta have changed, for a round that fails."""
+        iterate = self._iterate
+        if isinstance(iterate, LowRank):
+            return self.n_observations, iterate._held
+        return self.n_observations, iterate and iterate.theta
 
     def is_at(self, mark: tuple[Any, ...]) -> bool:
         """Whether nothing has changed since the mark was made."""
@@ -238,7 +243,7 @@ class Objective(Breakable):
 
 
 def _same(one: Any, other: Any) -> bool:
-    return one is other or (not isinstance(one, np.ndarray) and bool(one == other))
+    return one is other or (isinstance(one, (int, float)) and bool(one == other))
 
 
 class PickledByState:

@@ -88,11 +88,6 @@ class GradientOracle(Objective):
         if not (X is None and y is None and sample_weight is None):
             raise ValueError("a GradientOracle takes no data: call observe() with no arguments")
 
-    def mark(self) -> tuple[Any, ...]:
-        """Return what is another once theta has moved or a round has been counted."""
-        theta = self.iterate
-        return self._t, theta.theta if isinstance(theta, DenseIterate) else theta._held
-
     def add(self, batch: None) -> float:
         """Begin a round; return the objective at the current iterate (nan if it is not known)."""
         # The gradient is evaluated before the round is counted: if fn fails, nothing has changed.
