@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._threads import balanced_blocks, share
+from ..._threads import share
 from ..._typing import Array, State
 from ...kernels import entries as kernels
 from ...kernels import merging
@@ -62,8 +62,8 @@ class EntryStore:
         )
 
     def blocks(self) -> Array:
-        """Return ranges of rows, one per thread, with about equally many sorted entries."""
-        return balanced_blocks(self.sorted.indptr)
+        """Return ranges of rows, one per thread, that take about equally long."""
+        return self.sorted.blocks()
 
     def by_rank(self, columns: Array, dtype: Any = None) -> Array:
         """Return values of the columns in the store's order."""

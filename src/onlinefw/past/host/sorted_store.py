@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..._threads import balanced_blocks, blocks_for, share
+from ... import _threads
+from ..._threads import balanced_blocks, blocks_for, n_threads, share
 from ..._typing import Array
 from ..._whole import Uninterrupted, broken_model
 from ...kernels import merging as kernels
@@ -16,6 +17,8 @@ __all__ = ["SortedStore"]
 
 #: So many entries are merged at once, into new memory (16 bytes each, 270 MB).
 MERGED_AT_ONCE = 2**24
+#: To begin a row takes as long as so many of its entries.
+ENTRIES_PER_ROW = 16
 
 
 class SortedStore:
@@ -34,10 +37,11 @@ class SortedStore:
         Its prediction, the total weight and target observed there, and its slope.
     """
 
-    __slots__ = ("c", "col", "g", "indptr", "s", "z")
+    __slots__ = ("_blocks", "c", "col", "g", "indptr", "s", "z")
 
     def __init__(self, indptr: Array, col: Array, z: Array, c: Array, s: Array, g: Array) -> None:
         self.indptr, self.col, self.z, self.c, self.s, self.g = indptr, col, z, c, s, g
+        self._blocks: Array | None = None
 
     @classmethod
     def empty(cls, n_rows: int, dtype: np.dtype) -> SortedStore:
@@ -59,6 +63,16 @@ class SortedStore:
     def products(self) -> tuple[Array, Array, Array]:
         """What products with the slopes read: 8 bytes an entry in single precision."""
         return self.indptr, self.col, self.g
+
+    def blocks(self) -> Array:
+        """Return ranges of rows, one per thread, that take about equally long."""
+        known, threads = self._blocks, n_threads()
+        if threads == 1 or self.size < _threads.SMALL_LOOP:
+            return np.array([0, self.indptr.size - 1])
+        if known is None or len(known) != threads + 1:
+            work = self.indptr + ENTRIES_PER_ROW * np.arange(self.indptr.size)
+            known = self._blocks = balanced_blocks(work, self.size)
+        return known
 
     def rows(self) -> Array:
         """Return the row of each entry."""
