@@ -140,3 +140,31 @@ def test_who_predicts_while_another_thread_learns_sees_the_last_finished_round(m
     for reader in readers:
         reader.join()
     assert len(seen) > 10 and set(seen) <= finished
+
+
+def search(rng, n=400):
+    X = rng.standard_normal((n, 70))
+    radii = [1.0, 2.0, 4.0]
+    return ofw.RadiusSearch(ofw.FrankWolfeRegressor(loss="correntropy"), radii).fit(X, X[:, 0]), X
+
+
+@pytest.mark.parametrize("make", [classifier, search])
+def test_who_saves_while_another_thread_learns_saves_a_finished_round(make, rng):
+    model, X = make(rng)
+    X, rows = X[:50], rng.standard_normal((40, 40, 70))
+    finished, saved = {model.n_rounds_: model.predict(X)}, []
+
+    def learn():
+        for some in rows:
+            model.partial_fit(some, some[:, 1] > 0 if make is classifier else some[:, 1])
+            finished[model.n_rounds_] = model.predict(X)
+
+    learner = threading.Thread(target=learn)
+    learner.start()
+    while learner.is_alive():
+        saved.append(model.state_dict())
+    learner.join()
+    assert len(saved) > 2
+    for state in saved[:: max(1, len(saved) // 20)]:
+        again = type(model)(**model.get_params(deep=False)).load_state(state)
+        np.testing.assert_array_equal(again.predict(X), finished[again.n_rounds_])

@@ -148,7 +148,8 @@ class LearnedModel(SavedByState):
         run = self._fitted("state_dict()")
         if past and not run.can_learn:
             raise ValueError(CANNOT_LEARN)
-        return {"estimator": type(self).__name__, **self._names(), "run": run.state_dict(past)}
+        with run.turns:  # a round that is being played ends first
+            return {"estimator": type(self).__name__, **self._names(), "run": run.state_dict(past)}
 
     def load_state(self, state: State) -> Self:
         """Become what ``state_dict`` described, for an estimator with the same parameters."""

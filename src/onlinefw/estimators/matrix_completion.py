@@ -400,24 +400,23 @@ class FrankWolfeMatrixCompletion(StreamingEstimator):
         """
         check_is_fitted(self)
         with self._run.turns:
-            return self._recommended(row, n, exclude_seen)
-
-    def _recommended(self, row: int, n: int, exclude_seen: bool) -> tuple[Array, Array]:
-        matrix = self._run.matrix
-        m1, m2 = matrix.shape
-        if not isinstance(row, Integral) or not 0 <= row < m1:
-            raise ValueError(f"row must be one of the {m1} rows seen, 0 to {m1 - 1}, got {row!r}")
-        n = check_whole("n", n)
-        scores = matrix.predict(np.full(m2, int(row)), np.arange(m2)).astype(float)
-        if exclude_seen:
-            scores[matrix.columns_of(int(row))] = -np.inf
-        best = np.argsort(-scores, kind="stable")[:n]
-        best = best[scores[best] > -np.inf]
-        if best.size == 0:
-            return best, np.empty(0, matrix.dtype)
-        entries = np.column_stack((np.full(best.size, int(row)), best))
-        labels = isinstance(self._run.loss, LABELS)
-        return best, self.decision_function(entries) if labels else self.predict(entries)
+            matrix = self._run.matrix
+            m1, m2 = matrix.shape
+            if not isinstance(row, Integral) or not 0 <= row < m1:
+                raise ValueError(
+                    f"row must be one of the {m1} rows seen, 0 to {m1 - 1}, got {row!r}"
+                )
+            n = check_whole("n", n)
+            scores = matrix.predict(np.full(m2, int(row)), np.arange(m2)).astype(float)
+            if exclude_seen:
+                scores[matrix.columns_of(int(row))] = -np.inf
+            best = np.argsort(-scores, kind="stable")[:n]
+            best = best[scores[best] > -np.inf]
+            if best.size == 0:
+                return best, np.empty(0, matrix.dtype)
+            entries = np.column_stack((np.full(best.size, int(row)), best))
+            labels = isinstance(self._run.loss, LABELS)
+            return best, self.decision_function(entries) if labels else self.predict(entries)
 
     @property
     def shape_(self) -> tuple[int, int]:

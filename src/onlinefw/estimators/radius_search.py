@@ -168,6 +168,7 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
         teams = self._make_teams(parts, model.device, model.workers)
         for one, its, team in zip(estimators, parts, teams, strict=True):
             one._run = new_run(its, first, one._n_models(), team)
+            one._run.turns = estimators[0]._run.turns  # their rounds are one
         self._scorer = None if self.scoring is None else check_scoring(model, self.scoring)
         self.radii_, self.estimators_ = radii, estimators
         vars(self).update(names)
@@ -205,7 +206,20 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
             self.estimators_[0]._run.turns,
             WholeRound(self, [one._run.mark() for one in self.estimators_]),
         ):
-            self._play_all(batch)
+            self._use_place()
+            assert self._team is not None and batch.y is not None
+            models, one = self.estimators_, self.estimators_[0]
+            scores = None if self._scorer is None else self._scored(batch)
+            run = one._run
+            X = batch.X if run.scaling is None else run.scaling.apply(batch.X)
+            rounds = self._team.learn(X, one._targets(batch.y) * len(models), batch.w)
+            if scores is None:
+                losses = np.array([round_.loss for round_ in rounds])
+                scores = -losses.reshape(len(models), -1).mean(axis=1)
+            for model in models:
+                model._run.n_observations += batch.n
+            self._share(rounds)
+            self._race.add(scores, batch.weight, batch.n)
 
     def round_failed(self, error: BaseException, marks: list[Any]) -> None:
         """If the round has changed anything before it failed, refuse everything from now on."""
@@ -214,22 +228,6 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
             for one in self.estimators_:
                 one._run = Broken(error)
             self._team = self._race = cast(Any, Broken(error))
-
-    def _play_all(self, batch: Batch) -> None:
-        self._use_place()
-        assert self._team is not None and batch.y is not None
-        models, one = self.estimators_, self.estimators_[0]
-        scores = None if self._scorer is None else self._scored(batch)
-        run = one._run
-        X = batch.X if run.scaling is None else run.scaling.apply(batch.X)
-        rounds = self._team.learn(X, one._targets(batch.y) * len(models), batch.w)
-        if scores is None:
-            losses = np.array([round_.loss for round_ in rounds])
-            scores = -losses.reshape(len(models), -1).mean(axis=1)
-        for model in models:
-            model._run.n_observations += batch.n
-        self._share(rounds)
-        self._race.add(scores, batch.weight, batch.n)
 
     def refine(self) -> Self:
         """Play a round of every radius without new rows, over what is kept of the past."""
@@ -269,6 +267,12 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
             the best, which predicts but cannot learn.
         """
         check_is_fitted(self)
+        if self._team is None:
+            return self._state(past)
+        with self.estimators_[0]._run.turns:  # a round that is being played ends first
+            return self._state(past)
+
+    def _state(self, past: bool) -> State:
         state = {
             "estimator": type(self).__name__,
             "radii": self.radii_,
@@ -336,6 +340,7 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
         teams = self._make_teams(parts, "cpu", None)
         for one, its, team in zip(estimators, state["models"], teams, strict=True):
             one._run = run_from_state(one, its["run"], one._n_models(), team)
+            one._run.turns = estimators[0]._run.turns
         self.estimators_ = estimators
         assert self._team is not None
         self._team.load_state(state["team"])
