@@ -16,7 +16,7 @@ from math import exp
 import numpy as np
 from numba import njit
 
-from .lanes import LANES, add_scaled, load, moved, store, zero
+from .lanes import LANES, add_scaled, load, moved, not_unrolled, store, zero
 
 #: Which derivative a kernel uses: sums c G'(z) - s, or weights c times phi'(z, s) ...
 QUADRATIC, BERNOULLI, POISSON, EXPONENTIAL, LOGISTIC, SIGMOID, CORRENTROPY = range(7)
@@ -200,6 +200,7 @@ def _fused(quadratic):
                 zg = g.dtype.type(0)
                 k = start
                 while k < end:
+                    not_unrolled()
                     j = col[k]
                     zk = moved(keep, z[k], u_i, columns[j, move])
                     at = zk + (offset_i + columns[j, offset])

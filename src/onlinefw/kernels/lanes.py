@@ -10,7 +10,18 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic, models, register_model
 
-__all__ = ["LANES", "Vector", "add_scaled", "fused", "load", "moved", "spread", "store", "zero"]
+__all__ = [
+    "LANES",
+    "Vector",
+    "add_scaled",
+    "fused",
+    "load",
+    "moved",
+    "not_unrolled",
+    "spread",
+    "store",
+    "zero",
+]
 
 LANES = 8
 
@@ -76,6 +87,23 @@ def zero(typingctx, like):
         return ir.Constant(lanes.vector, None)
 
     return lanes(like), codegen
+
+
+@intrinsic
+def not_unrolled(typingctx):
+    """Keep the compiler from unrolling the loop that this stands in; it does nothing itself.
+
+    Unrolled four times, the fused loop over entries takes half as long again: rows are short, and
+    what a multiple of four leaves over is a loop of its own, whose length is guessed wrong.
+    """
+
+    def codegen(context, builder, signature, args):
+        nothing = ir.InlineAsm(ir.FunctionType(ir.VoidType(), []), "", "", side_effect=True)
+        # A convergent call may not be copied to where it would run for other reasons.
+        builder.call(nothing, []).attributes.add("convergent")
+        return context.get_dummy_value()
+
+    return types.void(), codegen
 
 
 def spread(builder, number, width=LANES):
