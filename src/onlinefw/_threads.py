@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -25,8 +25,9 @@ from threadpoolctl import ThreadpoolController  # comes with scikit-learn, as jo
 from ._typing import Array
 
 __all__ = [
-    "all_blas_threads",
+    "BlasThreads",
     "balanced_blocks",
+    "blas_threads_for",
     "blocks_for",
     "n_threads",
     "one_blas_thread",
@@ -34,6 +35,8 @@ __all__ = [
     "use_threads",
 ]
 
+#: A context that does nothing.
+NOTHING = nullcontext()
 #: Loops over fewer entries than this are over before a second thread has started.
 SMALL_LOOP = 2**17
 #: Sums over many items are formed in this many blocks, whatever the number of threads.
@@ -126,6 +129,15 @@ def blocks_for(n: int, work: int, parts: int | None = PARTS) -> Array:
 
 # BLAS ---------------------------------------------------------------------------------------------
 
+#: Multiplications from which several BLAS threads are quicker than one, also on a busy machine.
+LONG_WORK = 2**26
+#: For fewer than this BLAS takes one thread by itself.
+SHORT_WORK = 2**13
+
+_lock = threading.Lock()
+_holder: int | None = None  # the thread that has changed the setting
+_found: list[int] = []
+
 
 @cache
 def _blas_libraries() -> list[Any]:
@@ -133,40 +145,73 @@ def _blas_libraries() -> list[Any]:
     return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
-_here = threading.local()
+class BlasThreads:
+    """Lets BLAS use at most n threads within a block, whatever the block around it says.
+
+    BLAS has one setting for the whole process. The first thread that comes here changes it, and
+    puts it back when it leaves; others that come meanwhile take it as it is.
+    """
+
+    __slots__ = ("_n", "_outer")
+    #: What the holder has set; 0 without one.
+    _set = 0
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+
+    def __enter__(self) -> None:
+        global _holder, _found
+        self._outer: int | None = None
+        if _holder is not None and _holder != threading.get_ident():
+            return
+        if BlasThreads._set == self._n:
+            return
+        with _lock:
+            if _holder is None:
+                _holder = threading.get_ident()
+                _found = [library.num_threads for library in _blas_libraries()]
+        if _holder == threading.get_ident():
+            self._outer = BlasThreads._set
+            self._let(self._n)
+
+    def __exit__(self, *_: object) -> None:
+        global _holder
+        if self._outer is None:
+            return
+        self._let(self._outer)
+        if self._outer == 0:
+            _holder = None
+
+    @staticmethod
+    def _let(n: int) -> None:
+        """Let BLAS use n threads, or as many as it had (0)."""
+        BlasThreads._set = n
+        for library, found in zip(_blas_libraries(), _found, strict=True):
+            library.set_num_threads(min(n, found) if n else found)
+            if n == 0 and hasattr(library, "clear_controlling_thread"):
+                library.clear_controlling_thread()  # or no other thread could ever set it
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> BlasThreads:
     """Let BLAS calls use one thread. A use within another one costs nothing."""
-    if getattr(_here, "limited", False):
-        yield
-        return
-    before = [(library, library.num_threads) for library in _blas_libraries()]
-    for library, _ in before:
-        library.set_num_threads(1)
-    _here.limited, _here.before = True, before
-    try:
-        yield
-    finally:
-        _here.limited = False
-        _restore(before)
+    return BlasThreads(1)
 
 
-@contextmanager
-def all_blas_threads() -> Iterator[None]:
-    """Let BLAS use its threads after all, for long work of its own."""
-    if not getattr(_here, "limited", False):
-        yield
-        return
-    _restore(_here.before)
-    try:
-        yield
-    finally:
-        for library, _ in _here.before:
-            library.set_num_threads(1)
+def blas_threads_for(work: int) -> AbstractContextManager[None]:
+    """Let BLAS use as many threads as suit so many multiplications: one, or one per core."""
+    if work < SHORT_WORK:
+        return NOTHING
+    return BlasThreads(1 if work < LONG_WORK else n_threads())
 
 
-def _restore(before: list[tuple[Any, int]]) -> None:
-    for library, threads in before:
-        library.set_num_threads(threads)
+def _forget_holder() -> None:
+    """Put back, in a forked process, what a thread that is not there had changed."""
+    global _lock, _holder
+    _lock = threading.Lock()
+    if _holder is not None and _holder != threading.get_ident():
+        BlasThreads._let(0)
+        _holder = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_holder)

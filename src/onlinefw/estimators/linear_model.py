@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._batches import BatchHandle, naming
 from .._state import check_state
+from .._threads import blas_threads_for
 from .._typing import Array, Shape, State
 from .._validation import (
     MOST,
@@ -241,7 +242,8 @@ class LinearModel(StreamingEstimator):
             if X.dtype == np.uint8:
                 X = X.astype(np.float32)
         coef, intercept = self._run.coefficients
-        return np.asarray(X @ coef.T) + intercept
+        with blas_threads_for(coef.size * X.shape[0]):
+            return np.asarray(X @ coef.T) + intercept
 
     def _names(self) -> State:
         names: State = {"n_features_in": int(self.n_features_in_)}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from .._devices import namespace, to_host
-from .._threads import all_blas_threads, blocks_for, one_blas_thread, share
+from .._threads import BlasThreads, blocks_for, n_threads, share
 from .._typing import Array, Direction
 from ..kernels import entries as kernels
 
@@ -136,8 +135,7 @@ class Factored:
 
     def svd(self) -> tuple[Array, Array, Array]:
         """Return (U, s, V) with theta = U diag(s) V', orthonormal U and V."""
-        with all_blas_threads():
-            return svd_of(self.left, self.weights, self.right)
+        return svd_of(self.left, self.weights, self.right)
 
     def singular_values(
         self, row_scale: Array | None = None, column_scale: Array | None = None
@@ -147,21 +145,23 @@ class Factored:
         if row_scale is not None and column_scale is not None:
             left = self._xp.asarray(row_scale)[:, None] * left
             right = self._xp.asarray(column_scale)[:, None] * right
-        product = (_triangle(left) * self.weights) @ _triangle(right).T
-        return np.linalg.svd(product, compute_uv=False)
+        with _threads_for(left, right):
+            product = (_triangle(left) * self.weights) @ _triangle(right).T
+            return np.linalg.svd(product, compute_uv=False)
 
 
 def svd_of(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
-    """Return (U, s, V) of left diag(weights) right', orthonormal U and V.
-
-    Short factors take BLAS one thread: several would wait for each other on a busy machine.
-    """
-    short = max(len(left), len(right)) <= LONG_FACTOR
-    with one_blas_thread() if short else nullcontext():
+    """Return (U, s, V) of left diag(weights) right', orthonormal U and V."""
+    with _threads_for(left, right):
         to_left, r_left = _orthonormaliser(left)
         to_right, r_right = _orthonormaliser(right)
         u, s, vt = np.linalg.svd((r_left * weights) @ r_right.T, full_matrices=False)
         return to_left(u), s, to_right(vt.T)
+
+
+def _threads_for(left: Array, right: Array) -> BlasThreads:
+    """Let BLAS use one thread for short factors: several wait for each other in a QR."""
+    return BlasThreads(1 if max(len(left), len(right)) <= LONG_FACTOR else n_threads())
 
 
 def _orthonormaliser(factor: Array) -> tuple[Callable[[Array], Array], Array]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .._devices import to_host
-from .._threads import all_blas_threads, blocks_for, share
+from .._threads import blocks_for, share
 from .._typing import Array, Shape, State
 from ..atoms import Atom, RankOne
 from ..kernels import entries as kernels
@@ -202,8 +202,7 @@ class LowRank(Factored):
         self, left: Array, weights: Array, right: Array
     ) -> tuple[Array, Array, Array, float]:
         """Return factors of at most ``max_rank`` terms, and the trace norm of what they lack."""
-        with all_blas_threads():
-            u, s, v = svd_of(left, weights, right)
+        u, s, v = svd_of(left, weights, right)
         k = int(np.count_nonzero(s > s[0] * np.finfo(self.dtype).eps)) if s.size else 0
         if self.max_rank is None:
             return u[:, :k], s[:k], v[:, :k], 0.0

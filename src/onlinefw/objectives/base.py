@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
+from math import prod
 from typing import Any, cast
 
 import numpy as np
 
+from .._threads import NOTHING, SHORT_WORK, one_blas_thread
 from .._typing import Array, Direction, Shape, State
 from .._whole import Broken, WholeRound
 from ..atoms import Atom, as_atom
@@ -136,8 +138,8 @@ class Objective(Breakable):
     # What a learner asks -----------------------------------------------------------------------
 
     def working(self) -> AbstractContextManager[Any]:
-        """Return a context to play a round in."""
-        return nullcontext()
+        """Return a context to play a round in: several BLAS threads would be in the way."""
+        return NOTHING if prod(self.shape or ()) < SHORT_WORK else one_blas_thread()
 
     def observe(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
         """Check a batch and add it; return its mean loss at the current iterate."""

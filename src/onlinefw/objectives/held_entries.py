@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any, cast
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from .._batches import BatchHandle, naming
 from .._devices import to_host
-from .._threads import one_blas_thread
+from .._threads import NOTHING, one_blas_thread
 from .._typing import Array, Shape
 from .._validation import check_alone, check_growth, check_part, check_precision, check_whole
 from .._whole import Broken
@@ -30,7 +30,6 @@ __all__ = ["HeldEntries"]
 FACTOR_BYTES = {"cpu": 2**27, "cuda": 2**30}
 #: BLAS works on one thread anyway while no side of the matrix is longer.
 SHORT_SIDE = 1000
-_ONE_THREAD_ANYWAY = nullcontext()
 
 
 class HeldEntries(PickledByState, Objective):
@@ -152,7 +151,7 @@ class HeldEntries(PickledByState, Objective):
     def working(self) -> AbstractContextManager[Any]:
         """Return a context for one round: threads of BLAS would be in the way."""
         if max(self._shape) <= SHORT_SIDE:
-            return _ONE_THREAD_ANYWAY
+            return NOTHING
         return one_blas_thread()
 
     def check(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:

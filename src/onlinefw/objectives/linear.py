@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Self
 
@@ -32,7 +32,6 @@ __all__ = ["LinearObjective"]
 
 #: Predictions are computed from theta again after this many moves, against rounding drift.
 REFRESH_EVERY = 1000
-NOTHING: AbstractContextManager[Any] = nullcontext()
 
 
 class LinearObjective(RowObjective):
@@ -151,7 +150,7 @@ class LinearObjective(RowObjective):
     def working(self) -> AbstractContextManager[Any]:
         """Leave the cores to the compiled loops, where these use more than one."""
         few = self.n_observations < SMALL_LOOP // 64 and self._shared.place.workers is None
-        return NOTHING if few else one_blas_thread()
+        return super().working() if few else one_blas_thread()
 
     # Data --------------------------------------------------------------------------------------
 

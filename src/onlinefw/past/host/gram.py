@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg.blas import dgemm
 
+from ..._threads import blas_threads_for
 from ..._typing import Array, State
 
 __all__ = ["HostGram", "checked_gram"]
@@ -40,10 +41,12 @@ class HostGram:
         weighted = X if ones else w[:, None] * X
         weighted, X = np.ascontiguousarray(weighted), np.ascontiguousarray(X)
         self.n_added += 1
-        dgemm(1.0, weighted.T, X.T, 1.0, self._H, trans_b=True, overwrite_c=True)
+        with blas_threads_for(X.size * len(self._H)):
+            dgemm(1.0, weighted.T, X.T, 1.0, self._H, trans_b=True, overwrite_c=True)
 
     def times(self, vector: Array) -> Array:
-        return self._H @ vector
+        with blas_threads_for(self._H.size):
+            return self._H @ vector
 
     def combine(self, chosen: Array, values: Array) -> Array:
         if chosen.size == 1:
