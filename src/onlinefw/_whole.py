@@ -51,11 +51,12 @@ class Uninterrupted:
     __slots__ = ("_before", "_came")
     #: Whether the main thread is in such a block.
     _entered = False
+    _main = main_thread().ident
 
     def __enter__(self) -> None:
         self._before: Any = None
         self._came: Any = None
-        if Uninterrupted._entered or get_ident() != main_thread().ident:
+        if Uninterrupted._entered or get_ident() != Uninterrupted._main:
             return
         before = set_handler(SIGINT, self._wait)
         if not callable(before):  # interrupts are ignored, end the process, or are not Python's
@@ -130,6 +131,7 @@ _all_turns: WeakSet[Turns] = WeakSet()
 
 
 def _forked() -> None:
+    Uninterrupted._main = main_thread().ident
     for turns in _all_turns:
         turns.forked()
 

@@ -69,7 +69,8 @@ class RunningSums:
         if self.centred:
             batch_mean = _sums(X, w) / total
             delta = batch_mean - mean
-            rows, weights = _centred(X, batch_mean, delta), np.append(w, seen * total / new)
+            rows = _centred(X, batch_mean, delta)
+            weights = np.concatenate((w, (seen * total / new,)))
             mean = mean + total / new * delta
         added = []
         # Model by model: each one's sums are then the same as if it were alone.
@@ -78,7 +79,7 @@ class RunningSums:
             if self.centred:
                 batch_y = float(w @ y) / total
                 y, mean_y = (
-                    np.append(y - batch_y, batch_y - mean_y),
+                    np.concatenate((y - batch_y, (batch_y - mean_y,))),
                     mean_y + total / new * (batch_y - mean_y),
                 )
             b, predicted = _sums(rows, weights * y), products(rows, thetas[:, k])
@@ -133,4 +134,4 @@ def _centred(X: Any, mean: Array, last: Array) -> Any:
     """Return the rows of X less a mean, with one more row at the end."""
     xp = namespace(X)
     X = X.toarray() if sparse.issparse(X) else X
-    return xp.vstack((X - xp.asarray(mean), xp.asarray(last)[None]))
+    return xp.concatenate((X - xp.asarray(mean), xp.asarray(last)[None]))
