@@ -25,6 +25,7 @@ __all__ = [
     "check_rows",
     "check_sparse",
     "check_targets",
+    "check_unmasked",
     "check_weights",
     "check_whole",
     "check_width",
@@ -106,20 +107,49 @@ def check_rows(X: Any, shape: Shape | None) -> Any:
     return X if sparse.issparse(X) else X.reshape(X.shape[0], -1)
 
 
+def check_unmasked(name: str, values: Any) -> None:
+    """Refuse a masked array: numpy forgets the mask, and masked values would count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw._validation import check_unmasked
+    >>> check_unmasked("y", np.ma.masked_equal([1.0, -99.0], -99.0))
+    Traceback (most recent call last):
+    ...
+    ValueError: y is a masked array: remove the masked values first, or fill them (y.filled(...))
+    """
+    if type(values) is not np.ndarray and isinstance(values, np.ma.MaskedArray):
+        raise ValueError(
+            f"{name} is a masked array: remove the masked values first, or fill them "
+            f"({name}.filled(...))"
+        )
+
+
 def _numeric(name: str, values: Any, kept: tuple[np.dtype, ...] = ()) -> Array:
-    if np.ma.isMaskedArray(values):
-        raise ValueError(f"{name} is a masked array: fill or remove the masked values first")
+    check_unmasked(name, values)
     array = np.asarray(values) if namespace(values) is np else values
     if array.dtype.kind == "c":
         raise ValueError(f"{name} must be real, got complex numbers; take .real if that is meant")
+    if array.dtype.kind in "mM":
+        raise ValueError(f"{name} must be numeric, got times ({array.dtype}); make them numbers")
     if array.dtype in kept:
         return array
     try:
+        if array.dtype.kind in "OUS":
+            _check_underscores(array)
         return array.astype(float, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{name} must be numeric: {error}; map text to numbers and fill missing values first"
         ) from None
+
+
+def _check_underscores(array: Array) -> None:
+    """Refuse text such as 1_0, which Python takes for 10."""
+    for value in array.ravel().tolist():
+        if isinstance(value, str | bytes) and "_" in str(value):
+            raise ValueError(f"could not convert {value!r} to a number")
 
 
 def moderate(values: Array) -> bool:
@@ -280,6 +310,7 @@ def check_indices(X: Any, shape: Shape, growing: bool) -> tuple[Array, Array]:
     """Return row and column indices that lie in the matrix (or beyond it, if it may grow)."""
     if X is None:
         raise ValueError("X is missing: call observe(X, y) with (row, column) pairs")
+    check_unmasked("X", X)
     X = np.asarray(X)
     if X.ndim != 2 or X.shape[1] != 2:
         raise ValueError(f"X must have a row and a column index per observation, got {X.shape}")

@@ -343,20 +343,24 @@ def _reading(
 
 
 def _number(option: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
+    from ..readers.columns import is_number
+
+    if not is_number(text):
         refuse("fit", f"{option} takes a number or auto, not {text!r}")
+    return float(text)
 
 
 def _labels(text: str) -> list[int] | list[str]:
-    labels = [part.strip() for part in text.split(",")]
-    if len(set(labels)) < 2 or "" in labels:
+    """Return labels as they are read from files."""
+    import numpy as np
+
+    from ..readers.cells import labels
+
+    given = [part.strip() for part in text.split(",")]
+    read: list[Any] = labels(np.array(given, dtype=object)).tolist()
+    if len(set(read)) < 2 or "" in read:
         refuse("fit", f"--classes takes at least two labels, such as ham,spam, not {text!r}")
-    try:
-        return [int(label) for label in labels]
-    except ValueError:
-        return labels
+    return read
 
 
 def _count(option: str, text: str) -> int:

@@ -84,13 +84,7 @@ class FrankWolfeRegressor(RegressorMixin, LinearModel):
     # Targets --------------------------------------------------------------------------------------
 
     def _check_y(self, y: Any, first: bool, classes: Any = None) -> Array:
-        y = np.asarray(y)
-        if y.dtype.kind in "OUS":
-            try:
-                y = y.astype(float)
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"y must be numeric: {error}") from None
-        return check_targets(y.astype(float, copy=False), len(y), self._loss())
+        return check_targets(y, len(y), self._loss())
 
     def _plain_y(self, y: Any, n: int) -> Array | None:
         if type(y) is not np.ndarray or y.shape != (n,) or y.dtype != float:

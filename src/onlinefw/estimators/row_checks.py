@@ -10,7 +10,13 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from .._arrays import received_here
 from .._typing import Array
-from .._validation import TOO_LARGE, TOO_LARGE_FOR_FLOAT32, check_finite, check_sparse
+from .._validation import (
+    TOO_LARGE,
+    TOO_LARGE_FOR_FLOAT32,
+    check_finite,
+    check_sparse,
+    check_unmasked,
+)
 
 __all__ = ["checked_rows", "checked_weights", "plain_rows"]
 
@@ -40,7 +46,7 @@ def checked_rows(model: Any, X: Any, y: Any = None, *, first: bool = False) -> A
 
     ``n_features_in_`` and ``feature_names_in_`` of the model are compared, or set by the first.
     """
-    X = received_here("X", X, model.device)
+    X = _received("X", X, model.device)
     if issparse(X):
         check_sparse("X", X)  # before scikit-learn converts it
     options: dict[str, Any] = {
@@ -52,7 +58,7 @@ def checked_rows(model: Any, X: Any, y: Any = None, *, first: bool = False) -> A
     if y is None:
         X = validate_data(model, X, **options)
     else:
-        y = received_here("y", y, model.device)
+        y = _received("y", y, model.device)
         if not issparse(y):
             check_finite("y", np.asarray(y))
         X, y = validate_data(model, X, y, order="C", y_numeric=False, **options)
@@ -60,9 +66,14 @@ def checked_rows(model: Any, X: Any, y: Any = None, *, first: bool = False) -> A
     return X if y is None else (X, y)
 
 
+def _received(name: str, values: Any, device: str) -> Any:
+    check_unmasked(name, values)  # before scikit-learn converts it
+    return received_here(name, values, device)
+
+
 def checked_weights(model: Any, sample_weight: Any, X: Any) -> Array:
     """Return weights, of which at least one is positive."""
-    sample_weight = received_here("sample_weight", sample_weight, model.device)
+    sample_weight = _received("sample_weight", sample_weight, model.device)
     w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not w.any():
         raise ValueError("sample_weight is zero for every row; at least one row must count")

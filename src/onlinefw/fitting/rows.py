@@ -64,15 +64,30 @@ class RowsSession(Session):
 
     def read(self, chunk: Any) -> None:
         """Take rows in."""
-        y = _plain(chunk.y)
+        y = self._known(chunk.y)
         self._file = getattr(chunk, "file", None)
         if self.kind == "classification" and self.classes is not None:
             self._check_labels(chunk, y, self.classes)
         self._put(chunk.X, y)
 
+    def _known(self, y: Array) -> Array:
+        """Return labels as those of the model: 1 and "1" are the same."""
+        if y.dtype == object:
+            y = y.astype(str)  # an array of text, not of objects
+        if self.classes is None or y.dtype.kind == self.classes.dtype.kind:
+            return y
+        if self.classes.dtype.kind == "U":
+            return y.astype(str)
+        by_text = {str(label): label for label in self.classes.tolist()}
+        texts = y.tolist()
+        if not by_text.keys() >= set(texts):
+            return y  # some are new
+        return np.array([by_text[text] for text in texts], dtype=self.classes.dtype)
+
     def _check_labels(self, chunk: Any, y: Array, known: Array) -> None:
         """Refuse a label that the model was not made for, before anything changes."""
-        new = np.flatnonzero(~np.isin(y, known))
+        among = known.astype(str) if y.dtype.kind == "U" else known
+        new = np.flatnonzero(~np.isin(y, among))
         if new.size:
             rows = getattr(chunk, "rows", None)
             where = "those of the first rows"
@@ -135,7 +150,8 @@ class RowsSession(Session):
 
     def score_chunk(self, chunk: Any, score: Any) -> None:
         """Count how well the model predicts rows."""
-        score.add(_plain(chunk.y), self._predict(chunk.X))
+        y, predicted = self._known(chunk.y), self._predict(chunk.X)
+        score.add(y, predicted.astype(str) if y.dtype.kind == "U" else predicted)
 
     def _settings(self) -> State:
         return {**super()._settings(), "kind": self.kind}
@@ -150,8 +166,3 @@ class RowsSession(Session):
         super().load_state(state)
         self.classes = state["classes"]
         self._classes_were_given = bool(state["classes_were_given"])
-
-
-def _plain(y: Array) -> Array:
-    """Return labels that are text as an array of text, not of objects."""
-    return y.astype(str) if y.dtype == object else y

@@ -78,6 +78,10 @@ class Session(ABC):
         """Return the predictions of rows."""
         return self.model.predict(X)
 
+    def _known(self, y: Any) -> Any:
+        """Return targets as the model knows them."""
+        return y
+
     @abstractmethod
     def size(self) -> dict[str, int]:
         """Return how large the model is: its "rank", or "nonzeros" of so many "coefficients"."""
@@ -160,6 +164,7 @@ class Session(ABC):
         if self.rounds == 0:
             self._prepare(*self._waiting.look())  # the whole queue
         X, y = self._waiting.take(self.batch_length)
+        y = self._known(y)
         if self.rounds:
             self.score.add(y, self._predict(X))
             self.score_path.add(self.score.n, self.score.value)
@@ -178,7 +183,7 @@ class Session(ABC):
         score = self.new_score()
         if self.n_test:
             X, y = self._test.look()
-            score.add(y, self._predict(X))
+            score.add(self._known(y), self._predict(X))
         return score
 
     # State ----------------------------------------------------------------------------------------

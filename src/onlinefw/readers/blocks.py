@@ -9,10 +9,17 @@ from dataclasses import dataclass
 from .errors import DataError
 from .streams import ByteStream
 
-__all__ = ["Block", "after_last_line", "after_last_record", "split", "whole_records"]
+__all__ = [
+    "LONGEST_RECORD",
+    "Block",
+    "after_last_line",
+    "after_last_record",
+    "split",
+    "whole_records",
+]
 
 #: Bytes of a record at most: a quote that is never closed must not fill the memory.
-_LONGEST_RECORD = 1 << 26
+LONGEST_RECORD = 1 << 26
 
 #: Bytes after which the last whole record ends; 0 if there is none.
 Cut = Callable[[bytes], int]
@@ -57,7 +64,7 @@ def whole_records(
             # Half a record is left: wait for the other half.
             held += stream.read(block_bytes) or b""
             lines = held.count(b"\n")
-        if len(held) > max(_LONGEST_RECORD, 2 * block_bytes):
+        if len(held) > max(LONGEST_RECORD, 2 * block_bytes):
             raise DataError(
                 f"a record longer than 64 MB begins {offset:,} bytes into it",
                 file=stream.name,

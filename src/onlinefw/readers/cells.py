@@ -18,6 +18,7 @@ from ..losses import Loss
 from .errors import shown
 
 __all__ = [
+    "EXACT",
     "as_text",
     "id_cell",
     "ids_from_arrow",
@@ -34,6 +35,7 @@ _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 #: Whole numbers of this size and above are no longer exact as floats.
 EXACT = 2.0**53
 _INTEGER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
+_UNPADDED = re.compile(r"[+-]?(0|[1-9]\d*)(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
 #: value, reason, problem: reason is "" where the value is good.
 Outcome = tuple[Any, str, str]
@@ -61,6 +63,8 @@ def number_cell(cell: Any, loss: Loss | None = None) -> Outcome:
     """A number from one cell (a target that the loss takes), or why there is none."""
     if cell is None:
         return _EMPTY
+    if isinstance(cell, bytes):
+        cell = _decoded(cell)
     if isinstance(cell, str):
         text = cell.strip()
         if not text:
@@ -85,6 +89,8 @@ def number_cell(cell: Any, loss: Loss | None = None) -> Outcome:
 
 def id_cell(cell: Any) -> Outcome:
     """An id (int or str) from one cell, or why there is none."""
+    if isinstance(cell, bytes):
+        cell = _decoded(cell)
     if isinstance(cell, str):
         text = cell.strip()
         if not text:
@@ -106,6 +112,10 @@ def id_cell(cell: Any) -> Outcome:
     return str(cell), "", ""
 
 
+def _decoded(cell: bytes) -> str:
+    return cell.decode("utf-8", "surrogateescape")
+
+
 def ids_from_cells(cells: list[Any]) -> Array:
     """Return ids as int64 if all are integers, otherwise as text."""
     if all(isinstance(cell, int) for cell in cells):
@@ -119,16 +129,29 @@ def as_text(ids: Array) -> Array:
 
 
 def labels(ids: Array) -> Array:
-    """Labels as integers if all of them are whole numbers ("1.0" is 1), otherwise as they are."""
+    """Labels, each read by itself, so that those beside it do not matter: as integers if all are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.readers.cells import labels
+    >>> labels(np.array(["1.0", "2"], dtype=object)), labels(np.array(["1.0", "01"], dtype=object))
+    (array([1, 2]), array(['1', '01'], dtype=object))
+    """
     if ids.dtype != object:
         return ids
-    whole: dict[str, int] = {}
-    for label in set(ids.tolist()):
-        number = float(label) if _NUMBER.fullmatch(label) else 0.5
-        if not number.is_integer() or abs(number) >= EXACT:
-            return ids
-        whole[label] = int(number)
-    return np.array([whole[label] for label in ids.tolist()], dtype=np.int64)
+    found = {text: _label(text) for text in set(ids.tolist())}
+    if all(_INTEGER.fullmatch(label) for label in found.values()):
+        return np.array([int(found[text]) for text in ids.tolist()], dtype=np.int64)
+    if all(text == label for text, label in found.items()):
+        return ids
+    return _objects([found[text] for text in ids.tolist()])
+
+
+def _label(text: str) -> str:
+    """A whole number in its shortest form ("1.0" is 1); with leading zeros it is a code, as ids."""
+    number = float(text) if _UNPADDED.fullmatch(text) else 0.5
+    return str(int(number)) if number.is_integer() and abs(number) < EXACT else text
 
 
 def _objects(texts: list[str]) -> Array:

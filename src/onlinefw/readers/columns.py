@@ -8,9 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .batches import Column
-from .errors import DataError
+from .errors import DataError, shown
 
-__all__ = ["ColumnSpec", "Table", "find_column", "find_features", "guess_column", "is_number"]
+__all__ = [
+    "ColumnSpec",
+    "Table",
+    "check_names",
+    "find_column",
+    "find_features",
+    "guess_column",
+    "is_number",
+]
 
 #: A name, or a number from 1; text of digits is a number unless a column has that name.
 ColumnSpec = str | int
@@ -39,6 +47,28 @@ class Table:
     def column(self, index: int) -> Column:
         """The column at an index counted from 0."""
         return Column(index, self.names[index] if self.names else str(index + 1))
+
+
+def check_names(table: Table) -> None:
+    """Refuse two columns with one name: which of them is meant could not be said.
+
+    Examples
+    --------
+    >>> from onlinefw.readers.columns import Table, check_names
+    >>> check_names(Table("a.csv", ["user", "item", "item"], 3))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    onlinefw.readers.errors.DataError: a.csv: columns 2 and 3 are both called 'item'; rename...
+    """
+    first: dict[str, int] = {}
+    for number, name in enumerate(table.names or [], 1):
+        if name in first:
+            raise DataError(
+                f"columns {first[name]} and {number} are both called {shown(name)}",
+                file=table.file,
+                remedy="rename one of them",
+            )
+        first[name] = number
 
 
 def is_number(text: str) -> bool:
@@ -109,12 +139,12 @@ def _missing(problem: str, spec: str | None, table: Table, option: str) -> DataE
             file=table.file,
             remedy=f"give the column's number, counted from 1 (--{option} 1)",
         )
-    shown = ", ".join(map(repr, table.names[:20])) + (", ..." if len(table.names) > 20 else "")
+    known = ", ".join(map(shown, table.names[:20])) + (", ..." if len(table.names) > 20 else "")
     close = difflib.get_close_matches(spec or "", table.names, 1) or [
         name for name in table.names if spec and name.lower() == spec.lower()
     ]
-    remedy = f"did you mean {close[0]!r}? The" if close else f"say which with --{option}; the"
-    return DataError(problem, file=table.file, remedy=f"{remedy} columns are {shown}")
+    remedy = f"did you mean {shown(close[0])}? The" if close else f"say which with --{option}; the"
+    return DataError(problem, file=table.file, remedy=f"{remedy} columns are {known}")
 
 
 def find_features(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -12,9 +14,25 @@ import pyarrow.csv as pacsv
 
 from .._words import counted
 from .batches import Batch, Record, Wanted
+from .blocks import LONGEST_RECORD
 from .errors import BadRow
 
 __all__ = ["DelimitedParser", "split_line"]
+
+
+#: The limit on cells is one for the whole process.
+_one_at_a_time = threading.Lock()
+
+
+@contextmanager
+def long_cells() -> Iterator[None]:
+    """Let Python's csv read cells as long as Arrow does: as records may be."""
+    with _one_at_a_time:
+        before = csv.field_size_limit(LONGEST_RECORD)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
 
 
 def split_line(line: str, delimiter: str) -> list[str]:
@@ -22,7 +40,8 @@ def split_line(line: str, delimiter: str) -> list[str]:
     if len(delimiter) > 1:
         cells = line.split(delimiter)
     else:
-        cells = next(csv.reader([line], delimiter=delimiter), [])
+        with long_cells():
+            cells = next(csv.reader([line], delimiter=delimiter), [])
     return [cell.strip() for cell in cells]
 
 
@@ -88,7 +107,8 @@ class DelimitedParser:
         while True:
             line = start["line"] + reader.line_num + 1
             try:
-                cells = next(reader)
+                with long_cells():
+                    cells = next(reader)
             except StopIteration:
                 return
             except csv.Error as error:

@@ -61,7 +61,7 @@ class DataError(ValueError):
         if row is not None:
             where.append(f"row {row}" if line in (None, row) else f"row {row} (line {line})")
         if column is not None:
-            where.append(f"column {column!r}")
+            where.append(f"column {shown(column)}")
         parts = ["standard input" if file == "-" else file, ", ".join(where), problem]
         message = ": ".join(part for part in parts if part)
         super().__init__(" ".join(f"{message}; {remedy}".split()) if remedy else message)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from .batches import Batch
 from .blocks import Cut, after_last_line, after_last_record, split, whole_records
-from .columns import Table, is_number, is_obvious
+from .columns import Table, check_names, is_number, is_obvious
 from .errors import DataError, shown
 from .plans import Plan, RowPlan
 from .sources import Source, sniff_delimiter, sniff_format
@@ -21,6 +22,8 @@ __all__ = ["DataFile", "Dialect", "open_source"]
 
 #: A block with an error is split into pieces below this size, which are read record by record.
 _SMALL = 1 << 15
+
+_QUOTED = re.compile(r'"[^"]*"')
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ def _open_text(stream: ByteStream, source: Source, plan: Plan, dialect: Dialect)
     line = stream.first_line()
     if not line.strip():
         raise empty(source.name)
+    _check_line_ends(line, source.name)
     format = source.format or sniff_format(line)
     begin = {"offset": stream.first_line_begins, "row": 0, "line": stream.lines_before}
     if format == "libsvm":
@@ -74,15 +78,16 @@ def _open_text(stream: ByteStream, source: Source, plan: Plan, dialect: Dialect)
     delimiter = dialect.delimiter or sniff_delimiter(line, format)
     try:
         cells = split_line(line, delimiter)
-    except csv.Error as error:  # a carriage return in the middle, or a cell without end
+    except csv.Error as error:
         raise DataError(
             f"the first line cannot be split into cells ({error})",
             file=source.name,
-            row=None,
-            remedy="end lines with a newline, and name the delimiter with --delimiter",
+            remedy="name the delimiter with --delimiter",
         ) from None
     header = _has_header(cells, plan) if dialect.header is None else dialect.header
     table = Table(source.name, cells if header else None, len(cells))
+    if not table.looks_like_data:
+        check_names(table)
     if dialect.header and table.looks_like_data:
         raise DataError(
             "the header is all numbers: the first row is data, it seems",
@@ -99,6 +104,16 @@ def _open_text(stream: ByteStream, source: Source, plan: Plan, dialect: Dialect)
 def empty(name: str) -> DataError:
     """Return the error for a file without rows."""
     return DataError("there are no rows in it", file=name, remedy="check how it was made")
+
+
+def _check_line_ends(line: str, name: str) -> None:
+    """Refuse text with carriage returns where line ends should be; between quotes they may be."""
+    if "\r" in line and "\r" in _QUOTED.sub("", line):
+        raise DataError(
+            "lines end with a carriage return alone",
+            file=name,
+            remedy="end them with a newline, for example by tr '\\r' '\\n'",
+        )
 
 
 def _keys(line: str, name: str) -> list[str]:
@@ -123,7 +138,7 @@ def _has_header(cells: list[str], plan: Plan) -> bool:
     does if no cell in a column of numbers is a number.
     """
     specs = [str(spec) for spec in plan.specs]
-    if any(not spec.strip().isdigit() for spec in specs):
+    if any(not spec.strip().isdecimal() for spec in specs):
         return True
     numeric = plan.numeric_specs()
     if numeric is None:
@@ -200,7 +215,9 @@ class _ParquetFile:
         self.name = source.name
         self.file = open_parquet(self.name)
         names = self.file.schema_arrow.names
-        self.wanted = plan.wanted(Table(self.name, names, len(names)))
+        table = Table(self.name, names, len(names))
+        check_names(table)
+        self.wanted = plan.wanted(table)
 
     def batches(self, start: dict[str, int] | None, enough_rows: int) -> Iterator[Batch]:
         from .parquet import parquet_batches

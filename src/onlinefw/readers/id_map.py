@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from itertools import repeat
 from typing import Any, cast
@@ -10,22 +11,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import Array, State
+from .._validation import check_unmasked
 from .cells import as_text, id_cell, ids_from_cells
 
 __all__ = ["IdMap"]
 
-#: Fibonacci hashing: 2^64 / golden ratio spreads runs of integers evenly.
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
 
 
 class IntegerTable:
     """Different integers in order, each with its index 0, 1, 2, ...
 
-    Open addressing with linear probing, at most half full, so that few steps are needed.
+    Open addressing with linear probing, at most half full, so that few steps are needed. Every
+    table hashes by two random odd factors of its own, so that nobody can choose integers that meet
+    in one place; indices do not depend on them.
     """
 
     def __init__(self) -> None:
         self._n = 0
+        self._factors = np.frombuffer(os.urandom(16), np.uint64) | np.uint64(1)
         self._bits = 4
         self._keys = np.zeros(1 << self._bits, dtype=np.int64)
         self._indices = np.full(1 << self._bits, -1, dtype=np.int64)
@@ -83,7 +87,9 @@ class IntegerTable:
             slots = (slots[going_on] + 1) & (len(self._keys) - 1)
 
     def _first_slots(self, integers: Array) -> Array:
-        spread = integers.astype(np.int64, copy=False).view(np.uint64) * _SPREAD
+        spread = integers.astype(np.int64, copy=False).view(np.uint64) * self._factors[0]
+        spread ^= spread >> _HALF  # the first factor alone leaves evenly spaced integers in clumps
+        spread *= self._factors[1]
         return (spread >> np.uint64(64 - self._bits)).astype(np.int64)
 
 
@@ -208,6 +214,7 @@ def _as_ids(ids: ArrayLike) -> Array:
     if not isinstance(ids, np.ndarray):
         # Not through an array: numpy's own text drops what it takes for padding.
         return ids_from_cells([_cell(i) for i in cast(Iterable[Any], ids)])
+    check_unmasked("ids", ids)
     given = ids
     if given.ndim != 1:
         raise ValueError(f"ids must be one-dimensional, not of shape {given.shape}")

@@ -64,9 +64,7 @@ class JsonLinesParser:
             try:
                 record = json.loads(text)
             except (ValueError, RecursionError) as error:
-                deep = isinstance(error, RecursionError)
-                what = "nested too deep" if deep else getattr(error, "msg", "not UTF-8")
-                yield row, line, self._bad("not JSON", f"not JSON ({what})", row, line)
+                yield row, line, self._bad("not JSON", f"not JSON ({_why(error)})", row, line)
                 continue
             if isinstance(record, dict):
                 yield row, line, [record.get(c.name) for c in self.wanted.columns]
@@ -76,3 +74,11 @@ class JsonLinesParser:
 
     def _bad(self, reason: str, problem: str, row: int, line: int) -> BadRow:
         return BadRow(reason, problem, row, line, remedy="write one {...} per line")
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg
+    if isinstance(error, RecursionError):
+        return "nested too deep"
+    return "not UTF-8" if isinstance(error, UnicodeError) else "a number of too many digits"

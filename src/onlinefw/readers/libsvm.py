@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,15 @@ from sklearn.datasets import load_svmlight_file
 from .._typing import Array
 from .._validation import MOST
 from .batches import Batch, numbered
-from .cells import id_cell, ids_from_cells, number_cell, remedy_for, usable
+from .cells import EXACT, id_cell, ids_from_cells, number_cell, remedy_for, usable
 from .errors import BadRow, shown
 from .plans import RowPlan
 
 __all__ = ["LibsvmParser"]
+
+
+#: Outside comments; Python takes 1_0 for 10, and so does scikit-learn.
+_UNDERSCORE = re.compile(rb"^[^#\n]*_", re.MULTILINE)
 
 
 class LibsvmParser:
@@ -29,6 +34,8 @@ class LibsvmParser:
 
     def at_once(self, data: bytes, start: dict[str, int]) -> Batch | None:
         """The batch of one block, or None if anything is wrong in it."""
+        if b"_" in data and _UNDERSCORE.search(data):
+            return None
         try:
             X, y = load_svmlight_file(
                 io.BytesIO(data),
@@ -39,6 +46,8 @@ class LibsvmParser:
         except (ValueError, OverflowError):
             return None
         if X.shape[1] > self._most or not (usable(X.data) and usable(y, self.plan.loss)):
+            return None
+        if self.plan.labels and len(y) and np.abs(y).max() >= EXACT:
             return None
         return Batch(self._fields(X, y), numbered(start, len(y)), [], len(y), start)
 
@@ -88,6 +97,12 @@ class LibsvmParser:
         target, reason, problem = number_cell(tokens[0], self.plan.loss)
         if reason:
             raise _Malformed(reason, f"the label: {problem}", remedy_for(reason))
+        if self.plan.labels and abs(target) >= EXACT:
+            raise _Malformed(
+                "not exact",
+                f"the label {shown(tokens[0])} has more digits than LIBSVM's numbers keep",
+                "number the classes from 0",
+            )
         pairs: list[tuple[int, float]] = []
         last = -1
         for token in tokens[1:]:

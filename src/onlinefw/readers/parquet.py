@@ -63,6 +63,11 @@ def _batch(table: Any, wanted: Wanted, row: int) -> Batch:
     batch = wanted.at_once(lambda column: table.column(column.name), table.num_rows, start)
     if batch is not None:
         return batch
-    cells = zip(*(table.column(c.name).to_pylist() for c in wanted.columns), strict=True)
+    cells = zip(*(_cells(table.column(c.name)) for c in wanted.columns), strict=True)
     records: Iterator[Record] = ((row + i, None, list(c)) for i, c in enumerate(cells, 1))
     return wanted.one_by_one(records, start)
+
+
+def _cells(column: Any) -> list[Any]:
+    """The cells of a column; times as text, since Python's own have no nanoseconds."""
+    return (column.cast(pa.string()) if pa.types.is_temporal(column.type) else column).to_pylist()

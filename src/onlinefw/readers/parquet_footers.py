@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -71,11 +72,12 @@ def shown(names: Iterable[str]) -> str:
 
 
 def check_columns(file: str, columns: Iterable[str]) -> None:
-    """Refuse a file without some of these columns."""
-    has = _open(file).schema_arrow.names
-    known = set(has)
+    """Refuse a file that has none, or two, of one of these columns."""
+    has = Counter(_open(file).schema_arrow.names)
     for name in columns:
-        if name not in known:
+        if has[name] > 1:
+            raise ValueError(f"{file} has {has[name]} columns {name!r}; rename all but one")
+        if not has[name]:
             raise ValueError(f"{file} has no column {name!r}; it has {shown(has)}")
 
 

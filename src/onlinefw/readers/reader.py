@@ -402,7 +402,7 @@ def read_rows(
     features : str or sequence, optional
         Columns: ``"age,height"``, ``"3-10"``, or a list. By default all but the target.
     labels : bool
-        The target is a label (an integer or text) rather than a number.
+        The target is a label (an integer or text) rather than a number. "1.0" is 1, "01" is text.
     needs_target : bool
         False to read rows to predict; a ``target`` that is there is left out of the features.
     n_features : int, optional

@@ -102,7 +102,9 @@ class ByteStream:
     def _refuse_endless(self, size: int) -> None:
         if size > _LONGEST_LINE:
             raise DataError(
-                "no end of a line in 64 MB", file=self.name, remedy="check that this is text"
+                "no end of a line in 64 MB",
+                file=self.name,
+                remedy="check that this is text, with newlines at the ends of lines",
             )
 
     def read(self, size: int, *, wait: bool = True) -> bytes | None:
