@@ -208,7 +208,8 @@ def fit(
 
     Columns are given by name, or by number counted from 1. Every row is predicted before it is
     learned, which gives a fair score without test data. Ctrl-C ends the round and writes the model;
-    with --checkpoint, the same command with --resume goes on.
+    with --checkpoint, the same command with --resume goes on. Whatever fails after the first round,
+    what was learned is kept in a checkpoint, and the error says where.
     """
     from .fit import FitOptions, run_fit
     from .fit_options import check_kind, check_loss
