@@ -222,7 +222,8 @@ def test_a_disk_that_is_full_leaves_the_checkpoint_before(tmp_path, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         line = refusal(*command)
-    assert line == f"ofw fit: {checkpoint}: No space left on device; nothing was written"
+    assert line.startswith(f"ofw fit: {checkpoint}: No space left on device; nothing was written")
+    assert "its last checkpoint is whole" in line and line.endswith(f"{checkpoint} goes on")
     assert not out.exists() and not list(tmp_path.glob(".*"))
     ofw_says(*command, "--resume", checkpoint)
     ofw_says(*fit[:4], tmp_path / "whole.ofw", *fit[5:])

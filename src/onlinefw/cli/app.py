@@ -123,6 +123,13 @@ Force = Annotated[
     bool, typer.Option("--force", help="Replace a file of another kind where output goes.")
 ]
 
+SpreadsheetSafe = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet-safe", help="Put ' before text that a spreadsheet would run as a formula."
+    ),
+]
+
 
 @app.command(
     epilog="Examples: ofw fit matrix ratings.csv -o ratings.ofw; "
@@ -201,7 +208,8 @@ def fit(
 
     Columns are given by name, or by number counted from 1. Every row is predicted before it is
     learned, which gives a fair score without test data. Ctrl-C ends the round and writes the model;
-    with --checkpoint, the same command with --resume goes on.
+    with --checkpoint, the same command with --resume goes on. Whatever fails after the first round,
+    what was learned is kept in a checkpoint, and the error says where.
     """
     from .fit import FitOptions, run_fit
     from .fit_options import check_kind, check_loss
@@ -273,17 +281,19 @@ def predict(
     delimiter: Delimiter = None,
     header: Header = None,
     force: Force = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
 ) -> None:
     """Predict rows or pairs with a model, in their order.
 
     Users and items that the model has not seen are predicted from what is known without them, and
-    counted on standard error.
+    counted on standard error. Ids and labels are written as they are: one that begins with =, +, -
+    or @ runs as a formula where a spreadsheet opens the CSV, unless you say --spreadsheet-safe.
     """
     from .predict import run_predict
 
     columns = {"user": user, "item": item, "features": features, "n_features": n_features}
     reading = _reading(on_bad_row, data_format, delimiter, header)
-    run_predict(model, data, out, columns, reading, force)
+    run_predict(model, data, out, columns, reading, force, spreadsheet_safe)
 
 
 @app.command(epilog="Example: ofw recommend ratings.ofw --user 196 -n 5")
@@ -293,11 +303,12 @@ def recommend(
     n: Annotated[int, typer.Option("-n", min=1, help="How many items.")] = 10,
     seen: Annotated[bool, typer.Option("--seen", help="Also items rated already.")] = False,
     as_json: AsJson = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
 ) -> None:
     """Print the items that a user would rate highest, best first."""
     from .recommend import run_recommend
 
-    run_recommend(model, user, n, seen, as_json)
+    run_recommend(model, user, n, seen, as_json, spreadsheet_safe)
 
 
 @app.command("inspect", epilog="Example: ofw inspect mail.ofw --plot history.png")

@@ -28,6 +28,7 @@ from ..readers import DataError, Reader, read_ratings, read_rows
 from ..readers.expected import expected_rows
 from ..readers.sources import find_sources
 from .fit_display import Display
+from .fit_kept import Learned, kept
 from .fit_options import check_resumed
 from .json_text import as_json_text
 from .model_file import check_checkpoint
@@ -50,16 +51,29 @@ class FitOptions:
     def reader(
         self,
         session: Session,
-        paths: list[str] | None = None,
         position: Any = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> Reader[Any]:
         """Open the data, from the beginning or where a checkpoint stopped."""
-        options = {**self.columns, **self.reading, "position": position, "stop": stop}
-        options["loss"] = session.loss
+        return self._opened(session, self.data, position=position, stop=stop)
+
+    def test_reader(self, session: Session, test: str, learned: Reader[Any]) -> Reader[Any]:
+        """Open a test file, which must have the features of the data that are learned."""
+        names = learned.feature_names
+        more: dict[str, Any] = {}
+        if not names and learned.n_features:
+            more["n_features"] = learned.n_features
+        elif names and not self.columns.get("features"):
+            more["features"] = names
+            if learned.has_header and any(name.isdecimal() for name in names):
+                more["header"] = True  # these are names, not numbers of columns
+        return self._opened(session, [test], **more)
+
+    def _opened(self, session: Session, paths: list[str], **more: Any) -> Reader[Any]:
+        options = {**self.columns, **self.reading, "loss": session.loss, **more}
         if self.kind == "matrix":
-            return read_ratings(paths or self.data, **options)
-        return read_rows(paths or self.data, labels=self.kind == "classification", **options)
+            return read_ratings(paths, **options)
+        return read_rows(paths, labels=self.kind == "classification", **options)
 
     def session(self) -> Session:
         """Make the session that learns, told about how many rows the files have."""
@@ -93,28 +107,26 @@ def run_fit(
             read = [one for one in inputs if one is not resume_from]  # which goes on in its file
             check_output(checkpoint_at, "--checkpoint", "checkpoint", [*read, out], force)
         _use_ray(workers, ray_address)
+        checkpoint_at = checkpoint_at or resume_from
         try:
             session, options = _begin(options, resume_from, given)
             _use_place(session, workers, device, resume_from is None or "device" in given)
-            checkpoint_at = checkpoint_at or resume_from
-            checkpoint = checkpoint_at and Checkpoint(checkpoint_at, every, asdict(options))
+            checkpoint = None
+            if checkpoint_at is not None:
+                checkpoint = Checkpoint(checkpoint_at, every, asdict(options))
+                if checkpoint_at == resume_from:
+                    checkpoint.note(session)
             with only_writer(checkpoint_at) if checkpoint_at else nullcontext():
-                ended, reader = _learn(session, options, checkpoint or None, test, quiet or as_json)
-            if session.rounds == 0:
-                _refuse_no_rounds(options, checkpoint or None, ended, reader)
-            summary = _summary(session, options, test)
-            summary["ended"] = ended
-            if reader.bad_rows.total:
-                summary["rows left out"] = reader.bad_rows.counts
-            _save(session, out, _notes(session, options, summary, reader))
+                summary = _learn_and_save(session, options, out, checkpoint, test, quiet or as_json)
         except (NoDevice, WorkerFailed) as error:
             refuse("fit", error)
         except ClusterLost as error:
-            _say_lost(error, checkpoint_at or resume_from)
+            _say_lost(error, checkpoint_at)
             raise typer.Exit(1) from None
-        _say(summary, out, quiet=quiet, as_json=as_json)
-        if not ended:
-            _say_how_to_go_on(checkpoint or None)
+        with one_line_errors("fit", f"; the model is written: {out}"):
+            _say(summary, out, quiet=quiet, as_json=as_json)
+        if not summary["ended"]:
+            _say_how_to_go_on(checkpoint)
             raise typer.Exit(1)
 
 
@@ -145,28 +157,47 @@ def _use_place(session: Session, workers: int | None, device: str, wanted: bool)
         session.model.set_params(device=here(session.model.device).device)
 
 
-def _learn(
+def _learn_and_save(
     session: Session,
     options: FitOptions,
+    out: Path,
     checkpoint: Checkpoint | None,
     test: str | None,
     silent: bool,
-) -> tuple[bool, Reader[Any]]:
-    """Read and learn, until the data end or Ctrl-C; return whether they ended, and the reader."""
-    if test is not None:
-        options.reader(session, [test]).close()  # an unusable test file is refused before the run
+) -> dict[str, Any]:
+    """Learn, score, and write the model; return the summary. What was learned is never lost."""
     interrupted: list[int] = []
 
     def stop() -> bool:
         return bool(interrupted)
 
-    with (
-        options.reader(session, position=session.position, stop=stop) as reader,
-        Display(silent) as display,
-        _ctrl_c_noted(interrupted),
-    ):
-        ended = learn(session, reader, checkpoint=checkpoint, on_round=display.show, stop=stop)
-    return ended, reader
+    def save_as_it_is(path: Path) -> None:
+        _save(session, path, _notes(session, options, {"ended": False}, reader))
+
+    with options.reader(session, position=session.position, stop=stop) as reader:
+        if test is not None:
+            _check_test(options, session, test, reader)
+        learned = Learned(session, asdict(options), out, checkpoint, save_as_it_is)
+        with kept(learned):
+            with Display(silent) as display, _ctrl_c_noted(interrupted):
+                ended = learn(
+                    session, reader, checkpoint=checkpoint, on_round=display.show, stop=stop
+                )
+            if session.rounds == 0:
+                _refuse_no_rounds(options, checkpoint, ended, reader)
+            summary = _summary(session, options, test, reader)
+            summary["ended"] = ended
+            if reader.bad_rows.total:
+                summary["rows left out"] = reader.bad_rows.counts
+            _save(session, out, _notes(session, options, summary, reader))
+    return summary
+
+
+def _check_test(options: FitOptions, session: Session, test: str, reader: Reader[Any]) -> None:
+    """Refuse a test file whose columns or first rows cannot be used, before the run."""
+    with options.test_reader(session, test, reader) as rows:
+        if Path(test).is_file():  # a pipe can be read only once
+            next(rows, None)
 
 
 def _refuse_no_rounds(
@@ -212,7 +243,9 @@ def _ctrl_c_noted(seen: list[int]) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _summary(session: Session, options: FitOptions, test: str | None) -> dict[str, Any]:
+def _summary(
+    session: Session, options: FitOptions, test: str | None, learned: Reader[Any]
+) -> dict[str, Any]:
     summary: dict[str, Any] = {
         "kind": options.kind,
         "rows read": session.rows_read,
@@ -229,8 +262,8 @@ def _summary(session: Session, options: FitOptions, test: str | None) -> dict[st
         summary["held out"] = session.test_score().summary()
     if test is not None:
         score = session.new_score()
-        with options.reader(session, [test]) as reader:
-            for chunk in reader:
+        with options.test_reader(session, test, learned) as rows:
+            for chunk in rows:
                 session.score_chunk(chunk, score)
         summary["test file"] = score.summary()
     return summary

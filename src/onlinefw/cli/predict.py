@@ -19,6 +19,7 @@ from ..readers import DataError, IdMap, Reader, read_ratings, read_rows
 from .model_file import ids_of, load_model
 from .paths import check_output
 from .refuse import one_line_errors
+from .spreadsheet import safe_columns
 
 __all__ = ["run_predict", "with_gaps"]
 
@@ -32,11 +33,12 @@ def run_predict(
     columns: dict[str, Any],
     reading: dict[str, Any],
     force: bool = False,
+    spreadsheet_safe: bool = False,
 ) -> None:
     """Read, predict and write chunk by chunk."""
     with one_line_errors("predict"):
         if out is not None:
-            _check_format(out)
+            _check_format(out, spreadsheet_safe)
             check_output(out, "-o", "predictions", [*data, model_path], force)
         model = load_model(model_path)
         notes = getattr(model, "notes_", {})
@@ -50,10 +52,12 @@ def run_predict(
             tables = _rows(model, data, columns, reading, notes.get("features"))
         with _sink(out) as write:
             for table in tables:
-                write(table)
+                write(safe_columns(table) if spreadsheet_safe else table)
 
 
-def _check_format(out: Path) -> None:
+def _check_format(out: Path, spreadsheet_safe: bool) -> None:
+    if spreadsheet_safe and out.suffix == ".parquet":
+        raise ValueError("--spreadsheet-safe is for CSV; leave it out, or name a .csv file with -o")
     if out.suffix not in FORMATS:
         raise ValueError(
             f"{out}: predictions are written as CSV or Parquet; name a file that ends in "

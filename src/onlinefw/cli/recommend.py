@@ -13,11 +13,19 @@ from .._words import printable
 from ..readers import IdMap
 from .model_file import ids_of, load_model
 from .refuse import one_line_errors
+from .spreadsheet import safe_text
 
 __all__ = ["run_recommend"]
 
 
-def run_recommend(model_path: Path, user: str, n: int, seen: bool, as_json: bool) -> None:
+def run_recommend(
+    model_path: Path,
+    user: str,
+    n: int,
+    seen: bool,
+    as_json: bool,
+    spreadsheet_safe: bool = False,
+) -> None:
     """Print items with their predicted ratings, best first."""
     with one_line_errors("recommend"):
         model = load_model(model_path)
@@ -42,4 +50,5 @@ def run_recommend(model_path: Path, user: str, n: int, seen: bool, as_json: bool
         typer.echo(json.dumps([{"item": item, "prediction": score} for item, score in pairs]))
         return
     for item, score in zip(items, scores, strict=True):
-        typer.echo(f"{printable(item)}\t{score:.3f}")
+        name = safe_text(item) if spreadsheet_safe and isinstance(item, str) else item
+        typer.echo(f"{printable(name)}\t{score:.3f}")

@@ -10,7 +10,7 @@ import typer
 
 from .._words import printable
 
-__all__ = ["one_line_errors", "refuse"]
+__all__ = ["in_words", "one_line_errors", "refuse"]
 
 
 def refuse(command: str, why: object, code: int = 2) -> NoReturn:
@@ -19,16 +19,23 @@ def refuse(command: str, why: object, code: int = 2) -> NoReturn:
     raise typer.Exit(code)
 
 
+def in_words(error: BaseException) -> str:
+    """Return what an error says, with the file that it is about."""
+    if isinstance(error, FileNotFoundError):
+        return f"{error.filename}: there is no such file; check the path"
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, MemoryError):
+        return "there is not enough memory"
+    return str(error) or type(error).__name__
+
+
 @contextmanager
-def one_line_errors(command: str) -> Iterator[None]:
+def one_line_errors(command: str, and_say: str = "") -> Iterator[None]:
     """Turn errors about files, data and values into one line and an exit code."""
     try:
         yield
     except BrokenPipeError:  # the program that reads our output has ended
         raise typer.Exit(0) from None
-    except FileNotFoundError as error:
-        refuse(command, f"{error.filename}: there is no such file; check the path")
-    except OSError as error:
-        refuse(command, f"{error.filename}: {error.strerror}" if error.filename else error)
-    except ValueError as error:  # data, model files and parameters alike
-        refuse(command, error)
+    except (OSError, ValueError) as error:  # ValueError: data, model files and parameters alike
+        refuse(command, in_words(error) + and_say)

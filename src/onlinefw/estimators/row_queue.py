@@ -29,8 +29,13 @@ class RowQueue:
             self._parts.append(columns)
 
     def take(self, n: int) -> tuple[Any, ...]:
+        """Remove and return up to n rows from the front."""
+        taken = self.look(n)
+        self.drop(n)
+        return taken
+
+    def drop(self, n: int) -> None:
         """Remove up to n rows from the front."""
-        taken = self._front(n)
         left = min(n, len(self))
         while left:
             here = self._parts[0][0].shape[0] - self._used
@@ -39,7 +44,6 @@ class RowQueue:
                 break
             del self._parts[0]
             self._used, left = 0, left - here
-        return taken
 
     def state_dict(self) -> dict[str, Any]:
         """Return the rows in the queue, as columns."""
@@ -56,9 +60,9 @@ class RowQueue:
             queue.put(*columns)
         return queue
 
-    def look(self) -> tuple[Any, ...]:
-        """Return all rows without removing them."""
-        return self._front(len(self))
+    def look(self, n: int | None = None) -> tuple[Any, ...]:
+        """Return up to n rows from the front, or all, without removing them."""
+        return self._front(len(self) if n is None else n)
 
     def _front(self, n: int) -> tuple[Any, ...]:
         pieces, first = [], self._used

@@ -28,10 +28,26 @@ class Checkpoint:
     every: int = 1000
     #: JSON-able values: which data, which columns.
     options: dict[str, Any] = field(default_factory=dict)
+    #: Rounds and rows of what is in the file.
+    _last: tuple[int, int] | None = None
 
     def write(self, session: Session) -> None:
         """Write the session."""
         save_checkpoint({"session": session.state_dict(), "options": self.options}, self.path)
+        self.note(session)
+
+    def note(self, session: Session) -> None:
+        """Note that the session is in the file."""
+        self._last = session.rounds, session.rows_read
+
+    @property
+    def is_there(self) -> bool:
+        """Whether this run has written the file, or has begun with it."""
+        return self._last is not None
+
+    def has_all_of(self, session: Session) -> bool:
+        """Whether nothing was read or learned since the session was in the file."""
+        return self._last == (session.rounds, session.rows_read)
 
 
 def resume(path: Path) -> tuple[Session, dict[str, Any]]:

@@ -91,9 +91,9 @@ class RowsSession(Session):
         if new.size:
             rows = getattr(chunk, "rows", None)
             where = "those of the first rows"
-            remedy = "name all labels with --classes, or mix the rows"
+            remedy = "correct the row, or begin anew and name all labels with --classes"
             if self._classes_were_given:
-                where, remedy = "--classes", "add it there, or correct the row"
+                where, remedy = "--classes", "correct the row, or begin anew and add it there"
             raise DataError(
                 f"the label {y[new[0]].item()!r} is not one of {where}, "
                 f"{', '.join(repr(label) for label in known.tolist())}",

@@ -132,6 +132,11 @@ class Session(ABC):
         return len(self._waiting)
 
     @property
+    def whole(self) -> bool:
+        """Whether no round has failed between the model and the counters."""
+        return bool(self.model.n_rounds_ == self.rounds)
+
+    @property
     def n_test(self) -> int:
         """Rows held out."""
         return len(self._test)
@@ -160,15 +165,20 @@ class Session(ABC):
             yield
 
     def play(self) -> None:
-        """Play a round with rows of the queue: predict, count the score, and learn."""
+        """Play a round with rows of the queue: predict, learn, and count the score.
+
+        If the round fails before the model has changed, nothing else has changed either.
+        """
         if self.rounds == 0:
             self._prepare(*self._waiting.look())  # the whole queue
-        X, y = self._waiting.take(self.batch_length)
+        X, y = self._waiting.look(self.batch_length)
         y = self._known(y)
-        if self.rounds:
-            self.score.add(y, self._predict(X))
-            self.score_path.add(self.score.n, self.score.value)
+        predicted = self._predict(X) if self.rounds else None
         self.model.partial_fit(X, y)
+        self._waiting.drop(X.shape[0])
+        if predicted is not None:
+            self.score.add(y, predicted)
+            self.score_path.add(self.score.n, self.score.value)
         self.rounds += 1
         self.rows_learned += X.shape[0]
 

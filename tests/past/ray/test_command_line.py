@@ -74,17 +74,19 @@ def stop_after(monkeypatch, rounds):
     monkeypatch.setattr(Display, "show", show)
 
 
-def test_a_lost_cluster_leaves_a_checkpoint(tmp_path):
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_lost_cluster_leaves_a_checkpoint(asked, tmp_path):
     pytest.importorskip("ray")
     command = ["fit", "matrix", data_of("matrix", tmp_path), "--batch-size", 40, "--radius", 20]
-    checkpoint = ["--checkpoint", tmp_path / "run.ckpt", "--every", 4]
     model = tmp_path / "model.ofw"
-    lost = ofw_process(5, *command, *checkpoint, "-o", model, "--workers", 2, code=WITHOUT_RAY)
+    checkpoint = tmp_path / ("run.ckpt" if asked else "model.ofw.ckpt")
+    options = ["--checkpoint", checkpoint, "--every", 4] if asked else []
+    lost = ofw_process(5, *command, *options, "-o", model, "--workers", 2, code=WITHOUT_RAY)
     said = lost.stderr.decode().strip().splitlines()
     assert lost.returncode == 1
-    assert "the Ray cluster is lost" in said[-1] and "--resume" in said[-1]
-    resumed = ofw_json(*command, "-o", model, "--resume", tmp_path / "run.ckpt")
-    assert resumed["ended"]
+    assert "the Ray cluster is lost" in said[-1] and f"--resume {checkpoint} goes on" in said[-1]
+    resumed = ofw_json(*command, "-o", model, "--resume", checkpoint)
+    assert resumed["ended"] and resumed["rows learned"] == 240
 
 
 def test_wrong_use_is_refused_in_one_line(tmp_path, monkeypatch):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import pickle
-import shutil
-import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from .own_folder import OwnFolder
 
 __all__ = ["BatchLog"]
 
@@ -20,15 +20,16 @@ class BatchLog:
     A record is written before the message is sent. It starts with its length, so that one which was
     cut off is recognised and not read. Only this process reads and writes the log's folder. It is
     made in ``folder``, by default where temporary files are, and removed when the log is closed or
-    garbage-collected.
+    garbage-collected; that of a killed process, when the next log is made there.
     """
 
     def __init__(self, shards: int, folder: Any = None) -> None:
         if folder is not None:
             Path(folder).mkdir(parents=True, exist_ok=True)
-        self.folder = Path(tempfile.mkdtemp(prefix="onlinefw-", dir=folder))
+        own = OwnFolder("ofw-log-", folder)
+        self.folder = own.path
         self._files = [open(self._path(k), "ab") for k in range(shards)]  # noqa: SIM115
-        self.close = weakref.finalize(self, _remove, self._files, self.folder)
+        self.close = weakref.finalize(self, _close, self._files, own)
 
     def _path(self, k: int) -> Path:
         return self.folder / f"shard-{k:05d}.log"
@@ -79,7 +80,7 @@ def _record(message: Any) -> memoryview:
     return record.getbuffer()
 
 
-def _remove(files: list[Any], folder: Path) -> None:
+def _close(files: list[Any], folder: OwnFolder) -> None:
     for file in files:
         file.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    folder.close()

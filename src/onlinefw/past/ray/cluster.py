@@ -6,13 +6,19 @@ local one is started, and stopped when the last past that needs it is closed or 
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
+import tempfile
 import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, ClassVar
 
 from ..._devices import check_device_name
 from .errors import ClusterLost
+from .own_folder import OwnFolder
 
 __all__ = ["INSTALL", "Cluster", "check_workers"]
 
@@ -22,6 +28,10 @@ STORE_BYTES = 512 * 2**20
 #: Arguments and results up to this size are part of the messages of a local Ray. On other clusters,
 #: those above 100 KB (Ray's default) go through the object store, which takes longer.
 MESSAGE_BYTES = 2**22
+#: The address of a local Ray.
+LOOPBACK = "127.0.0.1"
+#: A folder's name of at most this many bytes leaves room for those of the sockets in it.
+LONGEST = 22
 #: How long workers may take to start or to come back, in seconds.
 PATIENCE = 120.0
 
@@ -53,11 +63,16 @@ class Cluster:
     def __init__(self, workers: int) -> None:
         ray = import_ray()
         self.ours = self.local = False
+        self._folder: OwnFolder | None = None
         if not ray.is_initialized():
             self.ours = True
             self.local = not os.environ.get("RAY_ADDRESS")
-            _connect(ray, workers, self.local)
-        self._session = _session(ray)
+            if self.local:
+                self._folder = OwnFolder("ofw-ray-", _place_for_sockets())
+            _connect(ray, _local_settings(workers, self._folder) if self._folder else {})
+            if self.local:
+                atexit.register(self._end)
+        self._session, self._maker = _session(ray), os.getpid()
         self._actors: dict[str, list[Any]] = {}
         self._leases = 0
 
@@ -165,35 +180,86 @@ class Cluster:
             return
         if Cluster._current is self:
             Cluster._current = None
-        if not self.alive:
-            return
-        ray = import_ray()
-        if self.ours:
-            ray.shutdown()
-        else:
+        if self.alive and self.ours:
+            import_ray().shutdown()
+        elif self.alive:
             for actor in (actor for actors in self._actors.values() for actor in actors):
-                ray.kill(actor)
+                import_ray().kill(actor)
         self._actors.clear()
+        if self._folder is not None:
+            atexit.unregister(self._end)
+            self._folder.close()
+
+    def _end(self) -> None:
+        """Stop the local Ray when the process that has started it ends; then its folder goes."""
+        if self._maker == os.getpid():
+            self._leases = 0
+            self._close_if_unused()
 
 
-def _connect(ray: Any, workers: int, local: bool) -> None:
-    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-    if local:
-        quiet |= {
-            "address": "local",
-            "num_cpus": max(workers, os.cpu_count() or 1),
-            "include_dashboard": False,
-            "object_store_memory": STORE_BYTES,
-            "_system_config": {
-                "max_direct_call_object_size": MESSAGE_BYTES,
-                "task_rpc_inlined_bytes_limit": 8 * MESSAGE_BYTES,
-                "worker_niceness": 0,  # workers do the work, the driver waits for them
-            },
-        }
+def _local_settings(workers: int, folder: OwnFolder) -> dict[str, Any]:
+    """Return how a local Ray is started: for this machine only, with files in our own folder."""
+    return {
+        "address": "local",
+        "_node_ip_address": LOOPBACK,
+        "_temp_dir": str(folder.path),
+        "num_cpus": max(workers, os.cpu_count() or 1),
+        "include_dashboard": False,
+        "object_store_memory": STORE_BYTES,
+        "_system_config": {
+            "max_direct_call_object_size": MESSAGE_BYTES,
+            "task_rpc_inlined_bytes_limit": 8 * MESSAGE_BYTES,
+            "worker_niceness": 0,  # workers do the work, the driver waits for them
+        },
+    }
+
+
+def _place_for_sockets() -> str:
+    """Return where Ray's folder goes: the paths of its sockets may have about 100 bytes in all."""
+    usual = tempfile.gettempdir()
+    return usual if len(os.fsencode(usual)) <= LONGEST or not os.path.isdir("/tmp") else "/tmp"
+
+
+@contextmanager
+def _loopback_as_it_is() -> Iterator[None]:
+    """Let ``ray.init`` take 127.0.0.1.
+
+    On Linux it would put an address that others can reach in its place, for a cluster of several
+    machines, and then listen at all addresses of this one. On other systems, where Ray has no such
+    clusters, it does not; this constant is the difference.
+    """
     try:
-        ray.init(**quiet)
+        from ray._private import ray_constants
+    except ImportError:  # an address that is not local is told later
+        yield
+        return
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+
+
+def _warn_if_others_can_reach(ray: Any) -> None:
+    address = str(getattr(ray.get_runtime_context(), "gcs_address", LOOPBACK))
+    if not address.startswith(LOOPBACK):
+        warnings.warn(
+            f"this version of Ray listens at {address}, which other machines may reach",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def _connect(ray: Any, settings: dict[str, Any]) -> None:
+    try:
+        with _loopback_as_it_is() if settings else nullcontext():
+            ray.init(logging_level=logging.ERROR, log_to_driver=False, **settings)
+        if settings:
+            _warn_if_others_can_reach(ray)
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
-        where = "a local Ray" if local else f"the Ray at RAY_ADDRESS={os.environ['RAY_ADDRESS']}"
+        where = f"the Ray at RAY_ADDRESS={os.environ.get('RAY_ADDRESS')}"
+        where = "a local Ray" if settings else where
         raise ClusterLost(f"{where} could not be reached: {_first_line(error)}") from error
 
 
