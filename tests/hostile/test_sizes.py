@@ -241,15 +241,15 @@ def test_one_long_text_among_many_does_not_widen_them_all():
 
 # One line each ------------------------------------------------------------------------------------
 
-GOOD = {"format": "onlinefw", "kind": "model", "format_version": 9, "onlinefw": "1"}
+GOOD = {"format": "onlinefw", "kind": "model", "format_version": 2, "onlinefw": "1"}
 HEADERS = {
     "no kind": {name: value for name, value in GOOD.items() if name != "kind"},
     "no version": {name: value for name, value in GOOD.items() if name != "onlinefw"},
     "a list": list(GOOD.values()),
     "a number": 7,
     "a kind that is a list": {**GOOD, "kind": []},
-    "an escape": {**GOOD, "onlinefw": "\x1b[2J"},
-    "two lines": {**GOOD, "onlinefw": "1\n2"},
+    "an escape": {**GOOD, "format_version": 9, "onlinefw": "\x1b[2J"},
+    "two lines": {**GOOD, "format_version": 9, "onlinefw": "1\n2"},
 }
 
 
