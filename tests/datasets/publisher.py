@@ -8,7 +8,7 @@ import threading
 import zipfile
 from contextlib import contextmanager
 from dataclasses import replace
-from hashlib import md5
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -108,7 +108,8 @@ def tiny_entry(name, base=None, checksums=True):
         replace(
             file,
             url=None if base is None else base + file.name,
-            md5=md5(files[file.name]).hexdigest() if checksums and file.md5 else None,
+            sha256=sha256(files[file.name]).hexdigest() if checksums and file.sha256 else None,
+            md5=None,
         )
         for file in ENTRIES[name].files
         if file.name in files

@@ -147,7 +147,9 @@ def test_the_masks_of_the_camera_are_in_the_order_of_the_picture(folder):
 
 @pytest.mark.parametrize("apart", [True, False])
 def test_masks_may_be_in_the_file_of_the_readings_or_apart(folder, monkeypatch, apart):
-    monkeypatch.setitem(ENTRIES, "R64", replace(ENTRIES["R64"], counts={"pixels": 4}))
+    files = tuple(replace(file, sha256=None) for file in ENTRIES["R64"].files)
+    entry = replace(ENTRIES["R64"], files=files, counts={"pixels": 4})
+    monkeypatch.setitem(ENTRIES, "R64", entry)
     y, masks = np.array([[5.0], [7.0]]), np.eye(4)
     folder.mkdir()
     (folder / "R_64.mat").write_bytes(mat(y=y) if apart else mat(y=y, Phi=masks))
@@ -245,7 +247,7 @@ def test_a_page_that_is_gone_says_so(publisher):
 
 def test_a_wrong_checksum_is_refused_and_nothing_is_left(publisher, folder):
     publisher.files["ml-1m.zip"] += b"!"
-    with pytest.raises(DownloadError, match="checksum other than the published md5"):
+    with pytest.raises(DownloadError, match="checksum other than the published sha256:"):
         fetch("movielens1m")
     assert os.listdir(folder) == []
 
@@ -279,8 +281,31 @@ def test_a_part_longer_than_the_file_starts_anew(publisher, folder):
 def test_a_file_by_hand_with_a_wrong_checksum_is_refused(folder):
     put(folder, "movielens1m")
     (folder / "ml-1m.zip").write_bytes(b"not this")
-    with pytest.raises(DataFileError, match=r"ml-1m\.zip has md5 .* was published; delete it"):
+    with pytest.raises(DataFileError, match=r"ml-1m\.zip has sha256 .* is known; delete it"):
         fetch("movielens1m")
+
+
+@pytest.mark.parametrize("name", ["mug64", "R64"])
+def test_so_is_a_file_that_has_no_address_and_one_that_is_optional(folder, name):
+    folder.mkdir()
+    for file in ("R64.mat", "Mug_64.mat", "Phi_64.mat"):
+        (folder / file).write_bytes(b"not this")
+    with pytest.raises(DataFileError, match=r"64\.mat has sha256 .*get it again from http"):
+        fetch(name)
+
+
+def test_every_file_has_a_sha256_but_those_of_which_nobody_states_one():
+    without = {name for name, entry in ENTRIES.items() for f in entry.files if not f.sha256}
+    assert without == {"rcv1", "rcv1v2-subset", "R64"}
+    known = [f.sha256 for entry in ENTRIES.values() for f in entry.files if f.sha256]
+    assert all(len(bytes.fromhex(digest)) == 32 for digest in known)
+
+
+def test_an_md5_is_compared_only_where_there_is_no_sha256():
+    raw = ENTRIES["movielens1m"].files[0]
+    assert raw.md5 and raw.digest == f"sha256:{raw.sha256}"
+    assert replace(raw, sha256=None).digest == f"md5:{raw.md5}"
+    assert replace(raw, sha256=None, md5=None).digest is None
 
 
 def unchecked(monkeypatch, name):
@@ -379,7 +404,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path, missing, name):
         "from dataclasses import replace\n"
         "from onlinefw.datasets import fetch, registry\n"
         "entry = registry.ENTRIES['movielens1m']\n"
-        "file = replace(entry.files[0], md5=None)\n"
+        "file = replace(entry.files[0], sha256=None, md5=None)\n"
         "registry.ENTRIES['movielens1m'] = replace(entry, files=(file,))\n"
         "try:\n"
         f"    fetch({name!r})\n"

@@ -13,6 +13,7 @@ from .. import FrankWolfeMatrixCompletion, RadiusSearch
 from .._typing import Array
 from .._words import gap_in_words, printable
 from ..files import read_header
+from ..fitting.notes import notes_of
 from .json_text import as_json_text
 from .model_file import load_model
 from .paths import check_path
@@ -45,7 +46,7 @@ def run_inspect(model_path: Path, top: int, plot: Path | None, as_json: bool) ->
 
 def describe(model: Any, top: int = 10) -> dict[str, Any]:
     """Return facts about a fitted or loaded model, as values that JSON has."""
-    notes = getattr(model, "notes_", {})
+    notes = notes_of(model)
     summary = notes.get("summary", {})
     facts: dict[str, Any] = {"model": type(model).__name__}
     best = model.best_estimator_ if isinstance(model, RadiusSearch) else model
@@ -73,7 +74,7 @@ def describe(model: Any, top: int = 10) -> dict[str, Any]:
     if not hasattr(model, "classes_"):
         facts["largest coefficients"] = largest[0]
         return facts
-    facts["classes"] = labels = [label.item() for label in model.classes_]
+    facts["classes"] = labels = model.classes_.tolist()
     # Two classes have one row of coefficients: positive ones favour the second class.
     favoured = labels if len(labels) > 2 else labels[1:]
     facts["largest coefficients"] = {

@@ -15,6 +15,7 @@ from .. import FrankWolfeClassifier, FrankWolfeMatrixCompletion, RadiusSearch
 from .._files import whole_file
 from .._typing import Array
 from .._words import counted, printable
+from ..fitting.notes import notes_of
 from ..readers import DataError, IdMap, Reader, read_ratings, read_rows
 from .model_file import ids_of, load_model
 from .paths import check_output
@@ -41,7 +42,7 @@ def run_predict(
             _check_format(out, spreadsheet_safe)
             check_output(out, "-o", "predictions", [*data, model_path], force)
         model = load_model(model_path)
-        notes = getattr(model, "notes_", {})
+        notes = notes_of(model)
         given = {name: value for name, value in columns.items() if value is not None}
         columns = {**notes.get("columns", {}), **given}
         if isinstance(model, FrankWolfeMatrixCompletion):

@@ -40,16 +40,19 @@ def download(raw: RawFile, folder: Path, page: str) -> Path:
             f"{raw.name} is not in {folder}, which cannot be written; to download {raw.url}, name "
             "another folder in the environment variable ONLINEFW_DATA"
         )
-    known = None if raw.md5 is None else f"md5:{raw.md5}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _quiet(pooch.get_logger()):
             pooch.retrieve(
-                raw.url, known, fname=raw.name, path=folder, downloader=ResumingDownloader(raw.name)
+                raw.url,
+                raw.digest,
+                fname=raw.name,
+                path=folder,
+                downloader=ResumingDownloader(raw.name),
             )
     except ValueError as error:  # raised by pooch for a wrong checksum
         raise DownloadError(
-            f"{raw.url} came with a checksum other than the published md5 {raw.md5}; "
+            f"{raw.url} came with a checksum other than the published {raw.digest}; "
             f"try again, {by_hand}"
         ) from error
     except OSError as error:  # also errors of the network: requests raises OSErrors

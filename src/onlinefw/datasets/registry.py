@@ -1,7 +1,14 @@
 """The real data sets: where each comes from, under which terms, and what must be in it.
 
-A checksum is given where the publisher (or, for MNIST, every library that has a loader) states one;
-otherwise it is None, and the parsers check the counts instead.
+Where the digests come from:
+
+- MovieLens: SHA-256 as TensorFlow Datasets states it (``url_checksums/movielens.txt``), MD5 as
+  GroupLens publishes it;
+- MNIST: SHA-256 as TensorFlow Datasets states it (``url_checksums/mnist.txt``), MD5 as every
+  library with a loader has it;
+- ``Mug_64.mat``, ``Phi_64.mat``: SHA-256 of copies from 2006, their publisher states none;
+- rcv1 and rcv1v2-subset (LIBSVM), ``R64.mat``: nobody states a digest and no copy was at hand, so
+  there is none. The parsers check the counts and labels of all data sets, of these nothing else.
 """
 
 from __future__ import annotations
@@ -29,12 +36,19 @@ class RawFile:
     name: str
     #: None where only a page, and no lasting address, is published.
     url: str | None = None
-    #: The published checksum.
+    sha256: str | None = None
+    #: Compared only where no SHA-256 is known.
     md5: str | None = None
     #: Other names under which a file put there by hand is accepted.
     aliases: tuple[str, ...] = ()
     #: Used if it is in the folder, never downloaded.
     optional: bool = False
+
+    @property
+    def digest(self) -> str | None:
+        """What the file must have: ``sha256:...`` or ``md5:...``, or None if nobody states one."""
+        known = {"sha256": self.sha256, "md5": self.md5}
+        return next((f"{kind}:{value}" for kind, value in known.items() if value), None)
 
 
 @dataclass(frozen=True)
@@ -57,7 +71,7 @@ class Entry:
     counts: Mapping[str, int] = field(default_factory=dict)
 
 
-def _movielens(number: str, size: str, md5: str, what: str, **counts: int) -> Entry:
+def _movielens(number: str, size: str, sha256: str, md5: str, what: str, **counts: int) -> Entry:
     name = f"ml-{number}"
     return Entry(
         name=f"movielens{number}",
@@ -67,12 +81,20 @@ def _movielens(number: str, size: str, md5: str, what: str, **counts: int) -> En
         page=f"https://grouplens.org/datasets/movielens/{number}/",
         cache=name,
         keys=("user", "item", "rating"),
-        files=(RawFile(f"{name}.zip", f"{GROUPLENS}{name}.zip", md5),),
+        files=(RawFile(f"{name}.zip", f"{GROUPLENS}{name}.zip", sha256, md5),),
         counts=counts,
     )
 
 
-_MASKS = RawFile("Phi_64.mat", aliases=("rice-phi-64.mat",))
+def _digit_file(name: str, sha256: str, md5: str) -> RawFile:
+    return RawFile(f"{name}-ubyte.gz", f"{MNIST}{name}-ubyte.gz", sha256, md5)
+
+
+_MASKS = RawFile(
+    "Phi_64.mat",
+    sha256="cd4fbc1529c5907a6130296f87616616309b16c93048d5e0c714fcbabcaee8ca",
+    aliases=("rice-phi-64.mat",),
+)
 
 
 def _camera(name: str, what: str, *files: RawFile) -> Entry:
@@ -95,6 +117,7 @@ _ALL = (
     _movielens(
         "100k",
         "5 MB",
+        "50d2a982c66986937beb9ffb3aa76efe955bf3d5c6b761f4e3a7cd717c6a3229",
         "0e33842e24a9c977be4e0107933c0723",
         "100,000 ratings of 1,682 films, with the official folds",
         ratings=100_000,
@@ -104,6 +127,7 @@ _ALL = (
     _movielens(
         "1m",
         "6 MB",
+        "a6898adb50b9ca05aa231689da44c217cb524e7ebd39d264c56e2832f2c54e20",
         "c4d9eecfca2ab87c1945afe126590906",
         "1,000,209 ratings of 3,706 films",
         ratings=1_000_209,
@@ -113,6 +137,7 @@ _ALL = (
     _movielens(
         "20m",
         "199 MB",
+        "96f243c338a8665f6bcc89c53edf6ee39162a846940de6b7c8c48aeada765ff3",
         "cd245b17a1ae2cc31bb14903e1204af3",
         "20,000,263 ratings of 26,744 films, half stars",
         ratings=20_000_263,
@@ -127,14 +152,27 @@ _ALL = (
         page="http://yann.lecun.com/exdb/mnist/",
         cache="mnist",
         keys=("x_train", "y_train", "x_test", "y_test"),
-        files=tuple(
-            RawFile(name, MNIST + name, md5)
-            for name, md5 in (
-                ("train-images-idx3-ubyte.gz", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
-                ("train-labels-idx1-ubyte.gz", "d53e105ee54ea40749a09fcbcd1e9432"),
-                ("t10k-images-idx3-ubyte.gz", "9fb629c4189551a2d022fa330f9573f3"),
-                ("t10k-labels-idx1-ubyte.gz", "ec29112dd5afa0611ce80d1b7f02629c"),
-            )
+        files=(
+            _digit_file(
+                "train-images-idx3",
+                "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+                "f68b3c2dcbeaaa9fbdd348bbdeb94873",
+            ),
+            _digit_file(
+                "train-labels-idx1",
+                "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+                "d53e105ee54ea40749a09fcbcd1e9432",
+            ),
+            _digit_file(
+                "t10k-images-idx3",
+                "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+                "9fb629c4189551a2d022fa330f9573f3",
+            ),
+            _digit_file(
+                "t10k-labels-idx1",
+                "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+                "ec29112dd5afa0611ce80d1b7f02629c",
+            ),
         ),
         counts={"train": 60_000, "test": 10_000, "side": 28},
     ),
@@ -180,7 +218,11 @@ _ALL = (
     _camera(
         "mug64",
         "a mug through the same camera, 64 x 64",
-        RawFile("Mug_64.mat", aliases=("rice-mug-64.mat",)),
+        RawFile(
+            "Mug_64.mat",
+            sha256="c500b088706b52fb95c076191ca988bb1b0df8826b3f8821abf85ae7c5806902",
+            aliases=("rice-mug-64.mat",),
+        ),
         _MASKS,
     ),
 )

@@ -29,11 +29,9 @@ def load_arrays(name: str, parse: Parser) -> dict[str, Array]:
     kept = folder / f"{entry.cache}.npz"
     if kept.exists():
         return read_arrays(kept, entry.keys)
-    paths = {raw.name: _raw(raw, entry, folder) for raw in entry.files if not raw.optional}
-    for raw in entry.files:
-        found = _find(raw, folder)
-        if found is not None:
-            paths[raw.name] = found
+    # An optional file is used if it is there, and never downloaded.
+    wanted = [raw for raw in entry.files if not raw.optional or _find(raw, folder)]
+    paths = {raw.name: _raw(raw, entry, folder) for raw in wanted}
     arrays = parse(entry, paths)
     write_arrays(kept, arrays)
     return arrays
@@ -88,12 +86,19 @@ def _raw(raw: RawFile, entry: Entry, folder: Path) -> Path:
     path = _find(raw, folder)
     if path is None:
         return download(raw, folder, entry.page)
-    if raw.md5 is not None:
-        with path.open("rb") as file:
-            found = hashlib.file_digest(file, "md5").hexdigest()
-        if found != raw.md5:
-            raise DataFileError(
-                f"{path} has md5 {found} where {raw.md5} was published; delete it and get it "
-                f"again from {raw.url}"
-            )
+    _check_digest(raw, path, raw.url or entry.page)
     return path
+
+
+def _check_digest(raw: RawFile, path: Path, source: str) -> None:
+    """Refuse a file put there by hand that is not the published one."""
+    if raw.digest is None:
+        return
+    kind, _, known = raw.digest.partition(":")
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, kind).hexdigest()
+    if found != known:
+        raise DataFileError(
+            f"{path} has {kind} {found} where {known} is known; delete it and get it again from "
+            f"{source}"
+        )

@@ -189,6 +189,9 @@ def run_from_state(model: Any, state: State) -> CompletionRun:
     parts = CompletionParts.decided(model, bool(state["many"]))
     matrix = team = None
     if "team" in state:
+        check_state(state["team"], "learners")
+        if len(state["team"]["learners"]) != radii.size:
+            raise ValueError("there are not as many learners as radii")
         # New learners with the same parameters; the state replaces what they know.
         team = Apart([parts.learner((1, 1), radius) for radius in radii.tolist()])
     else:

@@ -82,8 +82,10 @@ class History:
         if any(column.shape != columns[0].shape or column.ndim != 1 for column in columns):
             raise ValueError("the columns of the history differ in length")
         named = dict(zip(COLUMNS, columns, strict=True))
-        if any(c.dtype.kind not in "iuf" for name, c in named.items() if name != "kind" and c.size):
-            raise ValueError("the history has text where numbers should be")
+        numbers = [column for name, column in named.items() if name != "kind" and column.size]
+        # Rounds are Python's numbers: narrow ones would grow to many times their memory.
+        if any(c.dtype.kind not in "iuf" or c.dtype.itemsize < 4 for c in numbers):
+            raise ValueError("the history has something else where numbers should be")
         history = cls(int(state["size"]))
         history._elapsed = float(state["elapsed"])
         history._rounds = list(zip(*(column.tolist() for column in columns), strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 from .._devices import to_host
 from .._state import check_state
 from .._typing import Array, State
-from .._validation import check_compressed
+from .._validation import MOST, check_compressed
 from ..iterates import LowRank
 
 __all__ = ["LearnedMatrix"]
@@ -109,6 +109,8 @@ def _factors(state: State) -> LowRank:
     theta = LowRank.from_state({**factors, **limits, "capacity": capacity})
     if 0 in theta.shape:
         raise ValueError("the factors are those of an empty matrix")
+    if not weights.size and max(theta.shape) > MOST:  # factors without terms hold no byte
+        raise ValueError(f"the matrix is zero and has more than {MOST:,} rows or columns")
     return theta
 
 

@@ -18,7 +18,7 @@ from .run import Run, read_counters
 from .scaling import Scaling
 from .stream import Batch
 
-__all__ = ["LinearRun", "new_run", "run_from_state"]
+__all__ = ["LinearRun", "check_team", "new_run", "run_from_state"]
 
 #: ``radius="auto"``: several radii learn side by side on so many rows, or in so many rounds ...
 RACE_ROWS, RACE_ROUNDS = 5000, 500
@@ -119,6 +119,7 @@ def run_from_state(model: Any, state: State, n_models: int, team: Any = None) ->
         raise ValueError(f"coefficients cannot be {state['precision']!r}")
     scaling = state["scaling"]
     if team is None and "team" in state:
+        check_team(state["team"], len(radii) * n_models, n_features)
         team = parts.team(radii.tolist(), n_models, "cpu", None)
     details: dict[str, Any] = {
         "scaling": None if scaling is None else Scaling.from_state(scaling, n_features),
@@ -130,6 +131,14 @@ def run_from_state(model: Any, state: State, n_models: int, team: Any = None) ->
         run.n_models, run._known = n_models, _coefficients(state, n_models, n_features)
     run._load(state)
     return run
+
+
+def check_team(state: State, n: int, n_features: int) -> None:
+    """Refuse the state of other learners, before memory is taken for these."""
+    check_state(state, "past", "learners", "gradients")
+    thetas = [one["objective"]["iterate"]["theta"] for one in state["learners"]]
+    if len(thetas) != n or any(np.size(theta) != n_features for theta in thetas):
+        raise ValueError(f"these are not {n} learners with {n_features} coefficients each")
 
 
 def _coefficients(state: State, n_models: int, n_features: int) -> tuple[Array, Array]:

@@ -120,6 +120,9 @@ class Race:
         check_state(state, "n", "rows", "rounds", "least_rounds", "late", "middle")
         check_state(state, "t", "n_seen", "weight", "total", "sums")
         n = int(state["n"])
+        total, sums = (np.array(state[name], float) for name in ("total", "sums"))
+        if n < 1 or total.shape != (n,) or sums.shape != (3, n):
+            raise ValueError(f"this is not the state of a race of {n} models")
         limits: dict[str, Any] = {
             name: None if state[name] is None else int(number(state[name], f"{name} of a race"))
             for name in ("rows", "rounds")
@@ -128,7 +131,5 @@ class Race:
         race = cls(n, **limits, middle=state["middle"])
         race.t, race.n_seen = int(state["t"]), int(state["n_seen"])
         race._weight = float(state["weight"])
-        race._total, race._sums = (np.array(state[name], float) for name in ("total", "sums"))
-        if n < 1 or race._total.shape != (n,) or race._sums.shape != (3, n):
-            raise ValueError(f"this is not the state of a race of {n} models")
+        race._total, race._sums = total, sums
         return race

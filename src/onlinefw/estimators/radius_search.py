@@ -21,7 +21,7 @@ from .base import FIRST_ROWS
 from .learned_model import SavedByState
 from .linear_model import LEAST_ROUNDS, LinearModel
 from .linear_parts import LinearParts, has_radius, suggested_radii, together, with_radius
-from .linear_run import new_run, run_from_state
+from .linear_run import check_team, new_run, run_from_state
 from .progress import progress
 from .race import Race
 from .run import CANNOT_LEARN
@@ -337,6 +337,9 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
             kept = its["run"]["kept"]
             parts.append(LinearParts(one, one.n_features_in_, one._loss(), *kept))
             estimators.append(one)
+        n_learners = len(parts) * estimators[0]._n_models()
+        for n_features in {its.n_features for its in parts}:
+            check_team(state["team"], n_learners, n_features)
         teams = self._make_teams(parts, "cpu", None)
         for one, its, team in zip(estimators, state["models"], teams, strict=True):
             one._run = run_from_state(one, its["run"], one._n_models(), team)

@@ -161,6 +161,8 @@ def _estimator_from_tree(tree: State) -> Any:
         model.load_state(tree["state"])
     for name, value in _from_tree(tree["beside"]).items():
         if name not in BESIDE:
-            raise ValueError(f"an estimator has no {name!r} beside it")
+            raise ValueError(f"an estimator has no {name!r:.40} beside it")
+        if not isinstance(value, dict if name == "notes_" else np.ndarray):
+            raise ValueError(f"{name} is a {type(value).__name__}")
         setattr(model, name, value)
     return model

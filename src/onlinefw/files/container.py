@@ -7,7 +7,8 @@ A zip archive; models are compressed, checkpoints (for which learning pauses) ar
 - ``content.json``, the tree;
 - the archive's comment, the last bytes of the file: the SHA-256 of everything before it.
 
-Reading runs no code, since there are only JSON and arrays.
+Reading runs no code, since there are only JSON and arrays. Nothing in a file can make it take more
+memory than a multiple of the file's own size: see the limits below.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import re
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -28,14 +31,17 @@ import numpy as np
 from .._files import whole_file
 from .._typing import Array
 from .._version import __version__
-from .errors import ModelFileError
+from .errors import ModelFileError, reason
 from .tree import KINDS, join, split
 
 __all__ = ["FORMAT_VERSION", "read_header", "read_tree", "write_tree"]
 
 FORMAT_VERSION = 2
-#: Deflate makes at most so many bytes of one.
+#: Deflate makes at most so many bytes of one, so a member that promises more is forged.
 MOST_DEFLATED = 1032
+#: JSON may be this long, and longer by so many bytes for each byte in the file: its values take up
+#: to 30 times the memory of their text, so what deflates better is stored as it is.
+SHORT_JSON, MOST_JSON = 2**20, 100
 HEADER, CONTENT = "onlinefw.json", "content.json"
 #: How the archive's comment begins; the digest in hexadecimal follows.
 DIGEST_MARK = b"onlinefw sha256 "
@@ -115,10 +121,10 @@ class _DigestedFile:
 
 
 @contextmanager
-def _member(archive: zipfile.ZipFile, name: str, size: int) -> Iterator[Any]:
+def _member(archive: zipfile.ZipFile, name: str, size: int, stored: bool = False) -> Iterator[Any]:
     # A fixed date: the same model gives the same bytes.
     info = zipfile.ZipInfo(name)
-    info.compress_type = archive.compression if name != HEADER else zipfile.ZIP_STORED
+    info.compress_type = zipfile.ZIP_STORED if stored else archive.compression
     info.external_attr = 0o644 << 16
     with archive.open(info, "w", force_zip64=size > LARGE) as member:
         yield member
@@ -126,8 +132,13 @@ def _member(archive: zipfile.ZipFile, name: str, size: int) -> Iterator[Any]:
 
 def _add_json(archive: zipfile.ZipFile, name: str, values: Any) -> None:
     text = json.dumps(values, allow_nan=False, separators=(",", ":")).encode()
-    with _member(archive, name, len(text)) as member:
+    stored = name == HEADER or len(text) > _longest_json(len(zlib.compress(text)))
+    with _member(archive, name, len(text), stored) as member:
         member.write(text)
+
+
+def _longest_json(size: int) -> int:
+    return SHORT_JSON + MOST_JSON * size
 
 
 # Reading ------------------------------------------------------------------------------------------
@@ -139,7 +150,7 @@ def read_header(path: str | Path) -> dict[str, Any]:
     with path.open("rb") as file:
         _check_begin(path, file)
         with _refusing(path), zipfile.ZipFile(file) as archive:
-            return _checked_header(path, _json(archive, HEADER))
+            return _checked_header(path, _json(file, archive, HEADER))
 
 
 def read_tree(path: str | Path, kind: str) -> tuple[dict[str, Any], Any]:
@@ -148,10 +159,10 @@ def read_tree(path: str | Path, kind: str) -> tuple[dict[str, Any], Any]:
     with path.open("rb") as file:
         _check_begin(path, file)
         with _refusing(path), zipfile.ZipFile(file) as archive:
-            header = _checked_header(path, _json(archive, HEADER))
+            header = _checked_header(path, _json(file, archive, HEADER))
             _check_digest(file)
             if header["kind"] != kind:
-                name = KIND_NAMES.get(header["kind"], f"a file of the kind {header['kind']!r}")
+                name = KIND_NAMES.get(header["kind"], f"a file of the kind {header['kind']!r:.40}")
                 raise ModelFileError(f"{path} is {name}")
             return header, _content(file, archive)
 
@@ -165,32 +176,10 @@ def _refusing(path: Path) -> Iterator[None]:
         raise
     except MemoryError:
         raise ModelFileError(f"{path} needs more memory than there is") from None
-    except _DAMAGE as error:
+    except Exception as error:  # zipfile, zlib, json, numpy, ast and tokenize: each has its own
         raise ModelFileError(
-            f"{path} is cut short or was altered ({_first_line(error)}); use another copy"
+            f"{path} is cut short or was altered ({reason(error)}); use another copy"
         ) from None
-
-
-#: What reading damaged bytes may raise.
-_DAMAGE = (
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    NotImplementedError,
-    OSError,
-    RecursionError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0][:120]
 
 
 def _check_begin(path: Path, file: BinaryIO) -> None:
@@ -201,30 +190,39 @@ def _check_begin(path: Path, file: BinaryIO) -> None:
         raise ModelFileError(f"{path} is not an onlinefw file")
 
 
-def _json(archive: zipfile.ZipFile, name: str) -> Any:
+def _json(file: BinaryIO, archive: zipfile.ZipFile, name: str) -> Any:
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} is not JSON")
 
-    return json.loads(archive.read(_checked(archive.getinfo(name))), parse_constant=refuse)
+    info = _checked(file, archive.getinfo(name))
+    if info.file_size > max(info.compress_size, _longest_json(info.compress_size)):
+        raise ValueError(f"{name} is much longer than its bytes in the file")
+    return json.loads(archive.read(info), parse_constant=refuse)
 
 
-def _checked(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
-    """Refuse a member that promises more than its bytes can hold."""
+def _checked(file: BinaryIO, info: zipfile.ZipInfo) -> zipfile.ZipInfo:
+    """Refuse a member that promises more than its bytes can hold, or the file has."""
     if info.compress_type == zipfile.ZIP_STORED:
         most = info.compress_size
     elif info.compress_type == zipfile.ZIP_DEFLATED:
         most = MOST_DEFLATED * info.compress_size
     else:
         raise ValueError("a member is compressed by another method than deflate")
-    if info.file_size > most:
+    if info.file_size > most or info.compress_size > file.seek(0, 2):
         raise ValueError("a member is larger than it can be")
     return info
 
 
 def _checked_header(path: Path, header: Any) -> dict[str, Any]:
-    version = header["format_version"]
-    if header["format"] != "onlinefw" or not isinstance(version, int) or version < 1:
+    wanted = {"format": str, "kind": str, "format_version": int, "onlinefw": str}
+    whole = isinstance(header, dict) and all(
+        isinstance(header.get(name), kind) for name, kind in wanted.items()
+    )
+    if not whole or header["format"] != "onlinefw" or header["format_version"] < 1:
         raise ModelFileError(f"{path} is not an onlinefw file")
+    version = header["format_version"]
+    if not re.fullmatch(r"[\w.+-]{1,40}", header["onlinefw"], re.ASCII):
+        raise ModelFileError(f"{path} was made by no version of onlinefw that there is")
     if version > FORMAT_VERSION:
         raise ModelFileError(
             f"{path} was written by a newer onlinefw ({header['onlinefw']}, format {version}; "
@@ -248,7 +246,7 @@ def _check_digest(file: BinaryIO) -> None:
 
 
 def _content(file: BinaryIO, archive: zipfile.ZipFile) -> Any:
-    members = [_checked(info) for info in archive.infolist()]
+    members = [_checked(file, info) for info in archive.infolist()]
     names = [info.filename for info in members]
     if len(set(names)) < len(names):
         raise ValueError("two members have the same name")
@@ -259,19 +257,21 @@ def _content(file: BinaryIO, archive: zipfile.ZipFile) -> Any:
         for info in members
         if info.filename not in (HEADER, CONTENT)
     }
-    return join(_json(archive, CONTENT), arrays)
+    return join(_json(file, archive, CONTENT), arrays)
 
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
     """Return an array, after checking that its header promises no more bytes than there are."""
     with archive.open(info) as member:
         version = np.lib.format.read_magic(member)
-        if version == (1, 0):
-            shape, _, dtype = np.lib.format.read_array_header_1_0(member)
-        elif version == (2, 0):
-            shape, _, dtype = np.lib.format.read_array_header_2_0(member)
-        else:
-            raise ValueError(f"{info.filename} is an array of version {version}")
+        with warnings.catch_warnings():  # about headers that Python 2 would have written
+            warnings.simplefilter("error")
+            if version == (1, 0):
+                shape, _, dtype = np.lib.format.read_array_header_1_0(member)
+            elif version == (2, 0):
+                shape, _, dtype = np.lib.format.read_array_header_2_0(member)
+            else:
+                raise ValueError(f"{info.filename} is an array of version {version}")
         if dtype.kind not in KINDS or min(shape, default=0) < 0:
             raise ValueError(f"{info.filename} holds {dtype}")
         if member.tell() + prod(shape) * dtype.itemsize != info.file_size:

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["ModelFileError", "whole"]
+from .._words import printable
+
+__all__ = ["ModelFileError", "reason", "whole"]
 
 
 class ModelFileError(ValueError):
@@ -31,14 +33,14 @@ def whole(path: str | Path, what: str) -> Iterator[None]:
     """Turn every error that missing or altered values lead to into a ModelFileError of one line."""
     try:
         yield
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        MemoryError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise ModelFileError(f"{path} does not hold a whole {what}: {reason}") from None
+    except (ImportError, OSError):  # about this machine, not about the file
+        raise
+    except Exception as error:  # whatever parts raise that were given what they do not expect
+        raise ModelFileError(f"{path} does not hold a whole {what}: {reason(error)}") from None
+
+
+def reason(error: BaseException) -> str:
+    """Return what an error says, in one short line that steers no terminal."""
+    said = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+    lines = said.splitlines() or [type(error).__name__]
+    return printable(lines[0])[:200]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import State
-from .._validation import check_compressed
+from .._validation import MOST, check_compressed
 from ..estimators.history import COLUMNS
 from .labels import labels_from_tree
 
@@ -83,6 +83,8 @@ def _dense(tree: State) -> Any:
     if "dense" in tree:
         return tree["dense"]
     rows, columns = (int(n) for n in tree["shape"])
+    if rows * columns > MOST:  # nothing but this number says how many there are
+        raise ValueError(f"a file of format 1 holds at most {MOST:,} coefficients")
     check_compressed(tree["indptr"], tree["indices"], rows, columns)
     coef = np.zeros((rows, columns), tree["data"].dtype)
     at = np.repeat(np.arange(rows), np.diff(tree["indptr"].astype(np.int64)))

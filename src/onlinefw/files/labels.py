@@ -13,6 +13,9 @@ __all__ = ["labels_from_tree", "labels_to_tree"]
 
 #: Arrays of these kinds are kept as they are; text ("U") becomes UTF-8.
 PLAIN = "biufSmM"
+#: An array of text has room for the longest in every place. One that would take so many times the
+#: memory of the strings themselves is an array of objects instead.
+MOST_ROOM = 16
 
 
 def labels_to_tree(values: Any, name: str) -> State | Array:
@@ -42,12 +45,15 @@ def labels_from_tree(tree: State | Array) -> Array:
         if tree.ndim != 1 or tree.dtype.kind not in PLAIN:
             raise ValueError("labels must be a one-dimensional array of numbers")
         return tree
-    if tree["utf8"].dtype != np.uint8 or tree["ends"].dtype.kind != "u":
+    utf8, ends = tree["utf8"], tree["ends"]
+    if utf8.dtype != np.uint8 or ends.dtype != np.uint64 or not utf8.ndim == ends.ndim == 1:
         raise ValueError("labels must be text")
-    whole, ends = tree["utf8"].tobytes(), tree["ends"].astype(np.int64)
+    whole, ends = utf8.tobytes(), ends.astype(np.int64)
     starts = np.concatenate(([0], ends[:-1])) if ends.size else ends
     if (starts > ends).any() or (ends.size and ends[-1] != len(whole)):
         raise ValueError("the ends of the strings do not fit their bytes")
     pairs = zip(starts.tolist(), ends.tolist(), strict=True)
     texts = [whole[start:end].decode("utf-8", "surrogatepass") for start, end in pairs]
-    return np.array(texts, object if tree["objects"] else str).reshape(-1)
+    room = 4 * max(map(len, texts), default=0) * len(texts)
+    uneven = room > MOST_ROOM * (len(whole) + ends.nbytes)
+    return np.array(texts, object if tree["objects"] or uneven else str).reshape(-1)

@@ -132,5 +132,7 @@ def _from_tree(tree: State) -> Any:
                 raise ValueError(f"{label} has {ids.size} names for {size} rows or columns")
             setattr(model, f"{label}_", ids)
     if "notes" in tree:
+        if not isinstance(tree["notes"], dict):
+            raise ValueError("its notes are no dict")
         model.notes_ = tree["notes"]
     return model

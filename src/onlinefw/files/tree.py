@@ -19,6 +19,9 @@ __all__ = ["join", "split"]
 
 #: Kinds of arrays that are saved: numbers, text, times; no objects, no records.
 KINDS = "biufcSUmM"
+#: An array may stand at so many places of a tree; at more it is written again. Whoever reads a tree
+#: copies arrays, and a small file must not have one array copied a million times.
+MOST_PLACES = 8
 
 
 def split(tree: Any) -> tuple[Any, dict[str, Array]]:
@@ -37,28 +40,35 @@ def split(tree: Any) -> tuple[Any, dict[str, Array]]:
 
 def join(values: Any, arrays: dict[str, Array]) -> Any:
     """Return the tree that was split; KeyError or ValueError if it was none."""
+    return _joined(values, arrays, dict.fromkeys(arrays, 0))
+
+
+def _joined(values: Any, arrays: dict[str, Array], places: dict[str, int]) -> Any:
     if isinstance(values, list):
-        return [join(item, arrays) for item in values]
+        return [_joined(item, arrays, places) for item in values]
     if not isinstance(values, dict):
         return values
     if len(values) == 1:
         ((key, value),) = values.items()
         if key == "$array":
+            places[value] += 1
+            if places[value] > MOST_PLACES:
+                raise ValueError(f"one array stands at more than {MOST_PLACES} places")
             return arrays[value]
         if key == "$float":
             return _float(value)
         if key == "$dict":
-            return {_key(k): join(v, arrays) for k, v in value}
+            return {_key(k): _joined(v, arrays, places) for k, v in value}
     for key in values:
         if key.startswith("$"):
-            raise ValueError(f"unknown mark {key!r}")
-    return {key: join(value, arrays) for key, value in values.items()}
+            raise ValueError(f"unknown mark {key!r:.40}")
+    return {key: _joined(value, arrays, places) for key, value in values.items()}
 
 
 class _Splitter:
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
-        self._names: dict[int, str] = {}
+        self._names: dict[int, tuple[str, int]] = {}  # and at how many places it stands
 
     def split(self, value: Any, keys: tuple[str, ...]) -> Any:
         kind = type(value)
@@ -82,13 +92,16 @@ class _Splitter:
     def _name(self, array: Array, keys: tuple[str, ...]) -> str:
         if array.dtype.kind not in KINDS:
             raise TypeError(f"a file cannot hold an array of {array.dtype} at {'/'.join(keys)}")
-        if id(array) not in self._names:
+        shared, places = self._names.get(id(array), ("", MOST_PLACES))
+        if places == MOST_PLACES:
             name = "/".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) or "_" for part in keys)[:200]
             name = name or "array"
             if name in self.arrays:
                 name = f"{name}.{len(self.arrays)}"
-            self._names[id(array)], self.arrays[name] = name, array
-        return self._names[id(array)]
+            self.arrays[name] = array
+            shared, places = name, 0
+        self._names[id(array)] = shared, places + 1
+        return shared
 
 
 def _key(key: Any) -> str:

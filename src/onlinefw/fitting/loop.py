@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files import ModelFileError, load_checkpoint, save_checkpoint
+from ..files.errors import whole
 from .ratings import RatingsSession
 from .rows import RowsSession
 from .session import Session
@@ -54,14 +55,12 @@ def resume(path: Path) -> tuple[Session, dict[str, Any]]:
     """Return the session of a checkpoint, and the options kept with it."""
     content = load_checkpoint(path)
     state = content.get("session") if isinstance(content, dict) else None
-    if not isinstance(state, dict) or "options" not in content:
+    if not isinstance(state, dict) or not isinstance(content.get("options"), dict):
         raise ModelFileError(f"{path} is not a checkpoint of ofw fit")
-    try:
+    with whole(path, "run"):
         settings = {k: v for k, v in state["settings"].items() if k != "kind"}
         session = new_session(state["kind"], **settings)
         session.load_state(state)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{path} does not hold a whole run: {error}") from None
     return session, content["options"]
 
 

@@ -162,7 +162,7 @@ class LowRank(Factored):
         if k < held.weights.size:
             return held
         terms = held.left[:, :k], held.weights[:k], held.right[:, :k]
-        capacity = min(self.max_atoms, max(8, 2 * k))
+        capacity = min(self.max_atoms, _most_space(k))
         return self._copied(*terms, capacity, held.truncated, held.scale)
 
     def shrink(self, factor: float) -> None:
@@ -181,7 +181,8 @@ class LowRank(Factored):
             left, right = (self._xp.asarray(x, self.dtype) for x in (left, right))
             left, weights, right, _ = self._compressed(left, weights, right)
             k = weights.size
-        self._publish(self._copied(left, weights, right, max(k, self._held.weights.size)))
+        capacity = min(self._held.weights.size, _most_space(k))
+        self._publish(self._copied(left, weights, right, max(k, capacity)))
 
     def rewrite(self, left: Array, weights: Array, right: Array) -> None:
         """Hold other factors of the same theta, all copied: it does not count as a change."""
@@ -273,10 +274,13 @@ class LowRank(Factored):
         _check_limits(max_atoms, max_rank)
         capacity, k = int(state["capacity"]), weights.size
         scale, truncated = float(state["scale"]), float(state["truncated"])
-        if not (k <= capacity and np.isfinite(scale) and 0.0 <= truncated < np.inf):
+        whole = k <= capacity <= _most_space(k)
+        if not (whole and np.isfinite(scale) and 0.0 <= truncated < np.inf):
             raise ValueError("the state of theta is damaged: a number is out of range")
         self.max_atoms, self.max_rank, self.dtype = max_atoms, max_rank, left.dtype
-        # The same memory layout as before, so that products round the same way.
+        # The same memory layout as before, so that products round the same way. Factors without
+        # terms may have any number of rows, so they get no space before they are moved.
+        capacity = capacity if k else 0
         self._publish(self._copied(left, weights, right, capacity, truncated, scale))
 
     @classmethod
@@ -295,6 +299,11 @@ class LowRank(Factored):
 
     def __repr__(self) -> str:
         return f"LowRank(shape={self.shape}, n_atoms={self.n_atoms})"
+
+
+def _most_space(k: int) -> int:
+    """Return for how many terms there is space at most, if there are k."""
+    return max(8, 2 * k)
 
 
 def _check_limits(max_atoms: int, max_rank: int | None) -> None:

@@ -17,7 +17,7 @@ from ..iterates import LowRank
 from ..linalg import Scales
 from ..line_search import Line
 from ..losses import Loss, Square
-from ..past.entries_state import Counts
+from ..past.entries_state import Counts, check_entries_shape
 from ..past.place import low_rank_class, new_entries
 from ..past.protocols import EntriesPast
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
@@ -342,9 +342,11 @@ class ObservedEntries(HeldEntries):
 
         Wherever its entries were, they go to the ``place``: ``device``, ``workers``, ``log_dir``.
         """
-        check_state(state, "shape", "loss", "dtype", "options", "certificate_reads")
+        check_state(state, "shape", "loss", "dtype", "options", "certificate_reads", "past")
+        shape = tuple(state["shape"])
+        check_entries_shape(state["past"], shape)  # before memory is taken for that many
         objective = cls(
-            tuple(state["shape"]),
+            shape,
             rebuild(state["loss"], "loss", loss),
             dtype=state["dtype"],
             **state["options"],

@@ -9,7 +9,7 @@ import numpy as np
 from .._state import check_state
 from .._typing import Array, State
 
-__all__ = ["Counts", "all_entries", "check_entries_state", "entries_state"]
+__all__ = ["Counts", "all_entries", "check_entries_shape", "check_entries_state", "entries_state"]
 
 #: The values of an entry: prediction, weight and target.
 VALUES = ("z", "c", "s")
@@ -74,6 +74,15 @@ def all_entries(state: State) -> tuple[Array, Array, Array, Array]:
     cols = np.concatenate((held["col"], tail["col"]))
     c, s = (np.concatenate((held[name], tail[name])).astype(float) for name in ("c", "s"))
     return np.concatenate((rows, tail["row"])), column[cols], c, s
+
+
+def check_entries_shape(state: Any, shape: tuple[int, int]) -> None:
+    """Refuse a state that does not hold the pointers and numbers of so many rows and columns."""
+    check_state(state, "sorted", "rank")
+    check_state(state["sorted"], "indptr")
+    held = np.size(state["sorted"]["indptr"]) - 1, np.size(state["rank"])
+    if held != shape:
+        raise _damaged(f"it is of {held[0]} rows and {held[1]} columns, not {shape}")
 
 
 def check_entries_state(state: Any, shape: tuple[int, int], dtype: np.dtype) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import FrankWolfeClassifier, FrankWolfeMatrixCompletion, RadiusSearch
 from .._typing import Array
+from ..fitting.notes import notes_of
 from ..plots.history import running_mean
 
 __all__ = ["Facts"]
@@ -40,7 +41,7 @@ class Facts:
     def of(cls, model: Any) -> Facts:
         """Return the facts about a model."""
         best = model.best_estimator_ if isinstance(model, RadiusSearch) else model
-        return cls(model, best, getattr(model, "notes_", None) or {})
+        return cls(model, best, notes_of(model))
 
     @property
     def kind(self) -> str:

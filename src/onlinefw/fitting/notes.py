@@ -1,0 +1,33 @@
+"""What ``ofw fit`` notes beside a model, for those who read model files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["notes_of"]
+
+#: What each note is. Whatever has another form was noted by somebody else.
+FORMS = {"summary": dict, "features": list, "columns": dict, "score over time": dict}
+
+
+def notes_of(model: Any) -> dict[str, Any]:
+    """Return the notes of a model that have the form in which ``ofw fit`` writes them.
+
+    Examples
+    --------
+    >>> import onlinefw as ofw
+    >>> from onlinefw.fitting.notes import notes_of
+    >>> model = ofw.FrankWolfeRegressor()
+    >>> model.notes_ = {"summary": "my own words", "header": True}
+    >>> notes_of(model)
+    {'header': True}
+    """
+    notes = getattr(model, "notes_", None) or {}
+    kept: dict[str, Any] = {
+        name: note for name, note in notes.items() if isinstance(note, FORMS.get(name, object))
+    }
+    names = kept.get("features")
+    width = getattr(model, "n_features_in_", None)
+    if names is not None and (len(names) != width or not all(isinstance(n, str) for n in names)):
+        del kept["features"]
+    return kept
