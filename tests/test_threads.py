@@ -17,9 +17,9 @@ def blas_threads():
 
 def let_blas_use(threads):
     for library in _threads._blas_libraries():
-        library.set_num_threads(threads)
         if hasattr(library, "clear_controlling_thread"):
-            library.clear_controlling_thread()
+            library.clear_controlling_thread(force=True)
+        library.set_num_threads(threads)
 
 
 @pytest.fixture(autouse=True)

@@ -172,24 +172,31 @@ class BlasThreads:
                 _found = [library.num_threads for library in _blas_libraries()]
         if _holder == threading.get_ident():
             self._outer = BlasThreads._set
-            self._let(self._n)
+            try:
+                self._let(self._n)
+            except BaseException:
+                self.__exit__()
+                raise
 
     def __exit__(self, *_: object) -> None:
         global _holder
         if self._outer is None:
             return
-        self._let(self._outer)
-        if self._outer == 0:
-            _holder = None
+        try:
+            self._let(self._outer)
+        finally:
+            if self._outer == 0:
+                _holder = None
 
     @staticmethod
     def _let(n: int) -> None:
         """Let BLAS use n threads, or as many as it had (0)."""
         BlasThreads._set = n
         for library, found in zip(_blas_libraries(), _found, strict=True):
+            if hasattr(library, "clear_controlling_thread"):
+                # threadpoolctl lets one thread only change it, for ever; here they take turns
+                library.clear_controlling_thread(force=True)
             library.set_num_threads(min(n, found) if n else found)
-            if n == 0 and hasattr(library, "clear_controlling_thread"):
-                library.clear_controlling_thread()  # or no other thread could ever set it
 
 
 def one_blas_thread() -> BlasThreads:

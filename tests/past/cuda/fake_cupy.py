@@ -133,6 +133,6 @@ def make():
         setattr(module, name, _wrapped(getattr(np, name)))
     for name in ("ascontiguousarray", "bincount", "column_stack", "cumsum", "searchsorted"):
         setattr(module, name, _wrapped(getattr(np, name)))
-    module.vstack = _wrapped(np.vstack)
+    module.concatenate = _wrapped(np.concatenate)
     module.argsort = _wrapped(lambda values: np.argsort(values, kind="stable"))
     return module
