@@ -37,7 +37,7 @@ DAMAGE = {
     "a tail column too large": ("past.tail.col", lambda x: x + 1, "17 columns"),
     "rows that overlap": ("past.sorted.indptr", lambda x: x[::-1].copy(), "indptr"),
     "too many entries": ("past.sorted.indptr", lambda x: x + 1, "indptr"),
-    "a row too few": ("past.sorted.indptr", lambda x: x[1:], "13"),
+    "a row too few": ("past.sorted.indptr", lambda x: x[1:], "11 rows"),
     "columns out of order": ("past.sorted.col", lambda x: x[::-1].copy(), "increase"),
     "a value too few": ("past.sorted.z", lambda x: x[1:], "sorted.z has"),
     "another precision": ("past.tail.c", lambda x: x.astype(float), "float64 instead of float32"),
