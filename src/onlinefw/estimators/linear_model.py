@@ -258,6 +258,9 @@ class LinearModel(StreamingEstimator):
         for name in ("feature_names_in", "classes"):
             if name in state:
                 setattr(self, f"{name}_", names_from_state(name, state[name]))
+        classes = getattr(self, "classes_", None)
+        if classes is not None and len(classes) < 2:
+            raise ValueError("a classifier needs at least 2 classes")
         named = getattr(self, "feature_names_in_", None)
         if named is not None and len(named) != self.n_features_in_:
             raise ValueError("there are not as many feature names as features")

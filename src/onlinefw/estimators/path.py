@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._state import check_state
+from .._state import check_state, number
 from .._typing import Array, State
 from .sparse_state import csr_from_state, csr_state
 
@@ -89,7 +89,9 @@ class Path:
         times, clock = np.asarray(state["t"]), np.asarray(state["seconds"])
         if not times.shape == clock.shape == (rows.shape[0],):
             raise ValueError("the path must have coefficients for each of its rounds")
-        path._spacing = float(state["spacing"])
+        if any(array.dtype.kind not in "iuf" for array in (times, clock)):
+            raise ValueError("the rounds of the path must be numbers")
+        path._spacing = number(state["spacing"], "the spacing")
         for k, (t, seconds) in enumerate(zip(times.tolist(), clock.tolist(), strict=True)):
             part = slice(rows.indptr[k], rows.indptr[k + 1])
             path._kept.append((t, seconds, rows.shape[1], rows.indices[part], rows.data[part]))
