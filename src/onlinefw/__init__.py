@@ -38,7 +38,14 @@ if TYPE_CHECKING:
         theory,
     )
     from ._whole import BrokenModel
-    from .algorithms import NewtonSteps, OnlineAwayFrankWolfe, OnlineFrankWolfe, RidgeSweeps, Round
+    from .algorithms import (
+        LocalRidge,
+        NewtonSteps,
+        OnlineAwayFrankWolfe,
+        OnlineFrankWolfe,
+        RidgeSweeps,
+        Round,
+    )
     from .estimators import (
         FrankWolfeClassifier,
         FrankWolfeMatrixCompletion,
@@ -52,6 +59,7 @@ __all__ = [
     "FrankWolfeClassifier",
     "FrankWolfeMatrixCompletion",
     "FrankWolfeRegressor",
+    "LocalRidge",
     "NewtonSteps",
     "OnlineAwayFrankWolfe",
     "OnlineFrankWolfe",
@@ -82,6 +90,7 @@ _HOME = {
     "FrankWolfeClassifier": "estimators",
     "FrankWolfeMatrixCompletion": "estimators",
     "FrankWolfeRegressor": "estimators",
+    "LocalRidge": "algorithms",
     "NewtonSteps": "algorithms",
     "OnlineAwayFrankWolfe": "algorithms",
     "OnlineFrankWolfe": "algorithms",

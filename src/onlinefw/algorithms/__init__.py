@@ -2,6 +2,7 @@
 
 from .correctives import Corrective
 from .learner import Learner
+from .local_ridge import LocalRidge
 from .newton_steps import NewtonSteps
 from .online_away import OnlineAwayFrankWolfe
 from .online_fw import OnlineFrankWolfe
@@ -11,6 +12,7 @@ from .rounds import Round
 __all__ = [
     "Corrective",
     "Learner",
+    "LocalRidge",
     "NewtonSteps",
     "OnlineAwayFrankWolfe",
     "OnlineFrankWolfe",

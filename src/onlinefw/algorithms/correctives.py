@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._state import check_state
 from .._typing import Direction, State
 from ..objectives import Objective
@@ -13,8 +15,9 @@ __all__ = ["Corrective"]
 class Corrective:
     """A strategy that improves theta beside the steps of the algorithm.
 
-    A learner calls ``step`` in every step, where ``takes_steps`` is true, and ``after_round`` at
-    the end of every round; ``learner.correct()`` calls ``correct``. All of them leave theta inside
+    A learner calls ``receive`` when F_t has a new batch, ``step`` in every step, where
+    ``takes_steps`` is true, and ``after_round`` at the end of every round; ``learner.correct()``
+    calls ``correct``. All of them leave theta inside
     the set, so gaps and certificates stay valid. A corrective of your own is a subclass that
     overrides what it needs: by default nothing is done.
 
@@ -48,9 +51,17 @@ class Corrective:
 
     #: Whether ``step`` may take the place of the algorithm's own step.
     takes_steps: bool = False
+    #: Whether ``receive`` takes the place of all steps of a round that has new data.
+    takes_rounds: bool = False
 
     def check(self, objective: Objective, constraint: ConvexSet) -> None:
         """Refuse parts that this corrective cannot correct, when a learner is made of them."""
+
+    def begin(self, objective: Objective, constraint: ConvexSet) -> None:
+        """Begin to work for a learner, which has just been made of these parts, or loaded."""
+
+    def receive(self, objective: Objective, constraint: ConvexSet, batch: Any) -> None:
+        """Correct theta for a checked batch that has just become part of F_t."""
 
     def step(
         self, objective: Objective, constraint: ConvexSet, gradient: Direction, gap: float

@@ -96,7 +96,18 @@ class Learner(ABC):
         with objective.working():
             # Line 3 of both boxes: play theta_t and receive f_t, which becomes part of F_t
             loss = objective.add(batch)
+            corrective = self.corrective
+            if corrective is not None:
+                corrective.receive(objective, self.constraint, batch)
+                if corrective.takes_rounds:
+                    return self._held_round(loss)
             return finish(self._steps(loss, before))
+
+    def _held_round(self, loss: float) -> Round:
+        """Return a round in which the corrective has done everything."""
+        self.t += 1
+        nan = float("nan")
+        return Round(self.t, loss, nan, nan, 0.0, "hold", self.n_steps)
 
     def refine(self) -> Round:
         """Play one more round on F_t as it is, without new data; its ``loss`` is nan."""

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Self
 
+import numpy as np
+
 from .._state import check_state
-from .._typing import State
+from .._typing import Array, State
 from .._validation import check_part, check_whole
+from .._whole import WholeRound
 from ..atoms import Atom, as_atom
 from ..line_search import search
 from ..objectives import Objective
@@ -17,7 +20,7 @@ from ..steps import Harmonic, LineSearch
 from .correctives import Corrective
 from .learner import Learner, check_open_loop
 from .rebuild import describe_corrective, rebuild_corrective
-from .rounds import Outcome
+from .rounds import Outcome, pieces
 
 __all__ = ["OnlineFrankWolfe"]
 
@@ -85,6 +88,7 @@ class OnlineFrankWolfe(Learner):
         super().__init__(objective, constraint, step, inner_steps)
         self.certify_every = certify_every
         self.corrective = deepcopy(corrective)  # two learners must not share what it remembers
+        self._begin()
 
     def _check_parts(self) -> None:
         searched = isinstance(self.step, LineSearch)
@@ -131,6 +135,7 @@ class OnlineFrankWolfe(Learner):
         corrective = rebuild_corrective(state["corrective"], self.corrective)
         super().load_own(state)
         self.corrective = corrective
+        self._begin()
 
     @classmethod
     def from_state(cls, state: State, **parts: Any) -> Self:
@@ -141,4 +146,50 @@ class OnlineFrankWolfe(Learner):
         if corrective is not None:
             corrective.check(learner.objective, learner.constraint)
         learner.corrective = corrective
+        learner._begin()
         return learner
+
+    def _begin(self) -> None:
+        if self.corrective is not None:
+            self.corrective.begin(self.objective, self.constraint)
+
+    def __setstate__(self, state: State) -> None:
+        super().__setstate__(state)
+        self._begin()
+
+    def learn(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """Learn observations one after another, each predicted before it is learned.
+
+        For learners whose corrective takes single observations (:class:`~onlinefw.LocalRidge`). An
+        interrupt leaves a whole number of them learned.
+
+        Returns
+        -------
+        ndarray
+            What was predicted for each: F_t's model with the short memories.
+        """
+        corrective = self.corrective
+        if corrective is None or not corrective.takes_rounds:
+            raise ValueError(
+                "learn needs a corrective that takes single observations: pass "
+                "corrective=LocalRidge() to OnlineFrankWolfe, or call observe for each"
+            )
+        batch = self.objective.check(X, y, sample_weight)
+        predicted = np.empty(batch.rows.size)
+        for part in pieces(batch.rows.size):
+            some = batch.part(part)
+            with WholeRound(self, (self.t, self.objective.mark())):
+                predicted[part] = self.play_events(some)
+        return predicted
+
+    def play_events(self, batch: Any) -> Array:
+        """Learn checked observations one after another; return what was predicted for each.
+
+        Whoever calls it sees to it that they are learned as a whole; ``learn`` does, in pieces.
+        """
+        corrective: Any = self.corrective
+        with self.objective.working():
+            self.objective.add(batch)
+            predicted = corrective.learn(self.objective, self.constraint, batch)
+            self.t += predicted.size
+        return predicted

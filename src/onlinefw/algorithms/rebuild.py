@@ -19,6 +19,7 @@ from ..objectives import (
     RunningLeastSquares,
 )
 from .correctives import Corrective
+from .local_ridge import LocalRidge
 from .newton_steps import NewtonSteps
 from .ridge_sweeps import RidgeSweeps
 
@@ -28,7 +29,9 @@ OBJECTIVES: dict[str, Any] = {
     cls.__name__: cls
     for cls in (GradientOracle, LinearObjective, ObservedEntries, RunningLeastSquares)
 }
-CORRECTIVES: dict[str, type[Corrective]] = {cls.__name__: cls for cls in (NewtonSteps, RidgeSweeps)}
+CORRECTIVES: dict[str, type[Corrective]] = {
+    cls.__name__: cls for cls in (LocalRidge, NewtonSteps, RidgeSweeps)
+}
 
 
 def rebuild_objective(state: State, given: Objective | None = None, **parts: Any) -> Objective:

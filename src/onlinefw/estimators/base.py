@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._batches import BatchHandle
+from .._typing import Array
 from .._validation import check_alone, check_whole
 from .._whole import Broken, Uninterrupted, unchanged_unless_learned
 from ..readers.rounds import FileRounds
@@ -152,8 +153,8 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
     def _learn(self, batch: Batch) -> None:
         self._play(self._run.learn, batch, self._targets(batch.y))
 
-    def _play(self, act: Callable[..., None], *args: Any) -> None:
-        """Let the run play a round, whole or not at all.
+    def _play(self, act: Callable[..., Any], *args: Any) -> Any:
+        """Let the run play a round, whole or not at all; return what ``act`` does.
 
         If it has changed anything before it fails, everything is refused from now on.
         """
@@ -163,7 +164,7 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
             try:
                 run.history.start()
                 self._use_place()
-                act(*args)
+                return act(*args)
             except BaseException as error:
                 if not run.is_at(mark):
                     self._run = Broken(error)
@@ -179,6 +180,39 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         if place != run.place:
             run.team.use_place(*place)
             run.place = place
+
+    def learn(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, batch_size: int = 1
+    ) -> Array:
+        """Play the observations in the order given, each predicted before it is learned.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``partial_fit``.
+        batch_size : int
+            How many are learned at a time.
+
+        Returns
+        -------
+        ndarray
+            What was predicted for each before it was learned. Before any data that is 0.
+        """
+        size = check_whole("batch_size", batch_size)
+        whole = self._batch(X, y, sample_weight, "_run" not in self.__dict__, None)
+        return np.concatenate([self._foretold(batch) for batch in ArrayRounds(whole, size)])
+
+    def _foretold(self, batch: Batch) -> Array:
+        """Return predictions for a checked batch, then learn it."""
+        predicted = np.zeros(batch.n)
+        if "_run" in self.__dict__ and self._run.n_observations:
+            predicted = self._expect(batch.X)
+        self.partial_fit(*batch)
+        return predicted
+
+    def _expect(self, X: Any) -> Array:
+        """Return predictions, whatever was seen."""
+        return self.predict(X)
 
     def refine(self) -> Self:
         """Play a round without new observations, over what is kept of the past."""

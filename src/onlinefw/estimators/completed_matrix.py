@@ -64,7 +64,7 @@ class CompletedMatrix(StreamingEstimator):
             m1, m2 = matrix.shape
             known = (rows < m1) & (cols < m2)
             if known.all():
-                return matrix.predict(rows, cols)
+                return run.predict(rows, cols)
             if unknown == "raise":
                 k = int(np.argmin(known))
                 raise ValueError(
@@ -72,7 +72,7 @@ class CompletedMatrix(StreamingEstimator):
                     f'{m2} columns; pass unknown="fallback" to predict what is known without it'
                 )
             z = run.fallback(rows, cols)
-            z[known] = matrix.predict(rows[known], cols[known])
+            z[known] = run.predict(rows[known], cols[known])
             return z
 
     def score(self, X: Any, y: Any) -> float:
@@ -105,7 +105,7 @@ class CompletedMatrix(StreamingEstimator):
                     f"row must be one of the {m1} rows seen, 0 to {m1 - 1}, got {row!r}"
                 )
             n = check_whole("n", n)
-            scores = matrix.predict(np.full(m2, int(row)), np.arange(m2)).astype(float)
+            scores = self._run.predict(np.full(m2, int(row)), np.arange(m2)).astype(float)
             if exclude_seen:
                 scores[matrix.columns_of(int(row))] = -np.inf
             best = np.argsort(-scores, kind="stable")[:n]

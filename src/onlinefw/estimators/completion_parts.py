@@ -12,7 +12,8 @@ import numpy as np
 
 from .._typing import Array
 from .._validation import check_whole
-from ..algorithms import OnlineFrankWolfe, RidgeSweeps
+from ..algorithms import LocalRidge, OnlineFrankWolfe, RidgeSweeps
+from ..algorithms.local_ridge import NO_CAP
 from ..losses import (
     Bernoulli,
     Exponential,
@@ -31,7 +32,7 @@ from .linear_parts import FAMILIES, REGRESSION, is_auto
 if TYPE_CHECKING:
     from .matrix_completion import FrankWolfeMatrixCompletion
 
-__all__ = ["LOSSES", "MANY", "CompletionParts", "choice"]
+__all__ = ["LOSSES", "MANY", "NO_CAP", "CompletionParts", "asked_local", "choice"]
 
 LOSSES: dict[str, type[Loss]] = {
     "square": Square,
@@ -71,6 +72,7 @@ class CompletionParts:
     offsets: RunningBiases | None  # each learner gets its own copy
     weighting: str | None
     clip: bool
+    local: LocalRidge | None  # what corrects single rows and columns; it has its own biases
 
     @classmethod
     def of(cls, model: FrankWolfeMatrixCompletion, n: int | None) -> CompletionParts:
@@ -85,13 +87,17 @@ class CompletionParts:
         regression = isinstance(loss, REGRESSION)
         choice("weighting", model.weighting, ("auto", None, "smoothed"))
         weighting = model.weighting
+        local = asked_local(model)
         if is_auto(weighting):
-            weighting = None if many else "smoothed"
+            weighting = None if many or local is not None else "smoothed"
         if not is_auto(model.clip) and not isinstance(model.clip, (bool, np.bool_)):
             raise ValueError(f'clip must be True, False or "auto", got {model.clip!r}')
         clip = regression if is_auto(model.clip) else bool(model.clip)
         offsets = _offsets(model.offsets, many, regression)
-        return cls(model, loss, many, offsets, weighting, clip)
+        if local is not None:
+            local = LocalRidge(local.rank, local.ridge, offsets is not None, clip)
+            offsets = None
+        return cls(model, loss, many, offsets, weighting, clip, local)
 
     # Learners -------------------------------------------------------------------------------------
 
@@ -129,11 +135,13 @@ class CompletionParts:
             return LineSearch()
         return step
 
-    def _corrective(self) -> RidgeSweeps | None:
+    def _corrective(self) -> LocalRidge | RidgeSweeps | None:
         corrective = self.model.corrective
+        if self.local is not None:
+            return self.local
         if isinstance(corrective, RidgeSweeps):
             return dataclasses.replace(corrective, _due=0.0, _found=None)
-        choice("corrective", corrective, ("auto", None, "ridge"))
+        choice("corrective", corrective, ("auto", None, "ridge", "local"))
         if is_auto(corrective):
             return RidgeSweeps() if self.many else None
         return None if corrective is None else RidgeSweeps()
@@ -149,6 +157,8 @@ class CompletionParts:
         """Return the radius, or those that race each other."""
         radius = self.model.radius
         if is_auto(radius):
+            if self.local is not None:
+                return [NO_CAP]
             scale = sqrt(shape[0] * shape[1]) * self._size(y)
             capped = self.many and is_auto(self.model.corrective)
             return [CAP * scale] if capped else [factor * scale for factor in RADII]
@@ -162,6 +172,14 @@ class CompletionParts:
         if self.offsets is not None or isinstance(self.loss, FAMILIES):
             return float(np.std(y)) or 1.0
         return float(np.sqrt(np.mean(y**2))) or 1.0
+
+
+def asked_local(model: Any) -> LocalRidge | None:
+    """Return the local corrections that the model asks for."""
+    corrective = model.corrective
+    if isinstance(corrective, LocalRidge):
+        return corrective
+    return LocalRidge() if isinstance(corrective, str) and corrective == "local" else None
 
 
 def _offsets(offsets: Any, many: bool, regression: bool) -> RunningBiases | None:

@@ -13,7 +13,7 @@ from .._state import check_state
 from .._typing import Array, State
 from ..algorithms import OnlineFrankWolfe, Round
 from ..objectives.entries import EntriesBatch
-from .completion_parts import CompletionParts
+from .completion_parts import NO_CAP, CompletionParts
 from .history import History
 from .learned_matrix import LearnedMatrix
 from .race import Race
@@ -132,15 +132,54 @@ class CompletionRun(Run):
         return self._matrix if self.team is None else self.learners[0].objective
 
     @property
+    def local(self) -> Any:
+        """What corrects single rows and columns; None without it, or without learners."""
+        return (
+            None if self.team is None or self.parts.local is None else self.learners[0].corrective
+        )
+
+    def predict(self, rows: Array, cols: Array) -> Array:
+        """Return the model at entries of the matrix, with what the short memories add."""
+        z, local = self.matrix.predict(rows, cols), self.local
+        return z if local is None else (z + local.memories(rows, cols)).astype(z.dtype)
+
+    def learn_events(self, batch: Batch) -> Array:
+        """Let local corrections learn observations one after another; return the predictions."""
+        X, y, w = batch
+        assert y is not None
+        (learner,) = self.learners
+        rows, cols = np.ascontiguousarray(X[:, 0]), np.ascontiguousarray(X[:, 1])
+        weights = np.ones(y.size) if w is None else w
+        predicted = learner.play_events(EntriesBatch(rows, cols, y, weights))
+        self.n_observations += y.size
+        self.n_rounds += y.size
+        self.low, self.high = min(self.low, float(y.min())), max(self.high, float(y.max()))
+        return predicted
+
+    def certificate(self) -> float:
+        """Return the certificate; of local corrections without a radius, in theta's own ball."""
+        if self.local is None or self.radius < NO_CAP:
+            return super().certificate()
+        with self.turns:
+            return self.objective.certificate(self.local.ball(self.objective))
+
+    @property
     def has_offsets(self) -> bool:
         """Whether offsets of rows and columns are added to theta."""
         if self._matrix is not None:
             return self._matrix.row_offsets is not None
-        return self.objective.offsets is not None
+        return self.biases is not None
+
+    @property
+    def biases(self) -> Any:
+        """The mean, and the biases of rows and columns: what is known of entries never seen."""
+        if self._matrix is not None:
+            return self._matrix.biases
+        return self.objective.offsets if self.local is None else self.local.found_biases()
 
     def fallback(self, rows: Array, cols: Array) -> Array:
         """Return mean and biases where they are known; 0 without offsets."""
-        biases: Any = self.objective.offsets if self._matrix is None else self._matrix.biases
+        biases = self.biases
         z = np.zeros(rows.size)
         if biases is not None:
             z += biases.mean
@@ -161,7 +200,10 @@ class CompletionRun(Run):
             "weights_due": None if self.weights is None else self.weights.due,
         }
         if not past:
-            matrix = LearnedMatrix.of(self.objective) if self._matrix is None else self._matrix
+            matrix = self._matrix
+            if matrix is None:
+                offsets = None if self.local is None else self.local.whole_offsets()
+                matrix = LearnedMatrix.of(self.objective, self.biases, offsets)
             state["matrix"] = matrix.state_dict()
         return state
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,16 +12,9 @@ from .._state import check_state
 from .._typing import Array, State
 from .._validation import MOST, check_compressed
 from ..iterates import LowRank
+from ..objectives.biases import Biases
 
 __all__ = ["LearnedMatrix"]
-
-
-class Biases(NamedTuple):
-    """The mean, and how far rows and columns are from it, as RunningBiases have found it."""
-
-    mean: float
-    rows: Array
-    columns: Array
 
 
 @dataclass
@@ -37,15 +30,15 @@ class LearnedMatrix:
     seen: tuple[Array, Array]
 
     @classmethod
-    def of(cls, objective: Any) -> Self:
-        """Take what predicts out of an objective."""
-        theta, biases = objective.theta, objective.offsets
+    def of(cls, objective: Any, biases: Any, offsets: Any = None) -> Self:
+        """Take what predicts out of an objective; ``offsets`` if they are not its biases alone."""
         rows = columns = known = None
         if biases is not None:
-            offsets = biases.offsets(objective.shape)
-            rows, columns = (np.asarray(side).astype(objective.dtype) for side in offsets)
+            offsets = biases.offsets(objective.shape) if offsets is None else offsets
             known = Biases(float(biases.mean), biases.rows, biases.columns)
-        return cls(theta, rows, columns, known, objective.seen())
+        if offsets is not None:
+            rows, columns = (np.asarray(side).astype(objective.dtype) for side in offsets)
+        return cls(objective.theta, rows, columns, known, objective.seen())
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from math import ceil
 from typing import Any, Self
 
 import numpy as np
 
 from .._batches import BatchHandle, naming
-from .._typing import State
+from .._typing import Array, State
 from .._validation import (
     MOST,
     TOO_LARGE_FOR_FLOAT32,
@@ -20,13 +21,15 @@ from .._validation import (
     check_weights,
     check_whole,
 )
-from ..algorithms import RidgeSweeps
+from .._whole import unchanged_unless_learned
+from ..algorithms import LocalRidge, RidgeSweeps
+from ..algorithms.rounds import pieces
 from ..losses import Loss
 from ..objectives import RunningBiases
 from ..readers.partitioned_ratings import ParquetBatch, ParquetRatings
 from ..readers.rounds import FileRounds
 from .completed_matrix import CompletedMatrix
-from .completion_parts import LOSSES, MANY, CompletionParts, given_shape
+from .completion_parts import LOSSES, MANY, CompletionParts, asked_local, given_shape
 from .completion_run import CompletionRun, new_run, run_from_state
 from .linear_parts import is_auto
 from .stream import Batch, FileStream
@@ -84,9 +87,12 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         already kept.
     inner_steps : int
         Frank-Wolfe steps per round.
-    corrective : "auto", None, "ridge" or RidgeSweeps
+    corrective : "auto", None, "ridge", "local", RidgeSweeps or LocalRidge
         Re-optimise the factors when the data have doubled, and at the end of ``fit``. "auto" does
-        so for the square loss if many observations are expected, two million or more.
+        so for the square loss if many observations are expected, two million or more. "local"
+        re-solves the row and the column of each observation instead
+        (:class:`~onlinefw.LocalRidge`); ``learn`` is then a compiled loop, and with
+        ``radius="auto"`` the ball is that of theta's own norm.
     max_atoms : int, optional
         How many rank-one terms theta holds before it is recompressed.
     max_rows, max_columns : int
@@ -162,7 +168,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         batch_size: int | str = "auto",
         epochs: int = 1,
         inner_steps: int = 1,
-        corrective: str | RidgeSweeps | None = "auto",
+        corrective: str | LocalRidge | RidgeSweeps | None = "auto",
         max_atoms: int | None = None,
         max_rows: int = MOST,
         max_columns: int = MOST,
@@ -241,6 +247,45 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         X may also be one batch of ParquetRatings.
         """
         return self._partial_fit(X, y, sample_weight)
+
+    def learn(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, batch_size: int = 1
+    ) -> Array:
+        """Play the observations in the order given, each predicted before it is learned.
+
+        With ``corrective="local"`` and a batch size of 1 that is one compiled loop; it comes back
+        every now and then, so Ctrl-C leaves a whole number of observations learned. Learning in
+        pieces of any length is the same as learning at once.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``partial_fit``; rows and columns that were never seen get the fallback of
+            ``predict``.
+        batch_size : int
+            How many are learned at a time.
+
+        Returns
+        -------
+        ndarray
+            What was predicted for each before it was learned. Before any data that is 0.
+        """
+        if check_whole("batch_size", batch_size) > 1 or asked_local(self) is None:
+            return super().learn(X, y, sample_weight, batch_size=batch_size)
+        first = "_run" not in self.__dict__
+        if not first:
+            self._learning("learn")
+        with unchanged_unless_learned(self, []) if first else nullcontext():
+            batch = self._batch(X, y, sample_weight, first, None)
+            if first:
+                self._run = self._new_run(batch, self._expected(), None)
+        predicted = np.empty(batch.n)
+        for part in pieces(batch.n):
+            predicted[part] = self._play(self._run.learn_events, batch.part(part))
+        return predicted
+
+    def _expect(self, X: Any) -> Array:
+        return self.predict(X, unknown="fallback")
 
     def batch_length(self, n: int) -> int:
         """Return how many of n observations make a round of ``fit``."""

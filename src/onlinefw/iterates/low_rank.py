@@ -184,6 +184,10 @@ class LowRank(Factored):
         capacity = min(self._held.weights.size, _most_space(k))
         self._publish(self._copied(left, weights, right, max(k, capacity)))
 
+    def hold(self, left: Array, weights: Array, right: Array) -> None:
+        """Put theta at left diag(weights) right', and hold these very arrays."""
+        self._publish(Held(left, weights, right, weights.size, 1.0, 0.0))
+
     def rewrite(self, left: Array, weights: Array, right: Array) -> None:
         """Hold other factors of the same theta, all copied: it does not count as a change."""
         k = max(weights.size, min(8, self.max_atoms))

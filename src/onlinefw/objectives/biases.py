@@ -12,7 +12,7 @@ from .._state import check_state
 from .._typing import Array, State
 from ..kernels.biases import add_observations, shrunken_means
 
-__all__ = ["RunningBiases"]
+__all__ = ["Biases", "RunningBiases"]
 
 #: The means are brought up to date with the whole past when it has grown by this factor.
 REFRESH_GROWTH = 1.1
@@ -22,6 +22,14 @@ REFRESH_TURNS = ("columns", "rows", "columns")
 #: ``sums(rows, columns, with_theta)`` returns the sums of w columns[j] in every row, and of
 #: w rows[i] in every column; with theta's predictions added to both, if asked for.
 WeightedSums = Callable[[Array, Array, bool], tuple[Array, Array]]
+
+
+class Biases(NamedTuple):
+    """The mean, and how far rows and columns are from it."""
+
+    mean: float
+    rows: Array
+    columns: Array
 
 
 class _Held(NamedTuple):

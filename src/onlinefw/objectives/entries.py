@@ -18,7 +18,7 @@ from ..linalg import Scales
 from ..line_search import Line
 from ..losses import Loss, Square
 from ..past.entries_state import Counts, check_entries_shape
-from ..past.place import low_rank_class, new_entries
+from ..past.place import low_rank_class, new_entries, new_local_models
 from ..past.protocols import EntriesPast
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
 from . import merge_rule
@@ -157,6 +157,20 @@ class ObservedEntries(HeldEntries):
         """
         self._low_rank.put(*_as_factors(point, self._low_rank.shape))
         self._refresh()
+
+    def hold(self, left: Array, weights: Array, right: Array, rows: Array, columns: Array) -> None:
+        """Let theta and offsets be these very arrays, whose owner changes them in place.
+
+        The factors may have unused columns at the end. Predictions of all entries are computed
+        again when they are needed.
+        """
+        self._low_rank.hold(left, weights, right)
+        self._past.set_offsets(rows, columns, copy=False)
+        self._has_offsets = True
+
+    def local_models(self, rank: int, ridges: Array, biased: bool, clipped: bool) -> Any:
+        """Return models without data, for local corrections of this matrix."""
+        return new_local_models(self.shape, rank, ridges, biased, clipped, self.dtype)
 
     def _refresh(self) -> None:
         self._past.refresh()

@@ -34,6 +34,11 @@ class EntriesBatch(NamedTuple):
     w: Array
     shape: tuple[int, int] | None = None
 
+    def part(self, which: slice) -> EntriesBatch:
+        """Return some of the observations."""
+        rows, cols, y, w, _ = self
+        return EntriesBatch(rows[which], cols[which], y[which], w[which])
+
 
 class HandleBatch(NamedTuple):
     """Observations that workers have opened, and the shape that they need."""

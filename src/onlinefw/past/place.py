@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._devices import check_device, check_device_name
+from .._typing import State
 from ..iterates import LowRank
 from ..losses import Loss
 
@@ -15,10 +16,12 @@ __all__ = [
     "Place",
     "check_place",
     "here",
+    "loaded_local_models",
     "low_rank_class",
     "moved",
     "new_entries",
     "new_gram",
+    "new_local_models",
     "new_rows",
 ]
 
@@ -108,6 +111,20 @@ def new_entries(place: Place, theta: LowRank, dtype: np.dtype, loss: Loss) -> An
     from .host.entries import HostEntries
 
     return HostEntries(theta, dtype, loss)
+
+
+def new_local_models(*parameters: Any) -> Any:
+    """Return :class:`~onlinefw.past.host.local_models.LocalModels`, in this process's memory."""
+    from .host.local_models import LocalModels
+
+    return LocalModels(*parameters)
+
+
+def loaded_local_models(state: State) -> Any:
+    """Return the models that a state describes."""
+    from .host.local_models import LocalModels
+
+    return LocalModels.from_state(state)
 
 
 def low_rank_class(place: Place) -> type[LowRank]:

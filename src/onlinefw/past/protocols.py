@@ -271,8 +271,8 @@ class EntriesPast(Past, Protocol):
         """Carry out a move that waits, then sort the n oldest entries of the tail in."""
         ...
 
-    def set_offsets(self, rows: Array, columns: Array) -> None:
-        """Predict z + rows[i] + columns[j] from now on."""
+    def set_offsets(self, rows: Array, columns: Array, copy: bool = True) -> None:
+        """Predict z + rows[i] + columns[j] from now on; in this process, with or without copies."""
         ...
 
     def move(self, keep: float, u: Array | None, v: Array | None) -> None:

@@ -42,7 +42,8 @@ class CudaEntries(StoredEntries):
         super().__init__(theta, dtype, loss)
         self._run = kernels(self.dtype.name)
         self._store = CudaEntryStore.empty(theta.shape, self.dtype)
-        self.set_offsets(*(np.zeros(n, self.dtype) for n in theta.shape))
+        m1, m2 = theta.shape
+        self.set_offsets(np.zeros(m1, self.dtype), np.zeros(m2, self.dtype))
         self._y: Any = None  # G V of the last read
 
     # Growing --------------------------------------------------------------------------------------
@@ -75,7 +76,7 @@ class CudaEntries(StoredEntries):
         if n:
             self._store = self._store.merged(n, self.sums_repeats)
 
-    def set_offsets(self, rows: Array, columns: Array) -> None:
+    def set_offsets(self, rows: Array, columns: Array, copy: bool = True) -> None:
         self._line = self._regressions = None
         rows, columns = np.array(rows, self.dtype), np.array(columns, self.dtype)
         device = cp.asarray(rows), cp.asarray(columns)

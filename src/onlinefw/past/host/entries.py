@@ -75,9 +75,10 @@ class HostEntries(StoredEntries):
             store = store.finish()
         self._store = store
 
-    def set_offsets(self, rows: Array, columns: Array) -> None:
+    def set_offsets(self, rows: Array, columns: Array, copy: bool = True) -> None:
         self._line = self._regressions = None
-        rows, columns = np.array(rows, self.dtype), np.array(columns, self.dtype)
+        if copy:
+            rows, columns = np.array(rows, self.dtype), np.array(columns, self.dtype)
         self._due = True
         self.row_offset, self.col_offset = rows, columns
 

@@ -1,0 +1,147 @@
+"""Lists that grow one entry at a time: what has been observed in each row, or in each column.
+
+All lists of one side share the memory of a few arrays. A list that is full moves to a place twice
+as long, and its old place is for others of that length. So an entry is added in constant time, on
+average, and lists take one and a half to two times the memory of their entries.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from .._typing import Array
+
+__all__ = ["Lists", "append", "copied_lists", "has_space", "new_lists", "packed", "unpacked"]
+
+#: The shortest place. The first two numbers of a free place say where the next one is.
+SHORTEST = 4
+#: Places have lengths of SHORTEST times a power of two, up to this one.
+LONGEST = 40
+
+
+class Lists(NamedTuple):
+    """Lists of entries; ``other`` is an entry's column in a list of rows, or its row."""
+
+    start: Array  # where each list begins
+    length: Array
+    space: Array  # for how many entries each list has space
+    other: Array
+    value: Array
+    weight: Array  # empty while all weigh 1
+    free: Array  # the first free place of each length, plus 1; 0 if there is none
+    end: Array  # one number: where the memory that was never used begins
+
+
+def new_lists(n: int, memory: int, dtype: np.dtype, weighted: bool = False) -> Lists:
+    """Return n empty lists, with memory for so many entries."""
+    return Lists(
+        np.zeros(n, np.int64),
+        np.zeros(n, np.int64),
+        np.zeros(n, np.int64),
+        np.empty(memory, np.uint32),
+        np.empty(memory, dtype),
+        np.empty(memory if weighted else 0, dtype),
+        np.zeros(LONGEST, np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+def copied_lists(lists: Lists, n: int, memory: int, weighted: bool) -> Lists:
+    """Return the same lists and empty ones after them, with more memory; weights become 1s."""
+    new = new_lists(n, memory, lists.value.dtype, weighted)
+    old, used = lists.start.size, int(lists.end[0])
+    for name in ("start", "length", "space"):
+        getattr(new, name)[:old] = getattr(lists, name)
+    for name in ("other", "value"):
+        getattr(new, name)[:used] = getattr(lists, name)[:used]
+    if weighted:
+        new.weight[:used] = lists.weight[:used] if lists.weight.size else 1
+    new.free[:], new.end[:] = lists.free, lists.end
+    return new
+
+
+def packed(lists: Lists, n: int) -> tuple[Array, Array, Array, Array]:
+    """Return the lengths of the first n lists, and others, values and weights list by list."""
+    length = lists.length[:n].copy()
+    at = np.repeat(lists.start[:n] - np.cumsum(length) + length, length) + np.arange(length.sum())
+    weight = lists.weight[at] if lists.weight.size else lists.weight.copy()
+    return length, lists.other[at], lists.value[at], weight
+
+
+def unpacked(length: Array, other: Array, value: Array, weight: Array) -> Lists:
+    """Return the lists that ``packed`` has described."""
+    space = np.full(length.size, SHORTEST)
+    while (short := space < length).any():
+        space[short] *= 2
+    space[length == 0] = 0
+    memory = int(space.sum())
+    lists = new_lists(length.size, memory, value.dtype, weight.size > 0)
+    lists.length[:], lists.space[:], lists.end[0] = length, space, memory
+    lists.start[:] = np.cumsum(space) - space
+    at = np.repeat(lists.start - np.cumsum(length) + length, length) + np.arange(length.sum())
+    lists.other[at], lists.value[at] = other, value
+    if weight.size:
+        lists.weight[at] = weight
+    return lists
+
+
+@njit(cache=True)
+def _size_class(space):
+    which = 0
+    while (SHORTEST << which) < space:
+        which += 1
+    return which
+
+
+@njit(cache=True)
+def has_space(lists, i):
+    """Whether list i can take one more entry without more memory."""
+    space = lists.space[i]
+    if lists.length[i] < space:
+        return True
+    longer = max(SHORTEST, 2 * space)
+    return lists.free[_size_class(longer)] > 0 or lists.end[0] + longer <= len(lists.other)
+
+
+@njit(cache=True)
+def append(lists, i, other, value, weight):
+    """Add an entry to list i, which ``has_space``."""
+    n = lists.length[i]
+    if n == lists.space[i]:
+        _lengthen(lists, i)
+    at = lists.start[i] + n
+    lists.other[at] = other
+    lists.value[at] = value
+    if len(lists.weight):
+        lists.weight[at] = weight
+    lists.length[i] = n + 1
+
+
+@njit(cache=True)
+def _lengthen(lists, i):
+    """Move list i to a place twice as long."""
+    n, old = lists.space[i], lists.start[i]
+    longer = max(SHORTEST, 2 * n)
+    which = _size_class(longer)
+    at = lists.free[which] - 1
+    if at >= 0:
+        lists.free[which] = np.int64(lists.other[at]) | (np.int64(lists.other[at + 1]) << 32)
+    else:
+        at = lists.end[0]
+        lists.end[0] = at + longer
+    for k in range(n):
+        lists.other[at + k] = lists.other[old + k]
+        lists.value[at + k] = lists.value[old + k]
+    if len(lists.weight):
+        for k in range(n):
+            lists.weight[at + k] = lists.weight[old + k]
+    if n > 0:
+        next_one = lists.free[which - 1]
+        lists.other[old] = np.uint32(next_one & 0xFFFFFFFF)
+        lists.other[old + 1] = np.uint32(next_one >> 32)
+        lists.free[which - 1] = old + 1
+    lists.start[i] = at
+    lists.space[i] = longer

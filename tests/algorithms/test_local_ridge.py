@@ -1,0 +1,356 @@
+"""Local corrections: the row and the column of every observation are solved exactly."""
+
+import pickle
+from dataclasses import replace
+from math import sqrt
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import onlinefw as ofw
+from onlinefw.algorithms import local_ridge
+from onlinefw.kernels.local_ridge import start_factors
+from onlinefw.losses import Logistic
+from onlinefw.objectives import ObservedEntries, RunningBiases
+from onlinefw.sets import L1Ball, TraceNormBall
+
+SHAPE = 12, 9
+
+
+def events(n, seed=0, shape=SHAPE, repeats=True):
+    rng = np.random.default_rng(seed)
+    truth = rng.standard_normal((shape[0], 2)) @ rng.standard_normal((2, shape[1]))
+    X = np.column_stack([rng.integers(0, m, n) for m in shape])
+    return X, 3.0 + truth[X[:, 0], X[:, 1]] + 0.3 * rng.standard_normal(n)
+
+
+def learner(ridge=(2.0, 0.1), *, radius=1e100, rank=3, dtype=float, growing=True, **more):
+    objective = ObservedEntries((1, 1) if growing else SHAPE, dtype=dtype, growing=growing)
+    corrective = ofw.LocalRidge(rank, ridge, **more)
+    return ofw.OnlineFrankWolfe(objective, TraceNormBall(radius), corrective=corrective)
+
+
+class Plain:
+    """The same, written with dense matrices and numpy's solver."""
+
+    def __init__(self, ridge, rank=3, biased=True, bias_ridge=3.0):
+        self.ridge, self.rank, self.biased, self.bias_ridge = ridge, rank, biased, bias_ridge
+        self.seen = []
+        self.u = np.zeros((SHAPE[0], rank))
+        self.v = np.zeros((SHAPE[1], rank + 5))
+        start_factors(self.v, rank, 0, SHAPE[1], 0.1)
+        self.v = self.v[:, :rank]
+        self.row, self.column = np.zeros(SHAPE[0]), np.zeros(SHAPE[1])
+        self.memories = np.zeros(SHAPE[0]), np.zeros(SHAPE[1])
+        self.errors, self.values = [], []
+
+    def moments(self):
+        values = np.array([[y, w] for _, _, y, w in self.seen]).reshape(-1, 2)
+        mean = np.average(values[:, 0], weights=values[:, 1])
+        sigma = sqrt(np.average((values[:, 0] - mean) ** 2, weights=values[:, 1]))
+        return mean if self.biased else 0.0, sigma or 1.0
+
+    def predict(self, i, j):
+        if not self.seen:
+            return 0.0, 0.0
+        mean, sigma = self.moments()
+        row = self.row[i] if any(one[0] == i for one in self.seen) else mean
+        z = row + self.column[j] + sigma * (self.u[i] @ self.v[j])
+        whole = z
+        if self.errors:
+            m = np.array([[a, b] for a, b, _ in self.errors])
+            gram = m.T @ m * (1.0 + np.eye(2) * 50.0 / len(m))
+            if np.linalg.det(gram) > 0.0:
+                weights = np.linalg.solve(gram, m.T @ np.array([e for _, _, e in self.errors]))
+                whole += weights @ [self.memories[0][i], self.memories[1][j]]
+        values = [one[2] for one in self.seen]
+        return z, min(max(whole, min(values)), max(values))
+
+    def learn(self, i, j, y, w):
+        z, whole = self.predict(i, j)
+        row, column = self.memories
+        if self.seen:
+            self.errors.append((row[i], column[j], y - z))
+            row[i] += 0.15 * (y - z - row[i])
+            column[j] += 0.15 * (y - z - column[j])
+        self.seen.append((i, j, y, w))
+        self.solve_row(i)
+        self.solve_column(j)
+        return whole
+
+    def solve_row(self, i):
+        mean, sigma = self.moments()
+        mine = [(j, y, w) for k, j, y, w in self.seen if k == i]
+        targets = [(y - mean - self.column[j]) / sigma for j, y, _ in mine]
+        u, b = self.regression([self.v[j] for j, _, _ in mine], targets, [w for *_, w in mine])
+        self.u[i], self.row[i] = u, mean + sigma * b
+
+    def solve_column(self, j):
+        _, sigma = self.moments()
+        mine = [(i, y, w) for i, k, y, w in self.seen if k == j]
+        targets = [(y - self.row[i]) / sigma for i, y, _ in mine]
+        v, b = self.regression([self.u[i] for i, _, _ in mine], targets, [w for *_, w in mine])
+        self.v[j], self.column[j] = v, sigma * b
+
+    def regression(self, features, targets, weights):
+        X = np.column_stack((np.array(features), np.ones(len(targets))))
+        w = np.array(weights)
+        penalty = np.full(self.rank + 1, self.ridge[0] + self.ridge[1] * w.sum())
+        penalty[-1] = self.bias_ridge
+        if not self.biased:
+            X, penalty = X[:, :-1], penalty[:-1]
+        found = np.linalg.solve((X * w[:, None]).T @ X + np.diag(penalty), X.T @ (w * targets))
+        return (found[:-1], found[-1]) if self.biased else (found, 0.0)
+
+
+@pytest.mark.parametrize("biased", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_it_does_what_a_dense_computation_does(biased, weighted):
+    X, y = events(150)
+    w = np.random.default_rng(5).uniform(0.5, 2.0, 150) if weighted else np.ones(150)
+    plain = Plain((2.0, 0.1), biased=biased)
+    expected = [plain.learn(i, j, *rest) for (i, j), *rest in zip(X, y, w, strict=True)]
+    fast = learner(growing=False, biases=biased)
+    np.testing.assert_allclose(fast.learn(X, y, w if weighted else None), expected, atol=1e-9)
+    theta = plain.moments()[1] * plain.u @ plain.v.T
+    np.testing.assert_allclose(fast.theta.dense(), theta, atol=1e-9)
+
+
+def test_a_batch_solves_every_row_and_column_once():
+    X, y = events(80)
+    plain = Plain((2.0, 0.1))
+    plain.seen = [(i, j, value, 1.0) for (i, j), value in zip(X, y, strict=True)]
+    for i in np.unique(X[:, 0]):
+        plain.solve_row(i)
+    for j in np.unique(X[:, 1]):
+        plain.solve_column(j)
+    fast = learner(growing=False)
+    round_ = fast.observe(X, y)
+    assert (round_.kind, round_.t, np.isnan(round_.gap)) == ("hold", 1, True)
+    np.testing.assert_allclose(
+        fast.theta.dense(), plain.moments()[1] * plain.u @ plain.v.T, atol=1e-9
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 1000), st.floats(0.1, 20.0), st.floats(0.0, 0.5), st.integers(1, 9))
+def test_no_solution_raises_the_penalised_squares(seed, a, b, rank):
+    """J, with the biases' own penalty, is a parabola in a row's part, and its minimum is taken."""
+    X, y = events(60, seed)
+    fast = learner((a, b), rank=rank, growing=False)
+    fast.learn(X, y)
+    models = fast.corrective._models
+    rows, columns = (np.bincount(X[:, k], minlength=SHAPE[k]) for k in (0, 1))
+
+    def J():
+        u, v, row, column = (part.astype(float) for part in models.parts(0))
+        u, v, sigma = u[:, :rank], v[:, :rank], models.sigma
+        z = row[X[:, 0]] + column[X[:, 1]] + sigma * np.einsum("ik,ik->i", u[X[:, 0]], v[X[:, 1]])
+        seen = rows > 0
+        biases = ((row[seen] - models.mean) ** 2).sum() + (column**2).sum()
+        penalties = (a + b * rows) @ (u**2).sum(1) + (a + b * columns) @ (v**2).sum(1)
+        return ((y - z) ** 2).sum() + sigma**2 * penalties + 3.0 * biases
+
+    before = J()
+    for i in range(SHAPE[0]):
+        models.solve(np.array([i]), np.empty(0, int))
+        after = J()
+        assert after <= before * (1.0 + 1e-12)
+        before = after
+    for j in range(SHAPE[1]):
+        models.solve(np.empty(0, int), np.array([j]))
+        after = J()
+        assert after <= before * (1.0 + 1e-12)
+        before = after
+
+
+@pytest.mark.parametrize("cuts", [(), (40, 90, 140)])
+def test_learning_in_pieces_is_learning_at_once(monkeypatch, cuts):
+    monkeypatch.setattr(local_ridge, "CUTS", cuts)
+    X, y = events(200)
+    whole = learner("auto")
+    expected = whole.learn(X, y)
+    pieces = learner("auto")
+    parts = np.split(np.arange(200), [1, 2, 39, 41, 120])
+    found = np.concatenate([pieces.learn(X[part], y[part]) for part in parts])
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(pieces.theta.dense(), whole.theta.dense())
+
+
+def test_a_race_ends_with_one_model_which_is_as_if_it_had_been_alone(monkeypatch):
+    monkeypatch.setattr(local_ridge, "CUTS", (25, 50, 100, 150))
+    X, y = events(400)
+    race = learner("auto")
+    race.learn(X, y)
+    models = race.corrective._models
+    (winner,) = models.models.playing
+    monkeypatch.setattr(local_ridge, "RIDGES", (local_ridge.RIDGES[winner],))
+    alone = learner("auto")
+    errors = alone.learn(X, y)[1:] - y[1:]
+    assert models.errors[0] == pytest.approx(errors @ errors)
+    np.testing.assert_array_equal(alone.theta.dense(), race.theta.dense())
+
+
+def test_whoever_predicts_worst_leaves_first(monkeypatch):
+    monkeypatch.setattr(local_ridge, "CUTS", (60,))
+    X, y = events(60)
+    race = learner("auto")
+    race.learn(X[:59], y[:59])
+    models = race.corrective._models
+    assert len(models.models.playing) == 5
+    race.learn(X[59:], y[59:])
+    gone = set(range(5)) - set(models.models.playing.tolist())
+    assert gone == {int(np.argmax(models.models.recent[:, 6]))}
+
+
+@pytest.mark.parametrize("how", ["state", "pickle"])
+def test_a_resumed_run_is_an_uninterrupted_one(how):
+    X, y = events(300)
+    one = learner("auto", dtype=np.float32)
+    one.learn(X[:170], y[:170], np.linspace(1.0, 2.0, 170))
+    two = ofw.OnlineFrankWolfe.from_state(one.state_dict()) if how == "state" else None
+    two = pickle.loads(pickle.dumps(one)) if two is None else two
+    np.testing.assert_array_equal(two.theta.dense(), one.theta.dense())
+    np.testing.assert_array_equal(two.learn(X[170:], y[170:]), one.learn(X[170:], y[170:]))
+    assert two.t == one.t == 300
+
+
+def test_units_make_no_difference():
+    X, y = events(200)
+    one, two = learner("auto"), learner("auto")
+    expected, found = 7.0 * one.learn(X, y) - 40.0, two.learn(X, 7.0 * y - 40.0)
+    assert found[0] == 0.0
+    np.testing.assert_allclose(found[1:], expected[1:], 1e-6)
+
+
+@pytest.mark.parametrize("radius", [0.5, 4.0, 1e6])
+def test_theta_is_in_the_ball(radius):
+    X, y = events(200)
+    one = learner(radius=radius)
+    for part in np.split(np.arange(200), 4):
+        one.learn(X[part], y[part])
+        assert one.constraint.contains(one.theta.dense(), 1e-6)
+
+
+@pytest.mark.parametrize("corrected", [False, True])
+def test_the_certificate_bounds_the_distance_to_the_optimum(corrected):
+    X, y = events(150)
+    one = learner(growing=False)
+    one.learn(X, y)
+    if corrected:
+        one.correct()
+    objective = one.objective
+    ball = one.corrective.ball(objective)
+    rows, columns = objective._past.row_offset, objective._past.col_offset
+    theta = cp.Variable(SHAPE)
+    offsets = rows[X[:, 0]] + columns[X[:, 1]]
+    loss = cp.sum_squares(theta[X[:, 0], X[:, 1]] + offsets - y) / (2 * len(y))
+    norm = cp.normNuc(cp.diag(ball.rows) @ theta @ cp.diag(ball.columns))
+    best = cp.Problem(cp.Minimize(loss), [norm <= ball.radius]).solve(solver=cp.SCS, eps=1e-7)
+    gap = objective.value() - best
+    bound = objective.certificate(ball)
+    assert -1e-4 < gap <= bound + 1e-6
+    assert bound < objective.value()  # it says something
+
+
+def test_memories_help_where_errors_of_a_row_resemble_each_other():
+    rng = np.random.default_rng(0)
+    n, m = 4000, 20
+    X = np.column_stack((rng.integers(0, m, n), rng.integers(0, 30, n)))
+    mood = np.cumsum(rng.standard_normal((n, m)) * 0.2, axis=0)  # of each row, it wanders
+    noise = 0.3 * rng.standard_normal(n)
+    one, two = learner(), learner()
+    moody, calm = mood[np.arange(n), X[:, 0]] + noise, noise
+    wandering, steady = one.learn(X, moody), two.learn(X, calm)
+    weights = [each.corrective._models.memory_weights(0)[0] for each in (one, two)]
+    assert weights[0] > 0.3 > 0.15 > abs(weights[1])
+    assert np.mean((wandering - moody)[2000:] ** 2) < 0.5 * np.var(moody[2000:])
+    assert np.mean((steady - calm)[2000:] ** 2) < 1.2 * 0.09
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "words"),
+    [
+        ([[0, 0], [1, 10**12]], [1.0, 2.0], "columns"),
+        ([[0, -1]], [1.0], "negative|-1"),
+        ([[0, 1]], [np.nan], "NaN|nan"),
+        ([["a", 1]], [1.0], "a|number"),
+    ],
+)
+def test_bad_events_are_refused_before_anything_changes(X, y, words):
+    good, values = events(50)
+    one, two = learner(), learner()
+    one.learn(good, values), two.learn(good, values)
+    with pytest.raises((ValueError, TypeError), match=words):
+        one.learn(X, y)
+    np.testing.assert_array_equal(one.learn(good, values), two.learn(good, values))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"ridge": (0.0, 1.0)}, "a > 0"),
+        ({"ridge": 3.0}, "ridge"),
+        ({"rank": 0}, "rank"),
+    ],
+)
+def test_wrong_parameters_are_named(change, words):
+    with pytest.raises(ValueError, match=words):
+        ofw.LocalRidge(**change)
+
+
+@pytest.mark.parametrize(
+    ("objective", "ball", "words"),
+    [
+        (ofw.objectives.RunningLeastSquares(3), L1Ball(1.0), "ObservedEntries"),
+        (ObservedEntries((3, 3), Logistic()), TraceNormBall(1.0), "square loss"),
+        (ObservedEntries((3, 3), offsets=RunningBiases()), TraceNormBall(1.0), "offsets"),
+    ],
+)
+def test_what_it_cannot_correct_is_refused(objective, ball, words):
+    with pytest.raises(ValueError, match=words):
+        ofw.OnlineFrankWolfe(objective, ball, corrective=ofw.LocalRidge())
+
+
+def damaged(state, path, value):
+    *place, last = path.split(".")
+    for name in place:
+        state = state[name]
+    state[last] = value(state[last])
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("rank", lambda x: x + 1, "rank"),
+        ("models.rows.other", lambda x: x + 100, "lists of rows"),
+        ("models.rows.length", lambda x: -x, "rows|other"),
+        ("models.columns.length", lambda x: x[::-1].copy(), "agree|columns"),
+        ("models.columns.value", lambda x: x[1:], "value"),
+        ("models.rows.factors", lambda x: x.astype(np.float16), "factors"),
+        ("models.columns.offsets", lambda x: np.full_like(x, np.nan), "offsets"),
+        ("models.ridges", lambda x: -x, "ridge"),
+        ("models.moments", lambda x: x[:3], "moments"),
+        ("models.shape", lambda x: [x[0], 10**9], "rows|columns|lists|factors"),
+    ],
+)
+def test_a_damaged_state_is_refused_in_one_line(path, value, words):
+    X, y = events(100)
+    one = learner("auto", growing=False)
+    one.learn(X, y)
+    state = one.state_dict()
+    damaged(state["corrective"]["state"], path, value)
+    with pytest.raises(ValueError, match=words) as refusal:
+        ofw.OnlineFrankWolfe.from_state(state)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_learner_works_with_a_copy():
+    corrective = ofw.LocalRidge(3)
+    X, y = events(20)
+    objective = ObservedEntries(SHAPE)
+    ofw.OnlineFrankWolfe(objective, TraceNormBall(1.0), corrective=corrective).learn(X, y)
+    assert corrective == replace(corrective) and corrective._models is None

@@ -1,0 +1,122 @@
+"""``learn``: observations in their order, each predicted before it is learned."""
+
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import onlinefw as ofw
+from onlinefw.algorithms import rounds
+
+
+def ratings(n, seed=0, shape=(40, 30)):
+    rng = np.random.default_rng(seed)
+    truth = rng.standard_normal((shape[0], 2)) @ rng.standard_normal((2, shape[1]))
+    X = np.column_stack([rng.integers(0, m, n) for m in shape])
+    return X, 3.0 + truth[X[:, 0], X[:, 1]] + 0.3 * rng.standard_normal(n)
+
+
+def local(**more):
+    return ofw.FrankWolfeMatrixCompletion(corrective="local", **more)
+
+
+def test_each_is_what_predict_would_have_said():
+    X, y = ratings(300)
+    one, two = local(dtype="float64"), local(dtype="float64")
+    one.learn(X[:200], y[:200]), two.learn(X[:200], y[:200])
+    expected = []
+    for pair, value in zip(X[200:], y[200:], strict=True):
+        expected.append(two.predict(pair[None], unknown="fallback")[0])
+        two.partial_fit(pair[None], [value])
+    np.testing.assert_allclose(one.learn(X[200:], y[200:]), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("model", [local(), ofw.FrankWolfeMatrixCompletion(radius=50.0)])
+def test_in_pieces_or_at_once(model):
+    X, y = ratings(120)
+    one, two = (type(model)(**model.get_params()) for _ in range(2))
+    expected = one.learn(X, y)
+    parts = np.split(np.arange(120), [1, 50, 51])
+    found = np.concatenate([two.learn(X[part], y[part]) for part in parts])
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+    assert expected[0] == 0.0
+    assert one.n_observations_ == two.n_observations_ == 120
+
+
+def test_a_batch_size_is_that_of_partial_fit():
+    X, y = ratings(100)
+    one, two = local(), local()
+    found = one.learn(X, y, batch_size=40)
+    for part in np.split(np.arange(100), [40, 80]):
+        two.partial_fit(X[part], y[part])
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+    assert (found[:40] == 0.0).all()
+
+
+def test_it_learns_more_than_means():
+    X, y = ratings(6000)
+    error = np.mean((local().learn(X, y) - y)[4000:] ** 2)
+    assert error < 0.25 * np.var(y)
+
+
+def test_what_was_learned_is_saved_and_goes_on(tmp_path):
+    X, y = ratings(300)
+    one = local()
+    one.learn(X[:200], y[:200])
+    ofw.files.save_checkpoint(one, tmp_path / "model.ckpt")
+    two = ofw.files.load_checkpoint(tmp_path / "model.ckpt")
+    np.testing.assert_array_equal(two.learn(X[200:], y[200:]), one.learn(X[200:], y[200:]))
+    ofw.save(one, tmp_path / "model.ofw")
+    alone = ofw.load(tmp_path / "model.ofw")
+    np.testing.assert_allclose(alone.predict(X), one.predict(X), rtol=1e-5)
+    unseen = [[0, 999], [999, 0], [999, 999]]
+    fallbacks = [model.predict(unseen, unknown="fallback") for model in (alone, one)]
+    np.testing.assert_allclose(*fallbacks, rtol=1e-6)
+    assert alone.gap_ == pytest.approx(one.gap_, rel=1e-3)
+    with pytest.raises(ValueError, match="only predicts"):
+        alone.learn(X, y)
+
+
+def test_an_interrupt_leaves_a_whole_number_learned(monkeypatch):
+    X, y = ratings(200_000)
+    one, two = local(), local()
+    one.learn(X[:10], y[:10])  # compiled before the clock runs
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        one.learn(X[10:], y[10:])
+    timer.join()
+    n = one.n_observations_
+    assert 10 < n < 200_000
+    two.learn(X[:n], y[:n])
+    np.testing.assert_array_equal(one.predict(X[:100]), two.predict(X[:100]))
+    np.testing.assert_array_equal(
+        one.learn(X[n:][:99], y[n:][:99]), two.learn(X[n:][:99], y[n:][:99])
+    )
+
+
+def test_pieces_cover_everything_and_last_about_as_long_as_they_may(monkeypatch):
+    clock = iter(np.arange(0.0, 1000.0, 0.04))
+    monkeypatch.setattr(rounds, "perf_counter", lambda: next(clock))
+    found = list(rounds.pieces(1000))
+    assert np.concatenate([np.arange(1000)[part] for part in found]).tolist() == list(range(1000))
+
+
+def test_the_certificate_says_something():
+    X, y = ratings(3000)
+    model = local()
+    model.learn(X, y)
+    model.correct()
+    assert 0.0 < model.gap_ < model.objective_.value()
+    assert model.rank_ <= 64
+
+
+def test_linear_models_learn_row_by_row():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    model = ofw.FrankWolfeRegressor(radius=3.0)
+    predicted = model.learn(X, X[:, 0] - X[:, 1])
+    assert predicted[0] == 0.0
+    assert np.mean((predicted - X[:, 0] + X[:, 1])[100:] ** 2) < 0.01
