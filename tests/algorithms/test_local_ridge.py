@@ -36,16 +36,17 @@ def learner(ridge=(2.0, 0.1), *, radius=1e100, rank=3, dtype=float, growing=True
 class Plain:
     """The same, written with dense matrices and numpy's solver."""
 
-    def __init__(self, ridge, rank=3, biased=True, bias_ridge=3.0):
-        self.ridge, self.rank, self.biased, self.bias_ridge = ridge, rank, biased, bias_ridge
-        self.seen = []
-        self.u = np.zeros((SHAPE[0], rank))
-        self.v = np.zeros((SHAPE[1], rank + 5))
-        start_factors(self.v, rank, 0, SHAPE[1], 0.1)
-        self.v = self.v[:, :rank]
-        self.row, self.column = np.zeros(SHAPE[0]), np.zeros(SHAPE[1])
+    def __init__(self, ridges, rank=3, biased=True):
+        self.ridges, self.rank, self.biased, self.seen = ridges, rank, biased, []
+        start = np.zeros((SHAPE[1], len(ridges) * 8))
+        start_factors(start, len(ridges), rank, 0, SHAPE[1], 0.1)
+        self.v = [start[:, 8 * m : 8 * m + rank].copy() for m in range(len(ridges))]
+        self.u = [np.zeros((SHAPE[0], rank)) for _ in ridges]
+        self.row, self.column = ([np.zeros(n) for _ in ridges] for n in SHAPE)
         self.memories = np.zeros(SHAPE[0]), np.zeros(SHAPE[1])
-        self.errors, self.values = [], []
+        n = len(ridges)
+        self.weights = np.append(np.full(n, 1.0 / n), [0.0, 0.0])
+        self.spread = np.diag([0.01 * (n > 1)] * n + [0.02] * 2)
 
     def moments(self):
         values = np.array([[y, w] for _, _, y, w in self.seen]).reshape(-1, 2)
@@ -53,86 +54,104 @@ class Plain:
         sigma = sqrt(np.average((values[:, 0] - mean) ** 2, weights=values[:, 1]))
         return mean if self.biased else 0.0, sigma or 1.0
 
-    def predict(self, i, j):
-        if not self.seen:
-            return 0.0, 0.0
-        mean, sigma = self.moments()
-        row = self.row[i] if any(one[0] == i for one in self.seen) else mean
-        z = row + self.column[j] + sigma * (self.u[i] @ self.v[j])
-        whole = z
-        if self.errors:
-            m = np.array([[a, b] for a, b, _ in self.errors])
-            gram = m.T @ m * (1.0 + np.eye(2) * 50.0 / len(m))
-            if np.linalg.det(gram) > 0.0:
-                weights = np.linalg.solve(gram, m.T @ np.array([e for _, _, e in self.errors]))
-                whole += weights @ [self.memories[0][i], self.memories[1][j]]
-        values = [one[2] for one in self.seen]
-        return z, min(max(whole, min(values)), max(values))
+    def theta(self):
+        pairs = zip(self.weights, self.u, self.v, strict=False)
+        return self.moments()[1] * sum(w * u @ v.T for w, u, v in pairs)
 
     def learn(self, i, j, y, w):
-        z, whole = self.predict(i, j)
-        row, column = self.memories
-        if self.seen:
-            self.errors.append((row[i], column[j], y - z))
-            row[i] += 0.15 * (y - z - row[i])
-            column[j] += 0.15 * (y - z - column[j])
+        predicted = self.meet(i, j, y) if self.seen else 0.0
         self.seen.append((i, j, y, w))
-        self.solve_row(i)
-        self.solve_column(j)
-        return whole
+        for m in range(len(self.ridges)):
+            self.solve_row(m, i)
+            self.solve_column(m, j)
+        return predicted
 
-    def solve_row(self, i):
+    def meet(self, i, j, y):
+        mean, sigma = self.moments()
+        known = any(one[0] == i for one in self.seen)
+        x = []
+        for u, v, row, column in zip(self.u, self.v, self.row, self.column, strict=True):
+            offset = (row[i] - mean if known else 0.0) + column[j]
+            x.append(offset / sigma + u[i] @ v[j])
+        alone = (y - mean) / sigma - self.weights[:-2] @ x
+        x = np.array([*x, self.memories[0][i] / sigma, self.memories[1][j] / sigma])
+        predicted = mean + sigma * (self.weights @ x)
+        gain = self.spread @ x / (1.0 + x @ self.spread @ x)
+        self.weights = self.weights + gain * ((y - predicted) / sigma)
+        self.spread = self.spread - np.outer(gain, x @ self.spread)
+        for memory, k in zip(self.memories, (i, j), strict=True):
+            memory[k] += 0.15 * (sigma * alone - memory[k])
+        values = [one[2] for one in self.seen]
+        return min(max(predicted, min(values)), max(values))
+
+    def solve_row(self, m, i):
         mean, sigma = self.moments()
         mine = [(j, y, w) for k, j, y, w in self.seen if k == i]
-        targets = [(y - mean - self.column[j]) / sigma for j, y, _ in mine]
-        u, b = self.regression([self.v[j] for j, _, _ in mine], targets, [w for *_, w in mine])
-        self.u[i], self.row[i] = u, mean + sigma * b
+        targets = [(y - mean - self.column[m][j]) / sigma for j, y, _ in mine]
+        features = [self.v[m][j] for j, _, _ in mine]
+        self.u[m][i], b = self.regression(m, features, targets, [w for *_, w in mine])
+        self.row[m][i] = mean + sigma * b
 
-    def solve_column(self, j):
+    def solve_column(self, m, j):
         _, sigma = self.moments()
         mine = [(i, y, w) for i, k, y, w in self.seen if k == j]
-        targets = [(y - self.row[i]) / sigma for i, y, _ in mine]
-        v, b = self.regression([self.u[i] for i, _, _ in mine], targets, [w for *_, w in mine])
-        self.v[j], self.column[j] = v, sigma * b
+        targets = [(y - self.row[m][i]) / sigma for i, y, _ in mine]
+        features = [self.u[m][i] for i, _, _ in mine]
+        self.v[m][j], b = self.regression(m, features, targets, [w for *_, w in mine])
+        self.column[m][j] = sigma * b
 
-    def regression(self, features, targets, weights):
+    def regression(self, m, features, targets, weights):
+        a, b, of_bias = self.ridges[m]
         X = np.column_stack((np.array(features), np.ones(len(targets))))
         w = np.array(weights)
-        penalty = np.full(self.rank + 1, self.ridge[0] + self.ridge[1] * w.sum())
-        penalty[-1] = self.bias_ridge
+        penalty = np.append(np.full(self.rank, a + b * w.sum()), of_bias)
         if not self.biased:
             X, penalty = X[:, :-1], penalty[:-1]
         found = np.linalg.solve((X * w[:, None]).T @ X + np.diag(penalty), X.T @ (w * targets))
         return (found[:-1], found[-1]) if self.biased else (found, 0.0)
 
 
-@pytest.mark.parametrize("biased", [True, False])
-@pytest.mark.parametrize("weighted", [True, False])
-def test_it_does_what_a_dense_computation_does(biased, weighted):
+ONE = ((2.0, 0.1, 3.0),)
+
+
+@pytest.mark.parametrize(
+    ("ridges", "biased", "weighted"),
+    [
+        (ONE, True, False),
+        (ONE, False, True),
+        (local_ridge.RIDGES, True, True),
+        (local_ridge.RIDGES, False, False),
+    ],
+)
+def test_it_does_what_a_dense_computation_does(ridges, biased, weighted):
     X, y = events(150)
     w = np.random.default_rng(5).uniform(0.5, 2.0, 150) if weighted else np.ones(150)
-    plain = Plain((2.0, 0.1), biased=biased)
+    plain = Plain(ridges, biased=biased)
     expected = [plain.learn(i, j, *rest) for (i, j), *rest in zip(X, y, w, strict=True)]
-    fast = learner(growing=False, biases=biased)
+    ridge = "auto" if len(ridges) > 1 else ridges[0][:2]
+    fast = learner(ridge, growing=False, biases=biased)
     np.testing.assert_allclose(fast.learn(X, y, w if weighted else None), expected, atol=1e-9)
-    theta = plain.moments()[1] * plain.u @ plain.v.T
-    np.testing.assert_allclose(fast.theta.dense(), theta, atol=1e-9)
+    np.testing.assert_allclose(fast.theta.dense(), plain.theta(), atol=1e-9)
+    z = fast.objective.predict(X[:, 0], X[:, 1])
+    memories = [
+        memory[k] for memory, k in zip(fast.corrective._models.memories(), X.T, strict=True)
+    ]
+    together = np.clip(z + sum(memories), y.min(), y.max())
+    np.testing.assert_allclose(fast.corrective.predict(X[:, 0], X[:, 1]), together, atol=1e-9)
 
 
 def test_a_batch_solves_every_row_and_column_once():
     X, y = events(80)
-    plain = Plain((2.0, 0.1))
+    plain = Plain(ONE)
     plain.seen = [(i, j, value, 1.0) for (i, j), value in zip(X, y, strict=True)]
     for i in np.unique(X[:, 0]):
-        plain.solve_row(i)
+        plain.solve_row(0, i)
     for j in np.unique(X[:, 1]):
-        plain.solve_column(j)
+        plain.solve_column(0, j)
     fast = learner(growing=False)
     round_ = fast.observe(X, y)
     assert (round_.kind, round_.t, np.isnan(round_.gap)) == ("hold", 1, True)
-    np.testing.assert_allclose(
-        fast.theta.dense(), plain.moments()[1] * plain.u @ plain.v.T, atol=1e-9
-    )
+    np.testing.assert_allclose(fast.theta.dense(), plain.theta(), atol=1e-9)
 
 
 @settings(max_examples=25, deadline=None)
@@ -146,8 +165,9 @@ def test_no_solution_raises_the_penalised_squares(seed, a, b, rank):
     rows, columns = (np.bincount(X[:, k], minlength=SHAPE[k]) for k in (0, 1))
 
     def J():
-        u, v, row, column = (part.astype(float) for part in models.parts(0))
-        u, v, sigma = u[:, :rank], v[:, :rank], models.sigma
+        u, _, v = models.factors()
+        (row, column), sigma = models.offsets(), models.sigma
+        u, v = u[:, :rank], v[:, :rank]
         z = row[X[:, 0]] + column[X[:, 1]] + sigma * np.einsum("ik,ik->i", u[X[:, 0]], v[X[:, 1]])
         seen = rows > 0
         biases = ((row[seen] - models.mean) ** 2).sum() + (column**2).sum()
@@ -167,9 +187,7 @@ def test_no_solution_raises_the_penalised_squares(seed, a, b, rank):
         before = after
 
 
-@pytest.mark.parametrize("cuts", [(), (40, 90, 140)])
-def test_learning_in_pieces_is_learning_at_once(monkeypatch, cuts):
-    monkeypatch.setattr(local_ridge, "CUTS", cuts)
+def test_learning_in_pieces_is_learning_at_once():
     X, y = events(200)
     whole = learner("auto")
     expected = whole.learn(X, y)
@@ -180,30 +198,12 @@ def test_learning_in_pieces_is_learning_at_once(monkeypatch, cuts):
     np.testing.assert_array_equal(pieces.theta.dense(), whole.theta.dense())
 
 
-def test_a_race_ends_with_one_model_which_is_as_if_it_had_been_alone(monkeypatch):
-    monkeypatch.setattr(local_ridge, "CUTS", (25, 50, 100, 150))
-    X, y = events(400)
-    race = learner("auto")
-    race.learn(X, y)
-    models = race.corrective._models
-    (winner,) = models.models.playing
-    monkeypatch.setattr(local_ridge, "RIDGES", (local_ridge.RIDGES[winner],))
-    alone = learner("auto")
-    errors = alone.learn(X, y)[1:] - y[1:]
-    assert models.errors[0] == pytest.approx(errors @ errors)
-    np.testing.assert_array_equal(alone.theta.dense(), race.theta.dense())
-
-
-def test_whoever_predicts_worst_leaves_first(monkeypatch):
-    monkeypatch.setattr(local_ridge, "CUTS", (60,))
-    X, y = events(60)
-    race = learner("auto")
-    race.learn(X[:59], y[:59])
-    models = race.corrective._models
-    assert len(models.models.playing) == 5
-    race.learn(X[59:], y[59:])
-    gone = set(range(5)) - set(models.models.playing.tolist())
-    assert gone == {int(np.argmax(models.models.recent[:, 6]))}
+def test_a_mixture_predicts_at_least_as_well_as_the_best_of_its_models():
+    X, y = events(4000, shape=(60, 50))
+    mixed = learner("auto").learn(X, y)
+    alone = [learner(ridge[:2]).learn(X, y) for ridge in local_ridge.RIDGES]
+    errors = [np.mean((found - y)[2000:] ** 2) for found in (mixed, *alone)]
+    assert errors[0] <= 1.01 * min(errors[1:])
 
 
 @pytest.mark.parametrize("how", ["state", "pickle"])
@@ -265,7 +265,7 @@ def test_memories_help_where_errors_of_a_row_resemble_each_other():
     one, two = learner(), learner()
     moody, calm = mood[np.arange(n), X[:, 0]] + noise, noise
     wandering, steady = one.learn(X, moody), two.learn(X, calm)
-    weights = [each.corrective._models.memory_weights(0)[0] for each in (one, two)]
+    weights = [each.corrective._models.memory_weights[0] for each in (one, two)]
     assert weights[0] > 0.3 > 0.15 > abs(weights[1])
     assert np.mean((wandering - moody)[2000:] ** 2) < 0.5 * np.var(moody[2000:])
     assert np.mean((steady - calm)[2000:] ** 2) < 1.2 * 0.09
@@ -333,6 +333,7 @@ def damaged(state, path, value):
         ("models.rows.factors", lambda x: x.astype(np.float16), "factors"),
         ("models.columns.offsets", lambda x: np.full_like(x, np.nan), "offsets"),
         ("models.ridges", lambda x: -x, "ridge"),
+        ("models.mixture.spread", lambda x: x[1:], "spread"),
         ("models.moments", lambda x: x[:3], "moments"),
         ("models.shape", lambda x: [x[0], 10**9], "rows|columns|lists|factors"),
     ],

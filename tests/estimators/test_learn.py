@@ -10,11 +10,11 @@ import onlinefw as ofw
 from onlinefw.algorithms import rounds
 
 
-def ratings(n, seed=0, shape=(40, 30)):
+def ratings(n, seed=0, shape=(40, 30), noise=0.3):
     rng = np.random.default_rng(seed)
     truth = rng.standard_normal((shape[0], 2)) @ rng.standard_normal((2, shape[1]))
     X = np.column_stack([rng.integers(0, m, n) for m in shape])
-    return X, 3.0 + truth[X[:, 0], X[:, 1]] + 0.3 * rng.standard_normal(n)
+    return X, 3.0 + truth[X[:, 0], X[:, 1]] + noise * rng.standard_normal(n)
 
 
 def local(**more):
@@ -105,7 +105,7 @@ def test_pieces_cover_everything_and_last_about_as_long_as_they_may(monkeypatch)
 
 
 def test_the_certificate_says_something():
-    X, y = ratings(3000)
+    X, y = ratings(6000, shape=(200, 150), noise=1.0)
     model = local()
     model.learn(X, y)
     model.correct()

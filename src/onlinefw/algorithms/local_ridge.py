@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 from math import inf
 from numbers import Real
 from typing import Any
@@ -22,16 +21,8 @@ from .correctives import Corrective
 
 __all__ = ["LocalRidge"]
 
-#: ``ridge="auto"``: a and b of a + b n, and the ridge of biases, of models that race each other ...
-RIDGES = (
-    (5.0, 0.05, 3.0),
-    (10.0, 0.02, 3.0),
-    (3.0, 0.08, 6.0),
-    (20.0, 0.1, 6.0),
-    (0.5, 0.005, 1.0),
-)
-#: ... until the one that has predicted worst leaves, at each of these numbers of observations.
-CUTS = (1_000, 4_000, 16_000, 64_000)
+#: ``ridge="auto"``: a and b of a + b n, and the ridge of biases, of the models that are mixed.
+RIDGES = ((10.0, 0.02, 3.0), (5.0, 0.1, 6.0), (2.0, 0.02, 3.0))
 #: The ridge of biases if that of the factors is given.
 BIAS_RIDGE = 3.0
 #: A ball of this radius holds everything.
@@ -57,17 +48,19 @@ class LocalRidge(Corrective):
     If the learner's own ball is smaller, theta is scaled into it.
 
     Ridges are in units of the standard deviation of the values, so it makes no difference in which
-    units these are. With ``ridge="auto"`` five pairs race each other: whatever predicts new
-    observations worst leaves at 1,000, 4,000, 16,000 and 64,000 of them.
+    units these are. With ``ridge="auto"`` three models learn side by side, with strong, medium and
+    weak ridges, and theta is their mixture: its weights are those that would have predicted
+    observations best before they were learned (recursive least squares). A mixture is of low rank
+    as its models are, and predicts better than the best of them.
 
     Besides theta there is a short memory: the average of the latest errors of a row and of a
-    column (each new one counts 15%), which are added to predictions with weights that are fitted
-    to the stream. They are near 0 where errors of a row do not resemble each other.
+    column (each new one counts 15%), which are added to predictions with weights that are found in
+    the same way. They are near 0 where errors of a row do not resemble each other.
 
     Parameters
     ----------
     rank : int
-        Of theta.
+        Of each model; theta has that of all of them together.
     ridge : (float, float) or "auto"
         a and b.
     biases : bool
@@ -142,22 +135,16 @@ class LocalRidge(Corrective):
             self.learn(objective, constraint, batch)
             return
         models = self._grown(objective)
-        for part in self._between_cuts(models, rows.size):
-            weights = _weights(batch.w[part])
-            models.learn(rows[part], cols[part], batch.y[part], weights, solving=False)
-            self._cut(models)
+        models.learn(rows, cols, batch.y, _weights(batch.w), solving=False)
         models.solve(np.unique(rows), np.unique(cols))
         self._show(objective, constraint)
 
     def learn(self, objective: Objective, constraint: ConvexSet, batch: EntriesBatch) -> Array:
         """Learn observations one after another; return what was predicted for each before."""
-        models, predicted = self._grown(objective), []
-        for part in self._between_cuts(models, batch.rows.size):
-            entries = batch.rows[part], batch.cols[part], batch.y[part]
-            predicted.append(models.learn(*entries, _weights(batch.w[part])))
-            self._cut(models)
+        models = self._grown(objective)
+        predicted = models.learn(batch.rows, batch.cols, batch.y, _weights(batch.w))
         self._show(objective, constraint)
-        return predicted[0] if len(predicted) == 1 else np.concatenate(predicted)
+        return predicted
 
     def correct(self, objective: Objective, constraint: ConvexSet) -> None:
         """Solve all rows and all columns, a few times in turn."""
@@ -176,76 +163,44 @@ class LocalRidge(Corrective):
             self._models.grow(*objective.shape)
         return self._models
 
-    def _between_cuts(self, models: Any, n: int) -> list[slice]:
-        """Return parts of n observations, so that a model can leave between any two of them."""
-        seen = models.n_observations
-        edges = [0, *(cut - seen for cut in CUTS if 0 < cut - seen < n), n]
-        return [slice(a, b) for a, b in pairwise(edges)]
-
-    def _cut(self, models: Any) -> None:
-        if models.n_observations in CUTS and len(models.models.playing) > 1:
-            models.drop_worst()
-
     # Showing --------------------------------------------------------------------------------------
 
     def _show(self, objective: Objective, constraint: ConvexSet) -> None:
-        """Let theta and offsets be those of the best model, in their own memory."""
-        assert isinstance(objective, ObservedEntries) and self._models is not None
-        models = self._models
-        left, right, rows, columns = models.parts(models.best)
-        scale = models.sigma
+        """Let theta and offsets be those of the mixture, in its own memory."""
+        assert isinstance(objective, ObservedEntries)
+        left, weights, right = self._models.factors()
         radius = constraint.radius  # type: ignore[attr-defined]
         if radius < NO_CAP:
-            bound = scale * self._norm(left, right, constraint)
-            scale *= min(1.0, radius / bound) if bound > 0.0 else 1.0
-        objective.hold(left, np.full(self.rank, scale), right, rows, columns)
-
-    def _norm(self, left: Array, right: Array, constraint: ConvexSet) -> float:
-        """Return a bound on the trace norm of left right'."""
-        sizes = []
-        weights: tuple[Any, Any] = (None, None)
-        if isinstance(constraint, WeightedTraceNormBall):
-            weights = constraint.rows, constraint.columns
-        for factor, weight in zip((left, right), weights, strict=True):
-            squares = np.einsum("ik,ik->i", factor[:, : self.rank], factor[:, : self.rank])
-            sizes.append(squares.sum(dtype=float) if weight is None else weight**2 @ squares)
-        return float(np.sqrt(sizes[0] * sizes[1]))
+            bound = _norm_bound(left, weights, right, constraint)
+            weights *= min(1.0, radius / bound) if bound > 0.0 else 1.0
+        objective.hold(left, weights, right, *self._models.offsets())
 
     def ball(self, objective: Objective) -> ConvexSet:
         """Return the ball of the norm that belongs to the ridges, with theta on its boundary."""
-        assert isinstance(objective, ObservedEntries) and self._models is not None
-        models = self._models
-        a, b, _ = models.models.ridges[models.best]
+        assert isinstance(objective, ObservedEntries)
         counts = objective.weighted_sums(*(np.ones(n) for n in objective.shape))
-        rows, columns = (np.sqrt(a + b * n) for n in counts)
+        rows, columns = (np.sqrt(self._models.ridges_of(n)) for n in counts)
         norm = WeightedTraceNormBall(1.0, rows, columns).norm(objective.theta)
         if norm == 0.0:
             return TraceNormBall(1.0)
         return WeightedTraceNormBall(norm, rows, columns)
 
+    def predict(self, rows: Array, cols: Array) -> Array:
+        """Return what theta, offsets and short memories say of entries."""
+        return self._models.predict(rows, cols)
+
     def found_biases(self) -> Biases | None:
         """Return mean and biases of rows and columns; None without biases."""
-        models = self._models
-        if models is None or not self.biases:
+        if self._models is None or not self.biases:
             return None
-        _, _, rows, columns = models.parts(models.best)
-        seen = models.by_row.length[: rows.size] > 0
-        return Biases(models.mean, np.where(seen, rows - models.mean, 0.0), columns.astype(float))
+        rows, columns = (side.astype(float) for side in self._models.offsets())
+        return Biases(self._models.mean, rows - self._models.mean, columns)
 
-    def whole_offsets(self) -> tuple[Array, Array] | None:
+    def whole_offsets(self) -> tuple[Array, Array]:
         """Return all that is added to theta in rows and columns, short memories included."""
-        models = self._models
-        if models is None:
-            return None
-        _, _, rows, columns = models.parts(models.best)
-        of_rows, of_columns = models.all_memories(models.best)
+        rows, columns = self._models.offsets()
+        of_rows, of_columns = self._models.memories()
         return rows + of_rows, columns + of_columns
-
-    def memories(self, rows: Array, cols: Array) -> Array:
-        """Return what the short memories add to the predictions of entries."""
-        if self._models is None:
-            return np.zeros(rows.size)
-        return self._models.memories(self._models.best, rows, cols)
 
     # State ----------------------------------------------------------------------------------------
 
@@ -270,3 +225,13 @@ class LocalRidge(Corrective):
 def _weights(w: Array) -> Array | None:
     """Return the weights of observations, or None if all weigh 1."""
     return None if (w == 1.0).all() else w
+
+
+def _norm_bound(left: Array, weights: Array, right: Array, constraint: ConvexSet) -> float:
+    """Return a bound on the norm of left diag(weights) right': that of all its columns apart."""
+    sides = []
+    for factor, side in ((left, "rows"), (right, "columns")):
+        weighted = isinstance(constraint, WeightedTraceNormBall)
+        scale = getattr(constraint, side)[:, None] if weighted else 1.0
+        sides.append(np.sqrt(np.square(scale * factor, dtype=float).sum(axis=0)))
+    return float(np.abs(weights) @ (sides[0] * sides[1]))

@@ -140,8 +140,10 @@ class CompletionRun(Run):
 
     def predict(self, rows: Array, cols: Array) -> Array:
         """Return the model at entries of the matrix, with what the short memories add."""
-        z, local = self.matrix.predict(rows, cols), self.local
-        return z if local is None else (z + local.memories(rows, cols)).astype(z.dtype)
+        local = self.local
+        if local is None or self.radius < NO_CAP:  # a small ball scales theta
+            return self.matrix.predict(rows, cols)
+        return local.predict(rows, cols).astype(self.matrix.dtype)
 
     def learn_events(self, batch: Batch) -> Array:
         """Let local corrections learn observations one after another; return the predictions."""

@@ -1,11 +1,10 @@
 """Single events of matrix completion: predict, note, and solve the event's own row and column.
 
-Everything is in standard units: values less the mean, divided by their standard deviation. Factors
-are padded to whole tiles, with at least two columns beside those in use, which panels of features
-need for the bias and the target.
+Everything is in standard units: values less the mean, divided by their standard deviation.
 
-Several models with other ridges learn side by side from the same lists. Their rows and columns are
-one after another in the same arrays, ``stride`` apart.
+Several models with other ridges learn side by side from the same lists, and what is predicted is
+their mixture. The factors of all of them lie next to each other, each padded to whole tiles, with
+at least two columns beside those in use, which panels of features need for bias and target.
 """
 
 from __future__ import annotations
@@ -18,17 +17,20 @@ from numba import njit
 
 from .._typing import Array
 from .lists import append, has_space
-from .ridge import PANEL, WIDTH, _add_tile, _eliminate, _scale, _substitute
+from .ridge import PANEL, WIDTH, add_tile, eliminate, scale_tile, substitute
 
 __all__ = [
     "BESIDE",
+    "MEAN",
+    "Mixture",
     "Models",
     "Side",
     "Workspace",
     "learn_events",
+    "new_mixture",
     "new_moments",
     "new_workspace",
-    "of_memories",
+    "predict_entries",
     "solve_lists",
     "standard",
     "start_factors",
@@ -36,54 +38,82 @@ __all__ = [
 
 #: Two columns beside the factors: the bias's feature, which is 1, and the target.
 BESIDE = 2
+#: What all models share: the weight of the values, their mean, the squares about it, and the range.
+WEIGHT, MEAN, SQUARES, LEAST, LARGEST = range(5)
+#: The mixture begins as the mean of the models, as if so many errors had spoken for that ...
+MODELS_PRIOR = 100.0
+#: ... and the memories with nothing, as if so many had.
+MEMORY_PRIOR = 50.0
+#: Errors are forgotten slowly: after n observations those of the last HORIZON + n / 4 count most.
+HORIZON = 20_000.0
+#: How fast the memory of a row's or column's errors forgets: the newest has this share.
+RATE = 0.15
 
 
 class Side(NamedTuple):
-    """The rows of all models, or the columns."""
+    """All rows, or all columns, in all models."""
 
-    factors: Array  # (models * stride, rank and at least BESIDE columns more)
-    offsets: Array  # what is added to the product of the factors; for rows with the mean
-    memory: Array  # the average of its latest errors
+    factors: Array  # (n, models * width)
+    offsets: Array  # (n, models): what is added to the product; in rows it has the mean
+    memory: Array  # (n,): the average of the latest errors of the mixture
+
+
+class Mixture(NamedTuple):
+    """Least squares of values on predictions: those of the models, and both memories."""
+
+    weights: Array  # (models + 2,)
+    spread: Array  # the inverse of the matrix of the normal equations
+    errors: Array  # (models,): sums of squares, each made before learning
 
 
 class Models(NamedTuple):
-    """Models that learn side by side: each has factors, offsets and memories of its own."""
+    """Models that learn side by side."""
 
     rank: int
     rows: Side
     columns: Side
     ridges: Array  # (models, 3): a and b of a + b n, and that of the bias
-    recent: Array  # (models, 7): sums over errors and memories, their number, squared errors
-    playing: Array  # the models that have not left the race
+    mixture: Mixture
 
 
 class Workspace(NamedTuple):
-    """Memory for one regression."""
+    """Memory for one regression, and for the predictions of one event."""
 
     left: Array
     right: Array
     normal: Array
     scaled: Array
     solution: Array
-
-
-def new_workspace(width: int, dtype: np.dtype) -> Workspace:
-    """Return memory for regressions of this width."""
-    panels = np.zeros((PANEL, width), dtype), np.zeros((PANEL, width), dtype)
-    return Workspace(*panels, np.zeros((width, width)), np.zeros((width, width)), np.zeros(width))
-
-
-#: What all models share: the weight of the values, their mean, the squares about it, and the range.
-WEIGHT, MEAN, SQUARES, LEAST, LARGEST = range(5)
-#: The sums of a model's race: of memories of rows and columns (squares, products) and errors.
-ROW_ROW, ROW_COLUMN, COLUMN_COLUMN, ROW_ERROR, COLUMN_ERROR, NUMBER, SQUARED = range(7)
-#: As if so many errors had been seen for which the memories were of no use.
-CAUTION = 50.0
+    predicted: Array
 
 
 def new_moments() -> Array:
     """Return the moments of no values."""
     return np.array([0.0, 0.0, 0.0, np.inf, -np.inf])
+
+
+def new_mixture(models: int) -> Mixture:
+    """Return the mean of all models. That of one model is fixed."""
+    weights, spread = np.zeros(models + 2), np.zeros(models + 2)
+    weights[:models] = 1.0 / models
+    spread[:models] = 1.0 / MODELS_PRIOR if models > 1 else 0.0
+    spread[models:] = 1.0 / MEMORY_PRIOR
+    return Mixture(weights, np.diag(spread), np.zeros(models))
+
+
+@njit(cache=True)
+def new_workspace(models):
+    """Return memory for these models."""
+    count, width = len(models.ridges), models.rows.factors.shape[1] // len(models.ridges)
+    dtype = models.rows.factors.dtype
+    return Workspace(
+        np.zeros((PANEL, width), dtype),
+        np.zeros((PANEL, width), dtype),
+        np.zeros((width, width)),
+        np.zeros((width, width)),
+        np.zeros(width),
+        np.zeros(count + 2),
+    )
 
 
 @njit(cache=True)
@@ -104,50 +134,52 @@ def _note(moments, y, w):
     moments[LARGEST] = max(moments[LARGEST], y)
 
 
+# Regressions --------------------------------------------------------------------------------------
+
+
 @njit(inline="always")
-def _fill(work, rank, lists, other, base, mean, unit, start, n):
+def _fill(work, rank, m, lists, other, mean, unit, start, n):
     """Fill the panels with the features of n entries: factors, 1 and the target."""
-    one, width = np.uint64(1), np.uint64(other.factors.shape[1])
-    bias, target = np.uint64(rank), np.uint64(rank + 1)
+    one, width = np.uint64(1), np.uint64(work.left.shape[1])
+    bias, target, first = np.uint64(rank), np.uint64(rank + 1), np.uint64(m) * width
     full = work.left.dtype.type(1)
     weighted = len(lists.weight) > 0
     q = np.uint64(0)
     while q < n:
         k = start + q
-        j = base + np.uint64(lists.other[k])
+        j = np.uint64(lists.other[k])
         w = lists.weight[k] if weighted else full
         b = np.uint64(0)
         while b < width:
-            _scale(work.left, q, full, other.factors, j, b)
-            _scale(work.right, q, w, other.factors, j, b)
+            scale_tile(work.left, q, b, full, other.factors, j, first + b)
+            scale_tile(work.right, q, b, w, other.factors, j, first + b)
             b += np.uint64(WIDTH)
         work.left[q, bias] = full
         work.right[q, bias] = w
-        work.right[q, target] = w * ((lists.value[k] - mean - other.offsets[j]) * unit)
+        work.right[q, target] = w * ((lists.value[k] - mean - other.offsets[j, m]) * unit)
         q += one
 
 
 @njit(cache=True, fastmath={"contract"})
-def _solve(rank, i, lists, own, own_base, other, other_base, mean, sigma, ridge, biased, work):
-    """Solve the ridge regression of list i, exactly, on everything in it."""
-    normal, width = work.normal, np.uint64(other.factors.shape[1])
+def _solve(rank, m, i, lists, own, other, mean, sigma, ridge, biased, work):
+    """Solve the ridge regression of list i in model m, exactly, on everything in it."""
+    normal, width = work.normal, np.uint64(work.left.shape[1])
     unknowns, side = np.uint64(rank + 1), np.uint64(WIDTH)
     normal[:] = 0.0
     start = np.uint64(lists.start[i])
     end, unit = start + np.uint64(lists.length[i]), 1.0 / sigma
     while start < end:
         n = min(end - start, np.uint64(PANEL))
-        _fill(work, rank, lists, other, other_base, mean, unit, start, n)
+        _fill(work, rank, m, lists, other, mean, unit, start, n)
         a = np.uint64(0)
         while a < unknowns:
             b = a
             while b < width:
-                _add_tile(normal, work.left, work.right, n, a, b)
+                add_tile(normal, work.left, work.right, n, a, b)
                 b += side
             a += side
         start += n
-    weight = normal[rank, rank]
-    penalty = ridge[0] + ridge[1] * weight
+    penalty = ridge[0] + ridge[1] * normal[rank, rank]  # that is the weight of the list
     for p in range(rank):
         normal[p, p] += penalty
     normal[rank, rank] += ridge[2]
@@ -155,82 +187,125 @@ def _solve(rank, i, lists, own, own_base, other, other_base, mean, sigma, ridge,
         for p in range(rank):
             normal[p, rank] = 0.0
         normal[rank, rank], normal[rank, rank + 1] = 1.0, 0.0
-    _eliminate(normal, work.scaled, unknowns, width)
-    _substitute(normal, unknowns, work.solution)
+    eliminate(normal, work.scaled, unknowns, width)
+    substitute(normal, unknowns, work.solution)
+    first = m * work.left.shape[1]
     for p in range(rank):
-        own.factors[own_base + i, p] = work.solution[p]
-    own.offsets[own_base + i] = mean + sigma * work.solution[rank]
+        own.factors[i, first + p] = work.solution[p]
+    own.offsets[i, m] = mean + sigma * work.solution[rank]
+
+
+@njit(cache=True)
+def _solve_row(m, i, lists, models, moments, biased, work):
+    mean, sigma = moments[MEAN] if biased else 0.0, standard(moments)
+    sides = models.rows, models.columns
+    _solve(models.rank, m, i, lists, *sides, mean, sigma, models.ridges[m], biased, work)
+
+
+@njit(cache=True)
+def _solve_column(m, j, lists, models, moments, biased, work):
+    sigma, sides = standard(moments), (models.columns, models.rows)
+    _solve(models.rank, m, j, lists, *sides, 0.0, sigma, models.ridges[m], biased, work)
+
+
+@njit(cache=True, nogil=True)
+def solve_lists(from_block, to_block, blocks, which, of_rows, lists, models, moments, biased):
+    """Solve the regressions of the lists ``which`` in all models: of rows, or of columns."""
+    work = new_workspace(models)
+    for block in range(from_block, to_block):
+        for k in range(blocks[block], blocks[block + 1]):
+            if lists.length[which[k]] > 0:
+                for m in range(len(models.ridges)):
+                    if of_rows:
+                        _solve_row(m, which[k], lists, models, moments, biased, work)
+                    else:
+                        _solve_column(m, which[k], lists, models, moments, biased, work)
+
+
+# Predictions --------------------------------------------------------------------------------------
 
 
 @njit(cache=True, fastmath={"contract", "reassoc"})
-def _product(rank, rows, i, columns, j):
+def _product(rank, first, rows, i, columns, j):
     total = rows.dtype.type(0)
-    for p in range(rank):
+    for p in range(first, first + rank):
         total += rows[i, p] * columns[j, p]
     return np.float64(total)
 
 
 @njit(cache=True)
-def of_memories(recent):
-    """Return the weights of a row's and a column's memory: a regression on the errors so far."""
-    caution = 1.0 + CAUTION / max(recent[NUMBER], 1.0)
-    rows, columns = recent[ROW_ROW] * caution, recent[COLUMN_COLUMN] * caution
-    both = recent[ROW_COLUMN]
-    determinant = rows * columns - both * both
-    if not determinant > 0.0:
-        return 0.0, 0.0
-    return (
-        (columns * recent[ROW_ERROR] - both * recent[COLUMN_ERROR]) / determinant,
-        (rows * recent[COLUMN_ERROR] - both * recent[ROW_ERROR]) / determinant,
-    )
+def _predict(i, j, seen, models, moments, biased, out):
+    """Write what each model and both memories say, in standard units; return the mixture's value.
+
+    A row that was not seen yet has no bias.
+    """
+    rows, columns, count = models.rows, models.columns, len(models.ridges)
+    width = rows.factors.shape[1] // count
+    mean, sigma = moments[MEAN] if biased else 0.0, standard(moments)
+    total = 0.0
+    for m in range(count):
+        z = np.float64(rows.offsets[i, m]) - mean if seen else 0.0
+        z = (z + np.float64(columns.offsets[j, m])) / sigma
+        out[m] = z + _product(models.rank, m * width, rows.factors, i, columns.factors, j)
+        total += models.mixture.weights[m] * out[m]
+    out[count] = rows.memory[i] / sigma
+    out[count + 1] = columns.memory[j] / sigma
+    total += models.mixture.weights[count] * out[count]
+    total += models.mixture.weights[count + 1] * out[count + 1]
+    return mean + sigma * total
 
 
 @njit(cache=True)
-def _meet(m, i, j, y, models, strides, moments, mean, seen, clipped, rate):
-    """Return what model m predicts for an entry, then let its memories learn from the error."""
-    rows, columns, recent = models.rows, models.columns, models.recent[m]
-    at_row, at_column = m * strides[0] + i, m * strides[1] + j
-    z = np.float64(rows.offsets[at_row]) if seen else mean
-    z += np.float64(columns.offsets[at_column])
-    z += standard(moments) * _product(models.rank, rows.factors, at_row, columns.factors, at_column)
-    row, column = np.float64(rows.memory[at_row]), np.float64(columns.memory[at_column])
-    of_row, of_column = of_memories(recent)
+def _mix(target, mixture, seen, x):
+    """Let the mixture learn a value, for which x was predicted: recursive least squares."""
+    weights, spread, errors = mixture
+    image, norm, error = np.dot(spread, x), 1.0, target
+    for p in range(len(x)):
+        norm += x[p] * image[p]
+        error -= weights[p] * x[p]
+    for m in range(len(errors)):
+        errors[m] += (target - x[m]) ** 2
+    older = 1.0 + 1.0 / (HORIZON + 0.25 * seen) if seen > HORIZON else 1.0
+    for p in range(len(x)):
+        weights[p] += image[p] * (error / norm)
+        for q in range(len(x)):
+            spread[p, q] = (spread[p, q] - image[p] * image[q] / norm) * older
+
+
+@njit(cache=True)
+def _meet(i, j, y, lists, models, moments, biased, clipped, x):
+    """Return what the mixture predicts for an entry, then let it and the memories learn."""
+    value = _predict(i, j, lists.length[i] > 0, models, moments, biased, x)
     if moments[WEIGHT] == 0.0:
-        return z  # nothing is known yet, so nothing is learned from the error
-    whole = z + of_row * row + of_column * column
-    if clipped:
-        whole = min(max(whole, moments[LEAST]), moments[LARGEST])
-    error = y - z
-    recent[ROW_ROW] += row * row
-    recent[ROW_COLUMN] += row * column
-    recent[COLUMN_COLUMN] += column * column
-    recent[ROW_ERROR] += row * error
-    recent[COLUMN_ERROR] += column * error
-    recent[NUMBER] += 1.0
-    recent[SQUARED] += (y - whole) * (y - whole)
-    rows.memory[at_row] = row + rate * (error - row)
-    columns.memory[at_column] = column + rate * (error - column)
-    return whole
+        return value  # nothing is known yet, so nothing is learned from the error
+    sigma = standard(moments)
+    target = (y - (moments[MEAN] if biased else 0.0)) / sigma
+    error = target  # of the models, without memories
+    for m in range(len(models.ridges)):
+        error -= models.mixture.weights[m] * x[m]
+    _mix(target, models.mixture, moments[WEIGHT], x)
+    rows, columns = models.rows.memory, models.columns.memory
+    rows[i] += RATE * (sigma * error - rows[i])
+    columns[j] += RATE * (sigma * error - columns[j])
+    return min(max(value, moments[LEAST]), moments[LARGEST]) if clipped else value
 
 
-@njit(cache=True)
-def _meet_all(i, j, y, lists, models, strides, moments, biased, clipped, rate):
-    """Return what the best model so far predicts for an entry, and let all meet it."""
-    mean = moments[MEAN] if biased else 0.0
-    seen, best, answer = lists.length[i] > 0, np.inf, 0.0
-    for m in models.playing:
-        before = models.recent[m, SQUARED]
-        whole = _meet(m, i, j, y, models, strides, moments, mean, seen, clipped, rate)
-        if before < best:
-            best, answer = before, whole
-    return answer
+@njit(cache=True, nogil=True)
+def predict_entries(rows, cols, by_row, models, moments, biased, clipped, out):
+    """Write what the mixture predicts for entries."""
+    x = np.zeros(len(models.ridges) + 2)
+    for t in range(len(rows)):
+        seen = by_row.length[rows[t]] > 0
+        value = _predict(rows[t], cols[t], seen, models, moments, biased, x)
+        if clipped and moments[WEIGHT] > 0.0:
+            value = min(max(value, moments[LEAST]), moments[LARGEST])
+        out[t] = value
 
 
 @njit(cache=True, nogil=True)
 def learn_events(
-    first, rows, cols, y, w, by_row, by_column, models, strides, moments, biased, clipped, rate,
-    solving, work, out,
-):  # fmt: skip
+    first, rows, cols, y, w, by_row, by_column, models, moments, biased, clipped, solving, work, out
+):
     """Learn events one after another; return how many, fewer if the lists need more memory.
 
     Each is predicted into ``out`` before it is learned: appended to the lists of its row and its
@@ -241,70 +316,28 @@ def learn_events(
         if not (has_space(by_row, i) and has_space(by_column, j)):
             return t
         weight = w[t] if len(w) else 1.0
-        out[t] = _meet_all(i, j, y[t], by_row, models, strides, moments, biased, clipped, rate)
+        out[t] = _meet(i, j, y[t], by_row, models, moments, biased, clipped, work.predicted)
         _note(moments, y[t], weight)
         append(by_row, i, j, y[t], weight)
         append(by_column, j, i, y[t], weight)
         if solving:
-            for m in models.playing:
-                _solve_row(m, i, by_row, models, strides, moments, biased, work)
-                _solve_column(m, j, by_column, models, strides, moments, biased, work)
+            for m in range(len(models.ridges)):
+                _solve_row(m, i, by_row, models, moments, biased, work)
+                _solve_column(m, j, by_column, models, moments, biased, work)
     return len(y)
 
 
 @njit(cache=True)
-def _solve_row(m, i, lists, models, strides, moments, biased, work):
-    mean = moments[MEAN] if biased else 0.0
-    bases = m * strides[0], np.uint64(m * strides[1])
-    _solve(
-        models.rank, i, lists, models.rows, bases[0], models.columns, bases[1], mean,
-        standard(moments), models.ridges[m], biased, work,
-    )  # fmt: skip
-
-
-@njit(cache=True)
-def _solve_column(m, j, lists, models, strides, moments, biased, work):
-    bases = m * strides[1], np.uint64(m * strides[0])
-    _solve(
-        models.rank, j, lists, models.columns, bases[0], models.rows, bases[1], 0.0,
-        standard(moments), models.ridges[m], biased, work,
-    )  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def solve_lists(
-    from_block, to_block, blocks, which, of_rows, lists, models, strides, moments, biased
-):
-    """Solve the regressions of the lists ``which``: of rows, or of columns."""
-    width = models.rows.factors.shape[1]
-    dtype = models.rows.factors.dtype
-    work = Workspace(
-        np.zeros((PANEL, width), dtype),
-        np.zeros((PANEL, width), dtype),
-        np.zeros((width, width)),
-        np.zeros((width, width)),
-        np.zeros(width),
-    )
-    for block in range(from_block, to_block):
-        for k in range(blocks[block], blocks[block + 1]):
-            i = which[k]
-            if lists.length[i] > 0:
-                for m in models.playing:
-                    if of_rows:
-                        _solve_row(m, i, lists, models, strides, moments, biased, work)
-                    else:
-                        _solve_column(m, i, lists, models, strides, moments, biased, work)
-
-
-@njit(cache=True)
-def start_factors(factors, rank, first, last, size):
-    """Fill rows with numbers of this size that depend on their index alone: a hash of it."""
+def start_factors(factors, models, rank, first, last, size):
+    """Fill rows with numbers of this size that depend on model and index alone: a hash of both."""
+    width = factors.shape[1] // models
     for i in range(first, last):
-        for p in range(rank):
-            x = np.uint64(i) * np.uint64(rank) + np.uint64(p) + np.uint64(1)
-            x *= np.uint64(0x9E3779B97F4A7C15)
-            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            x ^= x >> np.uint64(31)
-            share = np.float64(x >> np.uint64(11)) / 9007199254740992.0
-            factors[i, p] = size * (2.0 * share - 1.0) * sqrt(3.0)
+        for m in range(models):
+            for p in range(rank):
+                x = (np.uint64(i) << np.uint64(20)) + np.uint64(m * rank + p + 1)
+                x *= np.uint64(0x9E3779B97F4A7C15)
+                x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+                x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+                x ^= x >> np.uint64(31)
+                share = np.float64(x >> np.uint64(11)) / 9007199254740992.0
+                factors[i, m * width + p] = size * (2.0 * share - 1.0) * sqrt(3.0)

@@ -37,18 +37,18 @@ def _load(context, builder, kind, array, i, j):
 
 
 @intrinsic
-def _scale(typingctx, y, i, a, x, j, b):
-    """y[i, b : b + WIDTH] = a x[j, b : b + WIDTH]."""
+def scale_tile(typingctx, y, i, b, a, x, j, c):
+    """y[i, b : b + WIDTH] = a x[j, c : c + WIDTH]."""
 
     def codegen(context, builder, signature, args):
-        y_kind, _, _, x_kind, _, _ = signature.args
-        y, i, a, x, j, b = args
-        value = _load(context, builder, x_kind, x, j, b)
+        y_kind, x_kind = signature.args[0], signature.args[4]
+        y, i, b, a, x, j, c = args
+        value = _load(context, builder, x_kind, x, j, c)
         value = builder.fmul(spread(builder, a), value)
         to = _vector(context, builder, y_kind, y, i, b)
         builder.store(value, to, align=y_kind.dtype.bitwidth // 8)
 
-    return types.void(y, i, x.dtype, x, j, b), codegen
+    return types.void(y, i, b, x.dtype, x, j, c), codegen
 
 
 @intrinsic
@@ -71,7 +71,7 @@ def _add_scaled(typingctx, y, i, a, j, b):
 
 
 @intrinsic
-def _add_tile(typingctx, normal, left, right, n, a, b):
+def add_tile(typingctx, normal, left, right, n, a, b):
     """normal[a : a + WIDTH, b : b + WIDTH] += left[:n, a : a + WIDTH]' right[:n, b : b + WIDTH].
 
     The sums of the tile stay in WIDTH registers, and are widened to double precision once.
@@ -113,8 +113,8 @@ def _gather(left, right, col, weight, target, other, rank, start, n):
         w = weight[k] if len(weight) else unit
         b = np.uint64(0)
         while b < width:
-            _scale(left, q, unit, other, j, b)
-            _scale(right, q, w, other, j, b)
+            scale_tile(left, q, b, unit, other, j, b)
+            scale_tile(right, q, b, w, other, j, b)
             b += np.uint64(WIDTH)
         right[q, rank] = target[k]
         q += one
@@ -131,14 +131,14 @@ def _add_row(normal, left, right, col, weight, target, other, rank, start, end):
         while a < rank:
             b = a
             while b < width:
-                _add_tile(normal, left, right, n, a, b)
+                add_tile(normal, left, right, n, a, b)
                 b += side
             a += side
         start += n
 
 
 @njit(inline="always")
-def _eliminate(normal, scaled, rank, width):
+def eliminate(normal, scaled, rank, width):
     """Bring the first ``rank`` rows into upper triangular form; below the diagonal is scratch.
 
     WIDTH rows at a time: what earlier rows take off them is a product of tiles, too. ``scaled``
@@ -149,7 +149,7 @@ def _eliminate(normal, scaled, rank, width):
     while first < rank:
         b = first
         while b < width:
-            _add_tile(normal, scaled, normal, first, first, b)
+            add_tile(normal, scaled, normal, first, first, b)
             b += side
         last = min(first + side, rank)
         j = first
@@ -157,7 +157,7 @@ def _eliminate(normal, scaled, rank, width):
             pivot = -1.0 / normal[j, j]
             b = first
             while b < width:
-                _scale(scaled, j, pivot, normal, j, b)
+                scale_tile(scaled, j, b, pivot, normal, j, b)
                 b += side
             i = j + one
             while i < last:
@@ -171,7 +171,7 @@ def _eliminate(normal, scaled, rank, width):
 
 
 @njit(inline="always")
-def _substitute(normal, rank, solution):
+def substitute(normal, rank, solution):
     """Solve the upper triangular system, whose right-hand side is column ``rank``."""
     one = np.uint64(1)
     i = rank
@@ -204,8 +204,8 @@ def _solve_rows(from_block, to_block, blocks, indptr, col, weight, target, other
             _add_row(normal, left, right, col, weight, target, other, rank, start, end)
             for a in range(out.shape[1]):
                 normal[a, a] += ridge[i]
-            _eliminate(normal, scaled, rank, width)
-            _substitute(normal, rank, solution)
+            eliminate(normal, scaled, rank, width)
+            substitute(normal, rank, solution)
             for a in range(out.shape[1]):
                 out[i, a] = solution[a]
 

@@ -18,8 +18,6 @@ __all__ = ["LocalModels"]
 
 #: Start factors of columns are about this large, in standard units; those of rows are 0.
 START = 0.1
-#: How fast the memory of a row's or column's errors forgets: the newest has this share.
-RATE = 0.15
 _NO_WEIGHTS = np.empty(0)
 #: What a state has of the lists of a side.
 ENTRIES = ("length", "other", "value", "weight")
@@ -61,68 +59,62 @@ class LocalModels:
         self,
         shape: tuple[int, int],
         rank: int,
-        ridges: Array,
+        ridges: Any,
         biased: bool,
         clipped: bool,
         dtype: np.dtype,
     ) -> None:
         self.shape, self.dtype = (0, 0), np.dtype(dtype)
         self.biased, self.clipped = bool(biased), bool(clipped)
-        ridges = np.array(ridges, float)
-        self._strides = np.zeros(2, np.int64)
         self.n_observations = 0
         self._weighted = False  # all entries weigh 1 so far
         self.moments = kernels.new_moments()
         self.by_row, self.by_column = (new_lists(0, 0, self.dtype) for _ in range(2))
-        width = -(-(rank + kernels.BESIDE) // WIDTH) * WIDTH
-        self._work = kernels.new_workspace(width, self.dtype)
-        sides = self._empty_side(0, width), self._empty_side(0, width)
-        recent, playing = np.zeros((len(ridges), 7)), np.arange(len(ridges))
-        self.models = kernels.Models(rank, *sides, ridges, recent, playing)
+        ridges = np.array(ridges, float)
+        self._width = -(-(rank + kernels.BESIDE) // WIDTH) * WIDTH  # of one model's factors
+        sides = self._empty_side(0, len(ridges)), self._empty_side(0, len(ridges))
+        self.models = kernels.Models(rank, *sides, ridges, kernels.new_mixture(len(ridges)))
+        self._work = kernels.new_workspace(self.models)
         self.grow(*shape)
 
-    def _empty_side(self, n: int, width: int) -> kernels.Side:
-        factors = np.zeros((n, width), self.dtype)
-        return kernels.Side(factors, np.zeros(n, self.dtype), np.zeros(n, self.dtype))
+    def _empty_side(self, n: int, models: int) -> kernels.Side:
+        factors = np.zeros((n, models * self._width), self.dtype)
+        return kernels.Side(factors, np.zeros((n, models), self.dtype), np.zeros(n, self.dtype))
 
     # Growing --------------------------------------------------------------------------------------
 
     def grow(self, m1: int, m2: int) -> None:
         """Let there be m1 rows and m2 columns at least."""
         m1, m2 = max(m1, self.shape[0]), max(m2, self.shape[1])
-        rows, row_stride = self._longer(self.models.rows, int(self._strides[0]), m1)
-        columns, column_stride = self._longer(self.models.columns, int(self._strides[1]), m2)
-        for k in range(len(self.models.ridges)):
-            part = columns.factors[k * column_stride : (k + 1) * column_stride]
-            kernels.start_factors(part, self.models.rank, self.shape[1], m2, START)
-        by_row, by_column = self.by_row, self.by_column
-        if row_stride > by_row.start.size:
-            by_row = copied_lists(by_row, row_stride, by_row.other.size, self._weighted)
-        if column_stride > by_column.start.size:
-            size = by_column.other.size
-            by_column = copied_lists(by_column, column_stride, size, self._weighted)
+        count = len(self.models.ridges)
+        rows, columns = self._longer(self.models.rows, m1), self._longer(self.models.columns, m2)
+        rank, old = self.models.rank, self.shape[1]
+        kernels.start_factors(columns.factors, count, rank, old, m2, START)
+        lists = []
+        for one, side in ((self.by_row, rows), (self.by_column, columns)):
+            n = len(side.factors)
+            same = n == one.start.size
+            lists.append(one if same else copied_lists(one, n, one.other.size, self._weighted))
         models = self.models._replace(rows=rows, columns=columns)
-        strides = np.array([row_stride, column_stride])
-        parts = {"models": models, "by_row": by_row, "by_column": by_column, "_strides": strides}
-        vars(self).update(parts, shape=(m1, m2))  # all at once
+        parts = {"models": models, "by_row": lists[0], "by_column": lists[1], "shape": (m1, m2)}
+        vars(self).update(parts)  # all at once
 
-    def _longer(self, side: kernels.Side, stride: int, n: int) -> tuple[kernels.Side, int]:
-        """Return a side with space for n rows of each model, and the distance of models in it."""
-        if n <= stride:
-            return side, stride
-        longer, count = max(n, stride + stride // 2), len(self.models.ridges)
-        grown = self._empty_side(count * longer, side.factors.shape[1])
-        for new, old in zip(grown, side, strict=True):
-            for k in range(count):
-                new[k * longer : k * longer + stride] = old[k * stride : (k + 1) * stride]
-        return grown, longer
+    def _longer(self, side: kernels.Side, n: int) -> kernels.Side:
+        """Return a side with space for n rows or columns, and some more if it is another one."""
+        old = len(side.factors)
+        if n <= old:
+            return side
+        grown = self._empty_side(max(n, old + old // 2), len(self.models.ridges))
+        for new, array in zip(grown, side, strict=True):
+            new[:old] = array
+        return grown
 
     def _make_space(self) -> None:
         """Give the lists half as much memory again, and some more."""
         lists = []
         for one in (self.by_row, self.by_column):
             longest = int(one.length.max(initial=1))
-            memory = max(one.other.size + one.other.size // 2, 2 * longest, 64)
+            memory = max(one.other.size + one.other.size // 2, one.other.size + 2 * longest, 64)
             lists.append(copied_lists(one, one.start.size, memory, self._weighted))
         self.by_row, self.by_column = lists
 
@@ -150,8 +142,8 @@ class LocalModels:
         done = 0
         while True:
             done = kernels.learn_events(
-                done, rows, cols, y, w, self.by_row, self.by_column, self.models, self._strides,
-                self.moments, self.biased, self.clipped, RATE, solving, self._work, out,
+                done, rows, cols, y, w, self.by_row, self.by_column, self.models, self.moments,
+                self.biased, self.clipped, solving, self._work, out,
             )  # fmt: skip
             if done == len(y):
                 break
@@ -162,80 +154,79 @@ class LocalModels:
     def solve(self, rows: Array, columns: Array) -> None:
         """Solve the regressions of these rows, then of these columns, on all that they have."""
         for of_rows, which, lists in ((True, rows, self.by_row), (False, columns, self.by_column)):
-            work = int(lists.length[which].sum()) * len(self.models.playing)
-            blocks = blocks_for(which.size, work * self.models.rows.factors.shape[1])
+            work = int(lists.length[which].sum()) * self.models.rows.factors.shape[1]
             share(
-                kernels.solve_lists, blocks, np.ascontiguousarray(which, np.int64), of_rows, lists,
-                self.models, self._strides, self.moments, self.biased,
+                kernels.solve_lists, blocks_for(which.size, work),
+                np.ascontiguousarray(which, np.int64), of_rows, lists, self.models, self.moments,
+                self.biased,
             )  # fmt: skip
 
     def sweep(self) -> None:
         """Solve the regressions of all rows, then of all columns."""
         self.solve(np.arange(self.shape[0]), np.arange(self.shape[1]))
 
-    # Models ---------------------------------------------------------------------------------------
+    # Asking ---------------------------------------------------------------------------------------
+
+    def predict(self, rows: Array, cols: Array) -> Array:
+        """Return what the mixture predicts for entries, with its memories."""
+        out = np.empty(rows.size)
+        kernels.predict_entries(
+            np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(cols, np.int64),
+            self.by_row, self.models, self.moments, self.biased, self.clipped, out,
+        )  # fmt: skip
+        return out
 
     @property
-    def errors(self) -> Array:
-        """The sum of squared errors of every model that plays, all made before learning."""
-        return self.models.recent[self.models.playing, kernels.SQUARED]
+    def weights(self) -> Array:
+        """The weights of the models in the mixture."""
+        return self.models.mixture.weights[: len(self.models.ridges)]
 
     @property
-    def best(self) -> int:
-        """The model that has predicted best so far."""
-        return int(self.models.playing[np.argmin(self.errors)])
-
-    def drop_worst(self) -> None:
-        """Let the model that has predicted worst leave the race."""
-        playing = np.delete(self.models.playing, np.argmax(self.errors))
-        self.models = self.models._replace(playing=playing)
+    def memory_weights(self) -> tuple[float, float]:
+        """What the memories of a row and of a column are multiplied by in predictions."""
+        row, column = self.models.mixture.weights[-2:].tolist()
+        return row, column
 
     @property
     def mean(self) -> float:
-        """The mean of the values."""
-        return float(self.moments[kernels.MEAN])
+        """The mean of the values; 0 without biases."""
+        return float(self.moments[kernels.MEAN]) if self.biased else 0.0
 
     @property
     def sigma(self) -> float:
         """The standard deviation of the values, in which factors are measured."""
         return float(kernels.standard(self.moments))
 
-    def parts(self, m: int) -> tuple[Array, Array, Array, Array]:
-        """Return both factors of a model (with unused columns) and both offsets, not copied."""
-        found = []
-        sides = self.models.rows, self.models.columns
-        for side, stride, n in zip(sides, self._strides.tolist(), self.shape, strict=True):
-            part = slice(m * stride, m * stride + n)
-            found.append((side.factors[part], side.offsets[part]))
-        return found[0][0], found[1][0], found[0][1], found[1][1]
+    def factors(self) -> tuple[Array, Array, Array]:
+        """Return both factors of the mixture, not copied, and the weights of their columns."""
+        (m1, m2), weights = self.shape, np.zeros((len(self.models.ridges), self._width))
+        weights[:, : self.models.rank] = self.sigma * self.weights[:, None]
+        rows, columns = self.models.rows.factors[:m1], self.models.columns.factors[:m2]
+        return rows, weights.reshape(-1), columns
 
-    def memory_weights(self, m: int) -> tuple[float, float]:
-        """Return what the memories of a row and of a column are multiplied by in predictions."""
-        return kernels.of_memories(self.models.recent[m])
+    def offsets(self) -> tuple[Array, Array]:
+        """Return what the mixture adds in every row, with the mean, and in every column."""
+        (m1, m2), w = self.shape, self.weights
+        rows = (self.models.rows.offsets[:m1] - self.mean) @ w
+        rows[self.by_row.length[:m1] == 0] = 0.0
+        columns = self.models.columns.offsets[:m2] @ w
+        return (self.mean + rows).astype(self.dtype), columns.astype(self.dtype)
 
-    def memories(self, m: int, rows: Array, cols: Array) -> Array:
-        """Return what the memories of rows and columns add to the predictions of a model."""
-        of_row, of_column = self.memory_weights(m)
-        at = m * self._strides[0] + rows, m * self._strides[1] + cols
-        return (
-            of_row * self.models.rows.memory[at[0]] + of_column * self.models.columns.memory[at[1]]
-        )
+    def memories(self) -> tuple[Array, Array]:
+        """Return what the memories add in every row and in every column."""
+        (m1, m2), (of_row, of_column) = self.shape, self.memory_weights
+        return of_row * self.models.rows.memory[:m1], of_column * self.models.columns.memory[:m2]
 
-    def all_memories(self, m: int) -> tuple[Array, Array]:
-        """Return what the memories of all rows, and of all columns, add."""
-        of_row, of_column = self.memory_weights(m)
-        (m1, m2), (row, column) = self.shape, (m * self._strides).tolist()
-        memories = self.models.rows.memory, self.models.columns.memory
-        return (
-            of_row * memories[0][row : row + m1],
-            of_column * memories[1][column : column + m2],
-        )
+    def ridges_of(self, n: Array) -> Array:
+        """Return the mean ridge of rows or columns of these weights in the mixture."""
+        a, b, _ = np.abs(self.weights) @ self.models.ridges / np.abs(self.weights).sum()
+        return a + b * n
 
     # State ----------------------------------------------------------------------------------------
 
     def state_dict(self) -> State:
-        """Return everything as plain arrays; of the models, those that still play."""
-        models = self.models
+        """Return everything as plain arrays."""
+        models, mixture = self.models, self.models.mixture
         state: State = {
             "shape": list(self.shape),
             "rank": models.rank,
@@ -244,15 +235,13 @@ class LocalModels:
             "dtype": self.dtype.name,
             "n_observations": self.n_observations,
             "moments": self.moments.copy(),
-            "ridges": models.ridges[models.playing],
-            "recent": models.recent[models.playing],
+            "ridges": models.ridges.copy(),
+            "mixture": {name: getattr(mixture, name).copy() for name in mixture._fields},
         }
-        strides, lists = self._strides.tolist(), (self.by_row, self.by_column)
-        for k, (name, side) in enumerate((("rows", models.rows), ("columns", models.columns))):
-            at = (models.playing[:, None] * strides[k] + np.arange(self.shape[k])).reshape(-1)
-            factors = side.factors[at, : models.rank]
-            entries = dict(zip(ENTRIES, packed(lists[k], self.shape[k]), strict=True))
-            arrays = {"factors": factors, "offsets": side.offsets[at], "memory": side.memory[at]}
+        sides = (models.rows, self.by_row), (models.columns, self.by_column)
+        for name, (side, lists), n in zip(("rows", "columns"), sides, self.shape, strict=True):
+            arrays = {part: getattr(side, part)[:n].copy() for part in side._fields}
+            entries = dict(zip(ENTRIES, packed(lists, n), strict=True))
             state[name] = {**arrays, **entries}
         return state
 
@@ -260,18 +249,20 @@ class LocalModels:
     def from_state(cls, state: State) -> Self:
         """Make the models that ``state_dict`` described, or say what is wrong with them."""
         check_models_state(state)
-        (m1, m2), rank, dtype = state["shape"], state["rank"], np.dtype(state["dtype"])
-        options = state["biased"], state["clipped"], dtype
-        models = cls((0, 0), rank, state["ridges"], *options)
-        models.grow(m1, m2)
+        options = state["biased"], state["clipped"], np.dtype(state["dtype"])
+        models = cls((0, 0), state["rank"], state["ridges"], *options)
+        models.grow(*state["shape"])
         for name, side in (("rows", models.models.rows), ("columns", models.models.columns)):
-            side.factors[:, :rank] = state[name]["factors"]
-            side.offsets[:], side.memory[:] = state[name]["offsets"], state[name]["memory"]
+            for part in side._fields:
+                getattr(side, part)[:] = state[name][part]
         models.by_row, models.by_column = (
             unpacked(*(state[name][part] for part in ENTRIES)) for name in ("rows", "columns")
         )
         models._weighted = models.by_row.weight.size > 0
-        models.moments[:], models.models.recent[:] = state["moments"], state["recent"]
+        mixture = models.models.mixture
+        for part in mixture._fields:
+            getattr(mixture, part)[:] = state["mixture"][part]
+        models.moments[:] = state["moments"]
         models.n_observations = int(state["n_observations"])
         return models
 
@@ -279,7 +270,7 @@ class LocalModels:
 def check_models_state(state: State) -> None:
     """Refuse a state of models whose parts do not fit each other."""
     numbers = "shape", "rank", "biased", "clipped", "dtype", "n_observations"
-    check_state(state, *numbers, "moments", "ridges", "recent", "rows", "columns")
+    check_state(state, *numbers, "moments", "ridges", "mixture", "rows", "columns")
     dtype = check_precision(state["dtype"])
     shape = [check_whole("each side of the models", n, 0) for n in state["shape"]]
     rank = check_whole("the rank of the models", state["rank"])
@@ -287,7 +278,11 @@ def check_models_state(state: State) -> None:
     ridges = _array(state, "ridges", np.float64, (-1, 3))
     if not len(ridges) or not ((ridges[:, 0] > 0.0).all() and (ridges >= 0.0).all()):
         raise ValueError("the models of a state are damaged: a ridge is not positive")
-    _array(state, "recent", np.float64, (len(ridges), 7))
+    count = len(ridges)
+    check_state(state["mixture"], *kernels.Mixture._fields)
+    _array(state["mixture"], "weights", np.float64, (count + 2,))
+    _array(state["mixture"], "spread", np.float64, (count + 2, count + 2))
+    _array(state["mixture"], "errors", np.float64, (count,))
     moments = np.asarray(state["moments"])
     if moments.shape != (5,) or moments.dtype != float or not np.isfinite(moments[:3]).all():
         raise ValueError("the models of a state are damaged: moments")
@@ -296,9 +291,10 @@ def check_models_state(state: State) -> None:
     for name, n, others in (("rows", shape[0], shape[1]), ("columns", shape[1], shape[0])):
         side = state[name]
         check_state(side, "factors", "offsets", "memory", *ENTRIES)
-        _array(side, "factors", dtype, (len(ridges) * n, rank))
-        for part in ("offsets", "memory"):
-            _array(side, part, dtype, (len(ridges) * n,))
+        width = -(-(rank + kernels.BESIDE) // WIDTH) * WIDTH
+        _array(side, "factors", dtype, (n, count * width))
+        _array(side, "offsets", dtype, (n, count))
+        _array(side, "memory", dtype, (n,))
         length = _array(side, "length", np.int64, (n,))
         size = int(length.sum()) if length.size else 0
         other = _array(side, "other", np.uint32, (size,))
