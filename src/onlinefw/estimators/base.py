@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from itertools import chain, repeat
 from typing import Any, Self
@@ -198,21 +199,34 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         ndarray
             What was predicted for each before it was learned. Before any data that is 0.
         """
-        size = check_whole("batch_size", batch_size)
-        whole = self._batch(X, y, sample_weight, "_run" not in self.__dict__, None)
-        return np.concatenate([self._foretold(batch) for batch in ArrayRounds(whole, size)])
+        return self._foretell(X, y, sample_weight, batch_size)
 
-    def _foretold(self, batch: Batch) -> Array:
-        """Return predictions for a checked batch, then learn it."""
-        predicted = np.zeros(batch.n)
-        if "_run" in self.__dict__ and self._run.n_observations:
-            predicted = self._expect(batch.X)
-        self.partial_fit(*batch)
-        return predicted
+    def _foretell(
+        self, X: Any, y: Any, sample_weight: Any, batch_size: int, classes: Any = None
+    ) -> Array:
+        size, first = check_whole("batch_size", batch_size), "_run" not in self.__dict__
+        if not first:
+            self._learning("learn")
+        played: list[None] = []
+        with unchanged_unless_learned(self, played) if first else nullcontext():
+            whole = self._batch(X, y, sample_weight, first, classes)
+            predicted = []
+            for batch in ArrayRounds(whole, size):
+                if "_run" not in self.__dict__:
+                    self._run = self._new_run(batch, self._expected(), None)
+                known = self._run.n_observations > 0
+                predicted.append(self._expect(batch.X) if known else self._guess(batch.n))
+                self._learn(batch)
+                played.append(None)
+        return np.concatenate(predicted)
 
     def _expect(self, X: Any) -> Array:
         """Return predictions, whatever was seen."""
         return self.predict(X)
+
+    def _guess(self, n: int) -> Array:
+        """Return predictions before any data."""
+        return np.zeros(n)
 
     def refine(self) -> Self:
         """Play a round without new observations, over what is kept of the past."""

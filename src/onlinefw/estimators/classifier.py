@@ -93,6 +93,35 @@ class FrankWolfeClassifier(ClassifierMixin, LinearModel):
         """
         return self._partial_fit(X, y, sample_weight, classes)
 
+    def learn(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        batch_size: int = 1,
+        classes: Any = None,
+    ) -> Array:
+        """Play rows in the order given, each predicted before it is learned.
+
+        Parameters
+        ----------
+        X, y, sample_weight, classes
+            As for ``partial_fit``; without ``classes``, those in the first call's y.
+        batch_size : int
+            How many are learned at a time.
+
+        Returns
+        -------
+        ndarray
+            The label that was predicted for each before it was learned; before any data that is the
+            first class.
+        """
+        return self._foretell(X, y, sample_weight, batch_size, classes)
+
+    def _guess(self, n: int) -> Array:
+        return np.full(n, self.classes_[0])
+
     def _check_y(self, y: Any, first: bool, classes: Any = None) -> Array:
         check_classification_targets(y)
         streamed = classes is not None or not first
