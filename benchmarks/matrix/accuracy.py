@@ -14,13 +14,17 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from sklearn.base import clone
 
 import onlinefw as ofw
+from onlinefw.evaluate import progressive
+from onlinefw.objectives import RunningBiases
 
 LINE = {"step": "line-search"}
 SMOOTH = {"weighting": "smoothed"}
@@ -103,58 +107,89 @@ def table(name):
 
 
 def in_order_of_time():
-    """Predict, then learn: the first 80% in time, then the rest, for us and for river."""
+    """Predict, then learn: us, river, and running biases, all in one run."""
     X, y, data = load("ml-100k")
-    order = np.argsort(data["timestamp"], kind="stable")
-    first = int(0.8 * len(y))
+    times, first = data["timestamp"], int(0.8 * len(y))
     yield "## In the order of time (ml-100k)"
     yield ""
     yield "Every rating is predicted before it is learned: users and films appear as time goes on."
+    yield "Settings of river: first those of its own tutorial, then others."
     yield ""
-    yield "| system | MSE on the first 80% | on the last 20% | seconds |"
-    yield "| --- | --- | --- | --- |"
-    for batch in (80, 10, 1):
+    yield (
+        "| system | MSE on the first 80% | on the last 20% | users' first 10 | films' first 10 | "
+        "us an event |"
+    )
+    yield "| --- | --- | --- | --- | --- | --- |"
+    local = ofw.FrankWolfeMatrixCompletion(corrective="local")
+    clone(local).learn(X[:10], y[:10])  # compiled
+    started = perf_counter()
+    progress = progressive(local, X, y, times)
+    seconds = perf_counter() - started
+    few = [progress.seen(side, 0, 9) for side in ("rows", "columns")]
+    share = first / len(y)
+
+    def line(label, progress, seconds):
+        head = float(np.mean(progress.errors[:first]))
+        cold = [progress.score(where=mask) for mask in few]
+        return (
+            f"| {label} | {head:.4f} | {progress.score(share):.4f} | {cold[0]:.4f} | "
+            f"{cold[1]:.4f} | {1e6 * seconds / len(y):.1f} |"
+        )
+
+    yield line('onlinefw, `corrective="local"`, `learn`', progress, seconds)
+    for batch in (80, 10):
         model = ofw.FrankWolfeMatrixCompletion(
             700.0, shape=(943, 1682), offsets="joint", **SMOOTH, **LINE
         )
-        errors, started = np.empty(len(y)), perf_counter()
-        for start in range(0, len(y), batch):
-            rows = order[start : start + batch]
-            guess = 3.5 if start == 0 else model.predict(X[rows], unknown="fallback")
-            errors[start : start + batch] = (np.clip(guess, 1.0, 5.0) - y[rows]) ** 2
-            model.partial_fit(X[rows], y[rows])
+        started = perf_counter()
+        found = progressive(model, X, y, times, batch_size=batch)
+        yield line(f"onlinefw, Frank-Wolfe steps, {batch} a batch", found, perf_counter() - started)
+    order = np.argsort(times, kind="stable")
+    for label, predict in (("running biases", _biases), *_rivers()):
+        started = perf_counter()
+        guesses = np.clip(predict(X[order].tolist(), y[order].tolist()), 1.0, 5.0)
         seconds = perf_counter() - started
-        yield (
-            f"| onlinefw, {batch} a batch | {errors[:first].mean():.4f} | "
-            f"{errors[first:].mean():.4f} | {seconds:.1f} |"
-        )
-    yield from _river(X, y, order, first)
+        yield line(label, replace(progress, errors=(guesses - y[order]) ** 2), seconds)
     yield ""
 
 
-def _river(X, y, order, first):
+def _biases(X, y):
+    """Return predictions by a running mean and running biases of users and films."""
+    biases, guesses = RunningBiases(), []
+    biases.update(*(np.zeros(0, int),) * 2, *(np.zeros(0),) * 2, shape=(943, 1682))
+    for (user, film), value in zip(X, y, strict=True):
+        guesses.append(biases.mean + biases.rows[user] + biases.columns[film])
+        biases.update(np.array([user]), np.array([film]), np.array([value]), np.ones(1))
+    return guesses
+
+
+def _rivers():
+    """Return what river's models are called, and what predicts with them."""
     try:
         from river import optim, reco
     except ImportError:
-        yield "| river BiasedMF | not installed | | |"
-        return
-    settings = {"k 10, lr 0.025": (10, 0.025, 0.02), "k 20, lr 0.02": (20, 0.02, 0.1)}
-    for label, (k, rate, reg) in settings.items():
-        sgd = optim.SGD
-        model = reco.BiasedMF(
-            n_factors=k, bias_optimizer=sgd(rate), latent_optimizer=sgd(rate),
-            l2_bias=reg, l2_latent=reg, seed=0,
-        )  # fmt: skip
-        errors, started = np.empty(len(y)), perf_counter()
-        for position, row in enumerate(order):
-            user, item = X[row].tolist()
-            guess = 3.5 if position == 0 else model.predict_one(user=user, item=item)
-            errors[position] = (np.clip(guess, 1.0, 5.0) - y[row]) ** 2
-            model.learn_one(user=user, item=item, y=y[row])
-        yield (
-            f"| river BiasedMF {label} | {errors[:first].mean():.4f} | "
-            f"{errors[first:].mean():.4f} | {perf_counter() - started:.1f} |"
-        )
+        return []
+
+    def system(k, of_biases, of_factors, reg, spread):
+        def predict(X, y):
+            model = reco.BiasedMF(
+                n_factors=k,
+                bias_optimizer=optim.SGD(of_biases),
+                latent_optimizer=optim.SGD(of_factors),
+                latent_initializer=optim.initializers.Normal(mu=0.0, sigma=spread, seed=73),
+                l2_bias=reg,
+                l2_latent=reg,
+            )
+            guesses = []
+            for (user, film), value in zip(X, y, strict=True):
+                guesses.append(model.predict_one(user=user, item=film))
+                model.learn_one(user=user, item=film, y=value)
+            return guesses
+
+        return f"river BiasedMF, k {k}, rates {of_biases} and {of_factors}, l2 {reg:g}", predict
+
+    grid = ((10, 0.025, 0.05, 0.0), (10, 0.025, 0.025, 0.02), (20, 0.05, 0.05, 0.0))
+    return [system(*one, 0.1) for one in grid] + [system(10, 0.04, 0.04, 0.01, 0.1)]
 
 
 PARTS = {name: partial(table, name) for name in RADII} | {"time": in_order_of_time}
