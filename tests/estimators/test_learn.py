@@ -1,5 +1,6 @@
 """``learn``: observations in their order, each predicted before it is learned."""
 
+import pickle
 import signal
 import threading
 
@@ -120,3 +121,42 @@ def test_linear_models_learn_row_by_row():
     predicted = model.learn(X, X[:, 0] - X[:, 1])
     assert predicted[0] == 0.0
     assert np.mean((predicted - X[:, 0] + X[:, 1])[100:] ** 2) < 0.01
+
+
+def test_fit_learns_one_after_another_and_corrects_at_the_end():
+    X, y = ratings(500)
+    one, two = local(), local()
+    one.fit(X, y)
+    two.learn(X, y)
+    two.correct()
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+    three = local(epochs=3).fit(X, y)
+    assert three.n_rounds_ == one.n_rounds_ + 2  # a sweep for each later pass
+
+
+def test_the_history_has_the_mean_of_every_hundred():
+    X, y = ratings(1050)
+    one, two = local(), local()
+    losses = 0.5 * (one.learn(X, y) - y) ** 2
+    expected = losses[:1000].reshape(10, 100).mean(axis=1)
+    np.testing.assert_allclose(one.history_["loss"], expected)
+    assert one.history_["t"].tolist() == list(range(100, 1001, 100))
+    for part in np.split(np.arange(1050), [1, 99, 101, 650]):
+        two.learn(X[part], y[part])
+        two = pickle.loads(pickle.dumps(two))
+    np.testing.assert_allclose(two.history_["loss"], expected)
+
+
+def test_the_radius_is_that_of_the_ball_that_theta_is_on():
+    X, y = ratings(500)
+    model = local().fit(X, y)
+    ball = model._run.local.ball(model.objective_)
+    assert model.radius_ == pytest.approx(ball.norm(model.objective_.theta))
+    assert model.radius_ == pytest.approx(ball.radius)
+
+
+def test_a_given_radius_holds():
+    X, y = ratings(500)
+    model = local(radius=5.0, dtype="float64").fit(X, y)
+    assert np.linalg.norm(model.objective_.theta.dense(), "nuc") <= 5.0 * (1.0 + 1e-9)
+    assert model.radius_ == 5.0

@@ -148,9 +148,12 @@ class LocalRidge(Corrective):
 
     def correct(self, objective: Objective, constraint: ConvexSet) -> None:
         """Solve all rows and all columns, a few times in turn."""
-        models = self._grown(objective)
         for _ in range(SWEEPS):
-            models.sweep()
+            self.sweep(objective, constraint)
+
+    def sweep(self, objective: Objective, constraint: ConvexSet) -> None:
+        """Solve all rows and all columns once."""
+        self._grown(objective).sweep()
         self._show(objective, constraint)
 
     def _grown(self, objective: Objective) -> Any:

@@ -182,6 +182,13 @@ class OnlineFrankWolfe(Learner):
                 predicted[part] = self.play_events(some)
         return predicted
 
+    def sweep(self) -> None:
+        """Let a corrective that takes single observations correct everything once."""
+        corrective: Any = self.corrective
+        with WholeRound(self, (self.t, self.objective.mark())), self.objective.working():
+            corrective.sweep(self.objective, self.constraint)
+            self.t += 1
+
     def play_events(self, batch: Any) -> Array:
         """Learn checked observations one after another; return what was predicted for each.
 

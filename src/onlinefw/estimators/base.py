@@ -87,11 +87,12 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
             rounds = self._rounds(X, y, sample_weight)
             self._run = self._new_run(rounds.first(FIRST_ROWS), rounds.n, len(rounds))
             self._drop_names()
-            n = len(rounds) * epochs
+            later = self._run.rounds_without_data(len(rounds), epochs - 1)
+            n = len(rounds) + later
             callbacks = RoundCallbacks(self, n, X=X, y=y)
-            first: Iterator[Callable[[], Any]] = (partial(self._learn, batch) for batch in rounds)
+            first: Iterator[Callable[[], Any]] = (partial(self._stream, batch) for batch in rounds)
             with progress(self.verbose, n) as advance:
-                for play in chain(first, repeat(self.refine, n - len(rounds))):
+                for play in chain(first, repeat(self.refine, later)):
                     callbacks.play(play)
                     played.append(None)
                     advance()
@@ -150,6 +151,10 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         batch = self._checked(X, y, sample_weight, True, classes)
         self._run = self._new_run(batch, self._expected(), None)
         return self
+
+    def _stream(self, batch: Batch) -> None:
+        """Learn a batch of ``fit``."""
+        self._learn(batch)
 
     def _learn(self, batch: Batch) -> None:
         self._play(self._run.learn, batch, self._targets(batch.y))

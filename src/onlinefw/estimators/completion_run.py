@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._batches import BatchHandle
-from .._state import check_state
+from .._state import check_state, number
 from .._typing import Array, State
 from ..algorithms import OnlineFrankWolfe, Round
 from ..objectives.entries import EntriesBatch
@@ -27,6 +27,9 @@ __all__ = ["CompletionRun", "new_run", "run_from_state"]
 RACE_SHARE, RACE_ROUNDS = 0.2, 100
 #: ... but over at least so many, and no more observations than this: each keeps its own past.
 LEAST_ROUNDS, RACE_SIZE = 10, 1_000_000
+#: So many single events have one line in the history.
+NOTED = 100
+NAN = float("nan")
 #: How often a pass without new data brings the biases up to date.
 REFRESHES_PER_PASS = 10
 
@@ -96,6 +99,7 @@ class CompletionRun(Run):
         super().__init__(*run)
         self._matrix = matrix
         self.low, self.high = np.inf, -np.inf
+        self._unnoted = 0.0  # losses of events since the last one in the history
         self.weights = None if self.parts.weighting is None else SmoothedWeights()
 
     def learn(self, batch: Batch, targets: list[Any]) -> None:
@@ -114,8 +118,21 @@ class CompletionRun(Run):
         if self.weights is not None:
             self.weights.refresh(team.learners)
 
+    def rounds_without_data(self, rounds: int, passes: int) -> int:
+        """Return how many such rounds make later passes; of local corrections, one for each."""
+        return super().rounds_without_data(1 if self.local is not None else rounds, passes)
+
     def refine(self) -> None:
-        """Play a round without new data; every tenth of a pass brings the biases up to date."""
+        """Play a round without new data; every tenth of a pass brings the biases up to date.
+
+        With local corrections all rows and columns are solved once.
+        """
+        if self.local is not None:
+            self.learners[0].sweep()
+            self.n_rounds += 1
+            self.n_refined += 1
+            self.history.append(Round(self.n_rounds, NAN, NAN, NAN, 1.0, "corrective", 0))
+            return
         rounds = self.n_rounds - self.n_refined
         if self.n_refined % ceil(rounds / REFRESHES_PER_PASS) == 0:
             self.learners[0].objective.refresh_offsets()
@@ -140,10 +157,9 @@ class CompletionRun(Run):
 
     def predict(self, rows: Array, cols: Array) -> Array:
         """Return the model at entries of the matrix, with what the short memories add."""
-        local = self.local
-        if local is None or self.radius < NO_CAP:  # a small ball scales theta
+        if not self.has_own_ball:  # a small ball scales theta
             return self.matrix.predict(rows, cols)
-        return local.predict(rows, cols).astype(self.matrix.dtype)
+        return self.local.predict(rows, cols).astype(self.matrix.dtype)
 
     def learn_events(self, batch: Batch) -> Array:
         """Let local corrections learn observations one after another; return the predictions."""
@@ -153,14 +169,38 @@ class CompletionRun(Run):
         rows, cols = np.ascontiguousarray(X[:, 0]), np.ascontiguousarray(X[:, 1])
         weights = np.ones(y.size) if w is None else w
         predicted = learner.play_events(EntriesBatch(rows, cols, y, weights))
+        self._note_events(self.loss.value(predicted, y))
         self.n_observations += y.size
-        self.n_rounds += y.size
         self.low, self.high = min(self.low, float(y.min())), max(self.high, float(y.max()))
         return predicted
 
+    def _note_events(self, losses: Array) -> None:
+        """Count a round for each loss; every hundredth has the mean of a hundred in the history."""
+        edges = np.arange(NOTED - self.n_rounds % NOTED, losses.size + 1, NOTED)
+        for part in np.split(losses, edges):
+            self.n_rounds += part.size
+            self._unnoted += float(part.sum())
+            if self.n_rounds % NOTED == 0 and part.size:
+                round_ = Round(self.n_rounds, self._unnoted / NOTED, NAN, NAN, 0.0, "hold", 0)
+                self.history.append(round_)
+                self._unnoted = 0.0
+
+    @property
+    def has_own_ball(self) -> bool:
+        """Whether the ball is that of theta's own norm, which belongs to local corrections."""
+        return self.local is not None and self.radii[self.leader] >= NO_CAP
+
+    @property
+    def radius(self) -> float:
+        """The radius in use."""
+        if not self.has_own_ball or not self.n_observations:
+            return super().radius
+        with self.turns:
+            return float(self.local.ball(self.objective).radius)
+
     def certificate(self) -> float:
         """Return the certificate; of local corrections without a radius, in theta's own ball."""
-        if self.local is None or self.radius < NO_CAP:
+        if not self.has_own_ball:
             return super().certificate()
         with self.turns:
             return self.objective.certificate(self.local.ball(self.objective))
@@ -199,6 +239,7 @@ class CompletionRun(Run):
             "many": self.parts.many,
             "low": float(self.low),
             "high": float(self.high),
+            "unnoted": self._unnoted,
             "weights_due": None if self.weights is None else self.weights.due,
         }
         if not past:
@@ -243,6 +284,7 @@ def run_from_state(model: Any, state: State) -> CompletionRun:
         matrix = LearnedMatrix.from_state(state["matrix"])
     run = CompletionRun(parts, team, radii.tolist(), race, history, matrix=matrix)
     run.low, run.high = float(state["low"]), float(state["high"])
+    run._unnoted = number(state.get("unnoted", 0.0), "the sum of losses")
     if run.weights is not None and state["weights_due"] is not None:
         run.weights.due = float(state["weights_due"])
     run._load(state)

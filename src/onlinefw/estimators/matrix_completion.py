@@ -284,6 +284,12 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
             predicted[part] = self._play(self._run.learn_events, batch.part(part))
         return predicted
 
+    def _stream(self, batch: Batch) -> None:
+        if self._run.local is None:
+            self._learn(batch)
+        else:
+            self._play(self._run.learn_events, batch)
+
     def _expect(self, X: Any) -> Array:
         return self.predict(X, unknown="fallback")
 

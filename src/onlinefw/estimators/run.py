@@ -140,6 +140,10 @@ class Run:
         self.team.keep([k * n + j for k in chosen for j in range(n)])
         self.radii = [self.radii[k] for k in chosen]
 
+    def rounds_without_data(self, rounds: int, passes: int) -> int:
+        """Return how many such rounds make later passes over what ``rounds`` batches brought."""
+        return passes * rounds
+
     def refine(self) -> None:
         """Play a round of the radius in use without new data."""
         self._note(type(self.team)(self.learners).refine())
