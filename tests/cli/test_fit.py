@@ -173,8 +173,11 @@ def test_json_is_one_valid_object_and_quiet_is_silent(matrix, tmp_path):
 
 
 def test_one_batch_has_no_progressive_score_and_still_gives_json(matrix, tmp_path):
-    told = ofw_json("fit", "matrix", matrix, "-o", tmp_path / "m.ofw", "--batch-size", "1000")
+    whole = "fit", "matrix", matrix, "-o", tmp_path / "m.ofw", "--batch-size", "1000"
+    told = ofw_json(*whole, "--radius", "50")
     assert told["progressive"] == {"rows": 0, "mse": None, "r2": None}
+    told = ofw_json(*whole)  # one after another, whatever the batch
+    assert told["progressive"]["rows"] == 239
 
 
 @pytest.mark.parametrize("kind", ["regression", "classification"])

@@ -149,15 +149,40 @@ def test_the_papers_matrix_is_the_algorithm_alone(rng):
 @pytest.mark.parametrize(("n", "many"), [(None, False), (1000, False), (3_000_000, True)])
 def test_matrix_completion_has_the_defaults_of_the_command_line(n, many):
     parts = CompletionParts.of(Completion(), n)
-    assert parts.offsets.joint is not many
-    assert parts.weighting == (None if many else "smoothed")
+    assert parts.weighting is None
     assert parts.clip is True
-    assert isinstance(parts._step_rule(), LineSearch)
-    assert (parts._corrective() is not None) == many
-    radii = parts.radii((30, 20), np.array([1.0, 3.0]))
-    assert len(radii) == (1 if many else 5)
+    kind = ofw.RidgeSweeps if many else ofw.LocalRidge
+    assert isinstance(parts._corrective(), kind)
+    assert (parts.offsets is not None) == many  # local corrections have biases of their own
+    assert len(parts.radii((30, 20), np.array([1.0, 3.0]))) == 1
     assert Completion().batch_length(1000) == 32
     assert Completion().batch_length(8_000_000) == 100_000
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        dict(corrective=None),
+        dict(radius=5.0),
+        dict(offsets="joint"),
+        dict(weighting="smoothed"),
+        dict(step=None),
+        dict(inner_steps=2),
+        dict(loss="poisson"),
+        dict(workers=2),
+    ],
+    ids=str,
+)
+def test_whoever_asks_for_frank_wolfe_steps_gets_them(asked):
+    assert CompletionParts.of(Completion(**asked), None)._corrective() is None
+
+
+def test_frank_wolfe_steps_have_the_best_settings_for_them():
+    parts = CompletionParts.of(Completion(corrective=None), None)
+    assert parts.offsets.joint
+    assert parts.weighting == "smoothed"
+    assert isinstance(parts._step_rule(), LineSearch)
+    assert len(parts.radii((30, 20), np.array([1.0, 3.0]))) == 5
 
 
 def test_losses_of_labels_have_no_offsets_by_default(rng):
@@ -173,7 +198,8 @@ def test_a_stream_can_say_how_long_it_will_be(rng, monkeypatch):
     y = rng.standard_normal(300)
     long = Completion(expected_size=600).partial_fit(X, y)
     assert isinstance(long._run.learners[0].corrective, ofw.RidgeSweeps)
-    assert Completion(expected_size=400).partial_fit(X, y)._run.learners[0].corrective is None
+    short = Completion(expected_size=400).partial_fit(X, y)
+    assert isinstance(short._run.learners[0].corrective, ofw.LocalRidge)
     with pytest.raises(ValueError, match="expected_size must be"):
         Completion(expected_size=-1).partial_fit(X, y)
 

@@ -123,12 +123,11 @@ def test_linear_models_learn_row_by_row():
     assert np.mean((predicted - X[:, 0] + X[:, 1])[100:] ** 2) < 0.01
 
 
-def test_fit_learns_one_after_another_and_corrects_at_the_end():
+def test_fit_learns_one_after_another():
     X, y = ratings(500)
     one, two = local(), local()
     one.fit(X, y)
     two.learn(X, y)
-    two.correct()
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
     three = local(epochs=3).fit(X, y)
     assert three.n_rounds_ == one.n_rounds_ + 2  # a sweep for each later pass

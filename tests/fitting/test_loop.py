@@ -52,7 +52,11 @@ def folder(tmp_path_factory):
 
 SESSIONS = {
     "matrix": ("matrix", lambda: RatingsSession(radius=20.0, batch_size=10, test_share=0.2)),
-    "matrix, racing": ("matrix", lambda: RatingsSession(batch_size=10, test_share=0.2, seed=3)),
+    "matrix, racing": (
+        "matrix",
+        lambda: RatingsSession(batch_size=10, test_share=0.2, seed=3, corrective=None),
+    ),
+    "matrix, events": ("matrix", lambda: RatingsSession(batch_size=10, test_share=0.2, seed=3)),
     "regression": (
         "regression",
         lambda: RowsSession("regression", batch_size=10, radius=2.0, test_share=0.2),

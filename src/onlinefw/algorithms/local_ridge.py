@@ -148,12 +148,15 @@ class LocalRidge(Corrective):
 
     def correct(self, objective: Objective, constraint: ConvexSet) -> None:
         """Solve all rows and all columns, a few times in turn."""
+        assert isinstance(objective, ObservedEntries)
         for _ in range(SWEEPS):
             self.sweep(objective, constraint)
 
-    def sweep(self, objective: Objective, constraint: ConvexSet) -> None:
+    def sweep(self, objective: ObservedEntries, constraint: ConvexSet) -> None:
         """Solve all rows and all columns once."""
-        self._grown(objective).sweep()
+        models = self._grown(objective)
+        objective.changing()
+        models.sweep()
         self._show(objective, constraint)
 
     def _grown(self, objective: Objective) -> Any:
@@ -188,9 +191,11 @@ class LocalRidge(Corrective):
             return TraceNormBall(1.0)
         return WeightedTraceNormBall(norm, rows, columns)
 
-    def predict(self, rows: Array, cols: Array) -> Array:
+    def predict(self, objective: ObservedEntries, rows: Array, cols: Array) -> Array:
         """Return what theta, offsets and short memories say of entries."""
-        return self._models.predict(rows, cols)
+        theta, row, column = objective.parts_at(rows, cols)
+        of_row, of_column = self._models.memories_at(rows, cols)
+        return theta + ((row + of_row) + (column + of_column))
 
     def found_biases(self) -> Biases | None:
         """Return mean and biases of rows and columns; None without biases."""

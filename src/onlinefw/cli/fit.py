@@ -288,9 +288,10 @@ def _say(summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool) -> N
         return
     if quiet:
         return
+    rows, rounds = summary["rows learned"], summary["rounds"]
+    how = ", one after another" if rows == rounds > 1 else f" in {counted(rounds, 'round')}"
     lines = [
-        f"learned {counted(summary['rows learned'], 'row')} in "
-        f"{counted(summary['rounds'], 'round')}",
+        f"learned {counted(rows, 'row')}{how}",
         f"predict-then-learn: {_score(summary['progressive'])}",
     ]
     for key in ("held out", "test file"):

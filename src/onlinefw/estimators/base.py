@@ -98,7 +98,7 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
                     advance()
                     if callbacks.stopped:
                         break
-        self.correct()
+        self.finish()
         callbacks.end()
         return self
 
@@ -233,6 +233,17 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         """Return predictions before any data."""
         return np.zeros(n)
 
+    @property
+    def takes_events(self) -> bool:
+        """Whether single observations are learned in a compiled loop."""
+        return False
+
+    def later_rounds(self, rounds: int) -> int:
+        """Return how many rounds without data the later epochs have, after so many with data."""
+        if "_run" not in self.__dict__:
+            return 0
+        return self._run.rounds_without_data(rounds, check_whole("epochs", self.epochs) - 1)
+
     def refine(self) -> Self:
         """Play a round without new observations, over what is kept of the past."""
         run = self._learning("refine")
@@ -244,9 +255,14 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
     def correct(self) -> Self:
         """Re-optimise the factors, if ``corrective`` is one that does so between rounds.
 
-        ``fit`` does so at its end. With other correctives nothing changes.
+        With other correctives nothing changes.
         """
         self._play(self._learning("correct").correct)
+        return self
+
+    def finish(self) -> Self:
+        """Correct what a schedule has left until now, as ``fit`` does at its end."""
+        self._play(self._learning("finish").finish)
         return self
 
     def _forget(self) -> None:

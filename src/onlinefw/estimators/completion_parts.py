@@ -32,7 +32,7 @@ from .linear_parts import FAMILIES, REGRESSION, is_auto
 if TYPE_CHECKING:
     from .matrix_completion import FrankWolfeMatrixCompletion
 
-__all__ = ["LOSSES", "MANY", "NO_CAP", "CompletionParts", "asked_local", "choice"]
+__all__ = ["LOSSES", "MANY", "NO_CAP", "CompletionParts", "choice"]
 
 LOSSES: dict[str, type[Loss]] = {
     "square": Square,
@@ -87,7 +87,7 @@ class CompletionParts:
         regression = isinstance(loss, REGRESSION)
         choice("weighting", model.weighting, ("auto", None, "smoothed"))
         weighting = model.weighting
-        local = asked_local(model)
+        local = _local(model, many)
         if is_auto(weighting):
             weighting = None if many or local is not None else "smoothed"
         if not is_auto(model.clip) and not isinstance(model.clip, (bool, np.bool_)):
@@ -174,12 +174,24 @@ class CompletionParts:
         return float(np.sqrt(np.mean(y**2))) or 1.0
 
 
-def asked_local(model: Any) -> LocalRidge | None:
-    """Return the local corrections that the model asks for."""
+def _local(model: FrankWolfeMatrixCompletion, many: bool) -> LocalRidge | None:
+    """Return local corrections if they are asked for, or if nothing speaks for other steps."""
     corrective = model.corrective
     if isinstance(corrective, LocalRidge):
         return corrective
-    return LocalRidge() if isinstance(corrective, str) and corrective == "local" else None
+    if isinstance(corrective, str) and corrective == "local":
+        return LocalRidge()
+    others = model.max_atoms, model.certify_every, model.workers
+    plain = (
+        all(map(is_auto, (corrective, model.radius, model.weighting, model.step)))
+        and (model.offsets is None or is_auto(model.offsets))
+        and model.inner_steps == 1
+        and all(other is None for other in others)
+        and isinstance(model.device, str)
+        and model.device == "cpu"
+        and type(model._loss()) is Square
+    )
+    return LocalRidge() if plain and not many else None
 
 
 def _offsets(offsets: Any, many: bool, regression: bool) -> RunningBiases | None:

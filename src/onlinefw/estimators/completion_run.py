@@ -43,6 +43,12 @@ class Apart:
     def use_place(self, device: str, workers: int | None) -> None:
         """Move the past of each to a device of this process, or to workers."""
         for one in self.learners:
+            local = one.corrective is not None and one.corrective.takes_rounds
+            if local and (workers is not None or device == "cuda"):
+                raise ValueError(
+                    "local corrections work in the memory of this process: use device='cpu' "
+                    "without workers, or begin anew with corrective=None"
+                )
             one.objective.use_place(device, workers)
 
     def learn(self, X: Any, targets: list[Any], w: Any = None) -> list[Round | None]:
@@ -122,6 +128,11 @@ class CompletionRun(Run):
         """Return how many such rounds make later passes; of local corrections, one for each."""
         return super().rounds_without_data(1 if self.local is not None else rounds, passes)
 
+    def finish(self) -> None:
+        """Correct what was left until the end of a stream: local corrections leave nothing."""
+        if self.local is None:
+            super().finish()
+
     def refine(self) -> None:
         """Play a round without new data; every tenth of a pass brings the biases up to date.
 
@@ -159,7 +170,7 @@ class CompletionRun(Run):
         """Return the model at entries of the matrix, with what the short memories add."""
         if not self.has_own_ball:  # a small ball scales theta
             return self.matrix.predict(rows, cols)
-        return self.local.predict(rows, cols).astype(self.matrix.dtype)
+        return self.local.predict(self.objective, rows, cols)
 
     def learn_events(self, batch: Batch) -> Array:
         """Let local corrections learn observations one after another; return the predictions."""

@@ -38,11 +38,7 @@ class LearnedMatrix:
             known = Biases(float(biases.mean), biases.rows, biases.columns)
         if offsets is not None:
             rows, columns = (np.asarray(side).astype(objective.dtype) for side in offsets)
-        theta, used = objective.theta, objective.theta.weights != 0.0
-        if used.any() and not used.all():  # of models side by side
-            parts = theta.left[:, used], theta.weights[used], theta.right[:, used]
-            theta = LowRank.from_factors(*parts)
-        return cls(theta, rows, columns, known, objective.seen())
+        return cls(objective.theta, rows, columns, known, objective.seen())
 
     @property
     def shape(self) -> tuple[int, int]:

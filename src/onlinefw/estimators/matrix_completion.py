@@ -29,7 +29,7 @@ from ..objectives import RunningBiases
 from ..readers.partitioned_ratings import ParquetBatch, ParquetRatings
 from ..readers.rounds import FileRounds
 from .completed_matrix import CompletedMatrix
-from .completion_parts import LOSSES, MANY, CompletionParts, asked_local, given_shape
+from .completion_parts import LOSSES, MANY, CompletionParts, given_shape
 from .completion_run import CompletionRun, new_run, run_from_state
 from .linear_parts import is_auto
 from .stream import Batch, FileStream
@@ -88,11 +88,13 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     inner_steps : int
         Frank-Wolfe steps per round.
     corrective : "auto", None, "ridge", "local", RidgeSweeps or LocalRidge
-        Re-optimise the factors when the data have doubled, and at the end of ``fit``. "auto" does
-        so for the square loss if many observations are expected, two million or more. "local"
-        re-solves the row and the column of each observation instead
-        (:class:`~onlinefw.LocalRidge`); ``learn`` is then a compiled loop, and with
-        ``radius="auto"`` the ball is that of theta's own norm.
+        "local" re-solves the row and the column of each observation
+        (:class:`~onlinefw.LocalRidge`); ``fit`` and ``learn`` are then compiled loops over single
+        observations, and with ``radius="auto"`` the ball is that of theta's own norm. "ridge"
+        re-optimises all factors when the data have doubled, and at the end of ``fit``. None takes
+        Frank-Wolfe steps only. "auto" is "ridge" for the square loss if many observations are
+        expected, two million or more; else "local", unless a loss, a place or another parameter
+        (radius, biases, weighting, steps) asks for Frank-Wolfe steps: those have all of them.
     max_atoms : int, optional
         How many rank-one terms theta holds before it is recompressed.
     max_rows, max_columns : int
@@ -270,7 +272,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         ndarray
             What was predicted for each before it was learned. Before any data that is 0.
         """
-        if check_whole("batch_size", batch_size) > 1 or asked_local(self) is None:
+        if check_whole("batch_size", batch_size) > 1 or not self.takes_events:
             return super().learn(X, y, sample_weight, batch_size=batch_size)
         first = "_run" not in self.__dict__
         if not first:
@@ -283,6 +285,13 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         for part in pieces(batch.n):
             predicted[part] = self._play(self._run.learn_events, batch.part(part))
         return predicted
+
+    @property
+    def takes_events(self) -> bool:
+        """Whether single observations are learned in a compiled loop."""
+        if "_run" in self.__dict__ and self._run.can_learn:
+            return self._run.local is not None
+        return CompletionParts.of(self, self._expected()).local is not None
 
     def _stream(self, batch: Batch) -> None:
         if self._run.local is None:

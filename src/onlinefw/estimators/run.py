@@ -155,6 +155,10 @@ class Run:
             if one.corrective is not None and not isinstance(one.corrective, NewtonSteps):
                 one.correct()
 
+    def finish(self) -> None:
+        """Correct what was left until the end of a stream."""
+        self.correct()
+
     def _note(self, rounds: list[Round]) -> None:
         """Note the rounds of all models as one: their mean loss, and the widest of the gaps."""
         self.n_rounds += 1

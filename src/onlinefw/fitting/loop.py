@@ -91,7 +91,7 @@ def learn(
     # A pipe ends its chunks early when ``stop`` says so: the queue is not the end of the data.
     done = ended(session.play_chunks(chunks)) and not stop() and ended(session.play_rest())
     if done and session.rounds:
-        session.model.correct()
+        session.model.finish()
     if checkpoint is not None:
         checkpoint.write(session)
     return done

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from math import ceil
 from typing import Any
 
+import numpy as np
+
 from .._state import check_state
 from .._typing import State
 from ..estimators.row_queue import RowQueue
@@ -160,7 +162,7 @@ class Session(ABC):
         while self.n_waiting:
             self.play()
             yield
-        while self.refined < (self.model.epochs - 1) * (self.rounds - self.refined):
+        while self.refined < self.model.later_rounds(self.rounds - self.refined):
             self.refine()
             yield
 
@@ -173,14 +175,21 @@ class Session(ABC):
             self._prepare(*self._waiting.look())  # the whole queue
         X, y = self._waiting.look(self.batch_length)
         y = self._known(y)
-        predicted = self._predict(X) if self.rounds else None
-        self.model.partial_fit(X, y)
+        predicted = self._learn(X, y)
         self._waiting.drop(X.shape[0])
-        if predicted is not None:
-            self.score.add(y, predicted)
+        if predicted.size:
+            self.score.add(y[-predicted.size :], predicted)
             self.score_path.add(self.score.n, self.score.value)
-        self.rounds += 1
+        self.rounds = self.model.n_rounds_
         self.rows_learned += X.shape[0]
+
+    def _learn(self, X: Any, y: Any) -> Any:
+        """Learn rows; return what was predicted before, but for those before any data."""
+        if self.model.takes_events:
+            return self.model.learn(X, y)[int(self.rounds == 0) :]
+        predicted = self._predict(X) if self.rounds else np.empty(0)
+        self.model.partial_fit(X, y)
+        return predicted
 
     def refine(self) -> None:
         """Play a round of a later epoch: nothing is read, stored or scored again."""

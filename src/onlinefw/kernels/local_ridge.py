@@ -30,7 +30,6 @@ __all__ = [
     "new_mixture",
     "new_moments",
     "new_workspace",
-    "predict_entries",
     "solve_lists",
     "standard",
     "start_factors",
@@ -288,18 +287,6 @@ def _meet(i, j, y, lists, models, moments, biased, clipped, x):
     rows[i] += RATE * (sigma * error - rows[i])
     columns[j] += RATE * (sigma * error - columns[j])
     return min(max(value, moments[LEAST]), moments[LARGEST]) if clipped else value
-
-
-@njit(cache=True, nogil=True)
-def predict_entries(rows, cols, by_row, models, moments, biased, clipped, out):
-    """Write what the mixture predicts for entries."""
-    x = np.zeros(len(models.ridges) + 2)
-    for t in range(len(rows)):
-        seen = by_row.length[rows[t]] > 0
-        value = _predict(rows[t], cols[t], seen, models, moments, biased, x)
-        if clipped and moments[WEIGHT] > 0.0:
-            value = min(max(value, moments[LEAST]), moments[LARGEST])
-        out[t] = value
 
 
 @njit(cache=True, nogil=True)

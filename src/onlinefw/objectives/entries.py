@@ -168,6 +168,16 @@ class ObservedEntries(HeldEntries):
         self._past.set_offsets(rows, columns, copy=False)
         self._has_offsets = True
 
+    def changing(self) -> None:
+        """Say that what is held changes in place from now on: a failure is one half-way then."""
+        held = self._low_rank._held
+        self._low_rank._held = held._replace(weights=held.weights.copy())
+
+    def parts_at(self, rows: Array, cols: Array) -> tuple[Array, Array, Array]:
+        """Return theta and the offsets of rows and columns at entries that are in the matrix."""
+        past = self._past
+        return self._low_rank.at(rows, cols), past.row_offset[rows], past.col_offset[cols]
+
     def local_models(self, rank: int, ridges: Array, biased: bool, clipped: bool) -> Any:
         """Return models without data, for local corrections of this matrix."""
         return new_local_models(self.shape, rank, ridges, biased, clipped, self.dtype)

@@ -122,7 +122,7 @@ def in_arrays(ratings):
     "options",
     [
         {"radius": 60.0, "clip": True},
-        {"radius": "auto"},
+        {"radius": "auto", "corrective": None},
         {"radius": 60.0, "offsets": "biases", "epochs": 2},
         {"radius": 60.0, "weighting": "smoothed"},
     ],

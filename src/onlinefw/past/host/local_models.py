@@ -167,15 +167,6 @@ class LocalModels:
 
     # Asking ---------------------------------------------------------------------------------------
 
-    def predict(self, rows: Array, cols: Array) -> Array:
-        """Return what the mixture predicts for entries, with its memories."""
-        out = np.empty(rows.size)
-        kernels.predict_entries(
-            np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(cols, np.int64),
-            self.by_row, self.models, self.moments, self.biased, self.clipped, out,
-        )  # fmt: skip
-        return out
-
     @property
     def weights(self) -> Array:
         """The weights of the models in the mixture."""
@@ -214,8 +205,12 @@ class LocalModels:
 
     def memories(self) -> tuple[Array, Array]:
         """Return what the memories add in every row and in every column."""
-        (m1, m2), (of_row, of_column) = self.shape, self.memory_weights
-        return of_row * self.models.rows.memory[:m1], of_column * self.models.columns.memory[:m2]
+        return self.memories_at(slice(self.shape[0]), slice(self.shape[1]))
+
+    def memories_at(self, rows: Any, cols: Any) -> tuple[Array, Array]:
+        """Return what they add in some rows and columns."""
+        of_row, of_column = self.memory_weights
+        return of_row * self.models.rows.memory[rows], of_column * self.models.columns.memory[cols]
 
     def ridges_of(self, n: Array) -> Array:
         """Return the mean ridge of rows or columns of these weights in the mixture."""
