@@ -23,7 +23,10 @@ def let_blas_use(threads):
 
 
 @pytest.fixture(autouse=True)
-def _two_threads():
+def _two_threads(monkeypatch):
+    # Tests that let everything fail may have left a block that never ended.
+    monkeypatch.setattr(_threads, "_holder", None)
+    monkeypatch.setattr(_threads, "_found", [])
     before = blas_threads()
     let_blas_use(2)
     if blas_threads() != 2:
@@ -76,6 +79,22 @@ def test_any_thread_may_limit_blas():
     other.start()
     other.join()
     assert seen == [1]
+    assert blas_threads() == 2
+
+
+def test_what_could_not_be_put_back_is_put_back_by_the_next(monkeypatch):
+    def failing(n):
+        raise MemoryError
+
+    block = one_blas_thread()
+    block.__enter__()
+    with monkeypatch.context() as patch:
+        patch.setattr(BlasThreads, "_let", staticmethod(failing))
+        with pytest.raises(MemoryError):
+            block.__exit__()
+    assert blas_threads() == 1
+    with one_blas_thread():
+        assert blas_threads() == 1
     assert blas_threads() == 2
 
 

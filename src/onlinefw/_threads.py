@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
@@ -135,8 +136,8 @@ LONG_WORK = 2**26
 SHORT_WORK = 2**13
 
 _lock = threading.Lock()
-_holder: int | None = None  # the thread that has changed the setting
-_found: list[int] = []
+_holder: weakref.ref[BlasThreads] | None = None  # the outermost block of the thread that set it
+_found: list[int] = []  # what was set before; empty once it has been put back
 
 
 @cache
@@ -152,7 +153,7 @@ class BlasThreads:
     puts it back when it leaves; others that come meanwhile take it as it is.
     """
 
-    __slots__ = ("_n", "_outer")
+    __slots__ = ("__weakref__", "_n", "_outer", "_thread")
     #: What the holder has set; 0 without one.
     _set = 0
 
@@ -162,37 +163,39 @@ class BlasThreads:
     def __enter__(self) -> None:
         global _holder, _found
         self._outer: int | None = None
-        if _holder is not None and _holder != threading.get_ident():
+        self._thread = threading.get_ident()
+        holder = None if _holder is None else _holder()
+        if holder is None:  # nobody, or a block that was left by an error before it could end
+            with _lock:
+                if _holder is None or _holder() is None:
+                    _found = _found or [library.num_threads for library in _blas_libraries()]
+                    BlasThreads._set, _holder, holder = 0, weakref.ref(self), self
+        if holder is None or holder._thread != self._thread or BlasThreads._set == self._n:
             return
-        if BlasThreads._set == self._n:
-            return
-        with _lock:
-            if _holder is None:
-                _holder = threading.get_ident()
-                _found = [library.num_threads for library in _blas_libraries()]
-        if _holder == threading.get_ident():
-            self._outer = BlasThreads._set
-            try:
-                self._let(self._n)
-            except BaseException:
-                self.__exit__()
-                raise
+        self._outer = BlasThreads._set
+        try:
+            self._let(self._n)
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __exit__(self, *_: object) -> None:
-        global _holder
+        global _holder, _found
         if self._outer is None:
             return
-        try:
+        if self._outer > 0:
             self._let(self._outer)
-        finally:
-            if self._outer == 0:
-                _holder = None
+            return
+        with _lock:
+            _holder = None
+            self._let(0)
+            _found = []  # if it fails before this, the next one puts it back
 
     @staticmethod
     def _let(n: int) -> None:
         """Let BLAS use n threads, or as many as it had (0)."""
         BlasThreads._set = n
-        for library, found in zip(_blas_libraries(), _found, strict=True):
+        for library, found in zip(_blas_libraries(), _found, strict=False):
             if hasattr(library, "clear_controlling_thread"):
                 # threadpoolctl lets one thread only change it, for ever; here they take turns
                 library.clear_controlling_thread(force=True)
@@ -213,11 +216,12 @@ def blas_threads_for(work: int) -> AbstractContextManager[None]:
 
 def _forget_holder() -> None:
     """Put back, in a forked process, what a thread that is not there had changed."""
-    global _lock, _holder
+    global _lock, _holder, _found
     _lock = threading.Lock()
-    if _holder is not None and _holder != threading.get_ident():
+    holder = None if _holder is None else _holder()
+    if holder is not None and holder._thread != threading.get_ident():
         BlasThreads._let(0)
-        _holder = None
+        _holder, _found = None, []
 
 
 if hasattr(os, "register_at_fork"):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import onlinefw as ofw
 from onlinefw.algorithms import local_ridge
+from onlinefw.algorithms.local_ridge import BIAS_RIDGE
 from onlinefw.kernels.local_ridge import start_factors
 from onlinefw.losses import Logistic
 from onlinefw.objectives import ObservedEntries, RunningBiases
@@ -101,17 +102,17 @@ class Plain:
         self.column[m][j] = sigma * b
 
     def regression(self, m, features, targets, weights):
-        a, b, of_bias = self.ridges[m]
+        a, b = self.ridges[m]
         X = np.column_stack((np.array(features), np.ones(len(targets))))
         w = np.array(weights)
-        penalty = np.append(np.full(self.rank, a + b * w.sum()), of_bias)
+        penalty = np.append(np.full(self.rank, a + b * w.sum()), BIAS_RIDGE)
         if not self.biased:
             X, penalty = X[:, :-1], penalty[:-1]
         found = np.linalg.solve((X * w[:, None]).T @ X + np.diag(penalty), X.T @ (w * targets))
         return (found[:-1], found[-1]) if self.biased else (found, 0.0)
 
 
-ONE = ((2.0, 0.1, 3.0),)
+ONE = ((2.0, 0.1),)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_it_does_what_a_dense_computation_does(ridges, biased, weighted):
     w = np.random.default_rng(5).uniform(0.5, 2.0, 150) if weighted else np.ones(150)
     plain = Plain(ridges, biased=biased)
     expected = [plain.learn(i, j, *rest) for (i, j), *rest in zip(X, y, w, strict=True)]
-    ridge = "auto" if len(ridges) > 1 else ridges[0][:2]
+    ridge = "auto" if len(ridges) > 1 else ridges[0]
     fast = learner(ridge, growing=False, biases=biased)
     np.testing.assert_allclose(fast.learn(X, y, w if weighted else None), expected, atol=1e-9)
     np.testing.assert_allclose(fast.theta.dense(), plain.theta(), atol=1e-9)
@@ -170,7 +171,7 @@ def test_no_solution_raises_the_penalised_squares(seed, a, b, rank):
         seen = rows > 0
         biases = ((row[seen] - models.mean) ** 2).sum() + (column**2).sum()
         penalties = (a + b * rows) @ (u**2).sum(1) + (a + b * columns) @ (v**2).sum(1)
-        return ((y - z) ** 2).sum() + sigma**2 * penalties + 3.0 * biases
+        return ((y - z) ** 2).sum() + sigma**2 * penalties + BIAS_RIDGE * biases
 
     before = J()
     for i in range(SHAPE[0]):
@@ -199,7 +200,7 @@ def test_learning_in_pieces_is_learning_at_once():
 def test_a_mixture_predicts_at_least_as_well_as_the_best_of_its_models():
     X, y = events(4000, shape=(60, 50))
     mixed = learner("auto").learn(X, y)
-    alone = [learner(ridge[:2]).learn(X, y) for ridge in local_ridge.RIDGES]
+    alone = [learner(ridge).learn(X, y) for ridge in local_ridge.RIDGES]
     errors = [np.mean((found - y)[2000:] ** 2) for found in (mixed, *alone)]
     assert errors[0] <= 1.01 * min(errors[1:])
 

@@ -76,6 +76,7 @@ def test_a_page_and_predictions_may_be_made_again(tmp_path, data, model):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
+@pytest.mark.slow
 def test_a_second_run_on_the_same_checkpoint_is_refused(tmp_path, data):
     checkpoint = tmp_path / "run.ckpt"
     options = ["--radius", "5", "--every", "1", "--batch-size", "5", "--quiet"]

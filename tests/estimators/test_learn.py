@@ -105,12 +105,12 @@ def test_pieces_cover_everything_and_last_about_as_long_as_they_may(monkeypatch)
     assert np.concatenate([np.arange(1000)[part] for part in found]).tolist() == list(range(1000))
 
 
-def test_the_certificate_says_something():
-    X, y = ratings(6000, shape=(200, 150), noise=1.0)
+def test_the_certificate_says_something_where_rows_have_been_seen_twice():
+    X, y = ratings(4000, shape=(2000, 1000), noise=1.0)
     model = local()
     model.learn(X, y)
     model.correct()
-    assert 0.0 < model.gap_ < model.objective_.value()
+    assert 0.0 < model.gap_ < 0.2 * model.objective_.value()
     assert model.rank_ <= 64
 
 

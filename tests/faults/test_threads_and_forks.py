@@ -119,6 +119,7 @@ def batches_of(make, rng, n=60):
             yield rows, rows[:, 1] > 0
 
 
+@pytest.mark.slow
 @MODELS
 def test_who_predicts_while_another_thread_learns_sees_the_last_finished_round(make, rng):
     model, X = make(rng)

@@ -91,16 +91,17 @@ class Learner(ABC):
 
         Whoever calls it sees to it that the round is whole; ``observe`` does.
         """
-        objective = self.objective
+        objective, corrective = self.objective, self.corrective
+        if corrective is not None and corrective.takes_rounds:
+            loss = objective.add(batch)
+            corrective.receive(objective, self.constraint, batch)
+            return self._held_round(loss)
         before = objective.reads
         with objective.working():
             # Line 3 of both boxes: play theta_t and receive f_t, which becomes part of F_t
             loss = objective.add(batch)
-            corrective = self.corrective
             if corrective is not None:
                 corrective.receive(objective, self.constraint, batch)
-                if corrective.takes_rounds:
-                    return self._held_round(loss)
             return finish(self._steps(loss, before))
 
     def _held_round(self, loss: float) -> Round:

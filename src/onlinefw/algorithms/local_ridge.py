@@ -21,10 +21,10 @@ from .correctives import Corrective
 
 __all__ = ["LocalRidge"]
 
-#: ``ridge="auto"``: a and b of a + b n, and the ridge of biases, of the models that are mixed.
-RIDGES = ((10.0, 0.02, 3.0), (5.0, 0.1, 6.0), (2.0, 0.02, 3.0))
-#: The ridge of biases if that of the factors is given.
-BIAS_RIDGE = 3.0
+#: ``ridge="auto"``: a and b of a + b n of the models that are mixed.
+RIDGES = ((10.0, 0.02), (5.0, 0.1), (2.0, 0.02))
+#: The ridge of biases.
+BIAS_RIDGE = 8.0
 #: A ball of this radius holds everything.
 NO_CAP = 1e100
 #: How often ``correct`` goes through all rows and columns.
@@ -162,8 +162,9 @@ class LocalRidge(Corrective):
     def _grown(self, objective: Objective) -> Any:
         assert isinstance(objective, ObservedEntries)
         if self._models is None:
-            ridges: Any = RIDGES if self.ridge == "auto" else [(*self.ridge, BIAS_RIDGE)]
-            options = np.array(ridges), self.biases, self.clip
+            pairs = RIDGES if self.ridge == "auto" else [self.ridge]
+            ridges = np.array([(*pair, BIAS_RIDGE) for pair in pairs])
+            options = ridges, self.biases, self.clip
             self._models = objective.local_models(self.rank, *options)
         elif self._models.shape != objective.shape:
             self._models.grow(*objective.shape)

@@ -195,8 +195,7 @@ class OnlineFrankWolfe(Learner):
         Whoever calls it sees to it that they are learned as a whole; ``learn`` does, in pieces.
         """
         corrective: Any = self.corrective
-        with self.objective.working():
-            self.objective.add(batch)
-            predicted = corrective.learn(self.objective, self.constraint, batch)
-            self.t += predicted.size
+        self.objective.add(batch)
+        predicted = corrective.learn(self.objective, self.constraint, batch)
+        self.t += predicted.size
         return predicted
