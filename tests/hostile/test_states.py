@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import onlinefw as ofw
 from onlinefw.estimators.path import Path
+from onlinefw.estimators.race import Race
 
 
 def test_a_path_at_complex_times_is_refused():
@@ -23,3 +25,20 @@ def test_a_classifier_of_one_class_is_refused():
     state["classes"] = state["classes"][:1]
     with pytest.raises(ValueError, match="2 classes"):
         ofw.FrankWolfeClassifier(radius=1.0).load_state(state)
+
+
+def test_rows_that_are_times_are_refused():
+    X = sparse.random_array((30, 4), density=0.5, rng=0, format="csr")
+    model = ofw.FrankWolfeClassifier(radius=1.0).fit(X, np.arange(30) % 2)
+    state = model.state_dict()
+    rows = state["run"]["team"]["past"]["past"]["rows"]
+    rows["tail_data"] = rows["tail_data"].astype("datetime64[s]")
+    with pytest.raises(ValueError, match="not finite numbers"):
+        ofw.FrankWolfeClassifier(radius=1.0).load_state(state)
+
+
+def test_a_race_whose_middle_is_text_is_refused():
+    state = Race(3, rounds=5).state_dict()
+    state["middle"] = "1"
+    with pytest.raises(ValueError, match="middle"):
+        Race.from_state(state)

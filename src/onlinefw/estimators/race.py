@@ -128,7 +128,7 @@ class Race:
             for name in ("rows", "rounds")
         }
         limits |= {"least_rounds": int(state["least_rounds"]), "late": bool(state["late"])}
-        race = cls(n, **limits, middle=state["middle"])
+        race = cls(n, **limits, middle=int(number(state["middle"], "the middle of a race")))
         race.t, race.n_seen = int(state["t"]), int(state["n_seen"])
         race._weight = float(state["weight"])
         race._total, race._sums = total, sums

@@ -162,6 +162,9 @@ class SparseRows(RowStore):
         n, n_rows = int(np.prod(shape)), int(state["bulk_rows"])
         check_compressed(*bulk, n, n_rows)
         check_compressed(*tail, len(tail[0]) - 1, n)
+        for data in (bulk[2], tail[2]):
+            if data.dtype.kind not in "buif" or not np.isfinite(data).all():
+                raise ValueError(f"the values of rows are {data.dtype}, not finite numbers")
         rows = cls(shape, bulk[2].dtype)
         rows._set_bulk(
             bulk[0].astype(np.int64), bulk[1].astype(np.int32), np.array(bulk[2]), n_rows
