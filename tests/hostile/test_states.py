@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 import onlinefw as ofw
+from onlinefw.estimators.history import History
 from onlinefw.estimators.path import Path
 from onlinefw.estimators.race import Race
 
@@ -42,3 +43,19 @@ def test_a_race_whose_middle_is_text_is_refused():
     state["middle"] = "1"
     with pytest.raises(ValueError, match="middle"):
         Race.from_state(state)
+
+
+def test_a_race_without_numbers_is_refused():
+    state = Race(3, rounds=5).state_dict()
+    state["sums"][0] = np.nan
+    with pytest.raises(ValueError, match="3 models"):
+        Race.from_state(state)
+
+
+def test_a_history_of_impossible_rounds_is_refused():
+    history = History(10)
+    history.append(ofw.Round(1, 0.5, 0.1, 0.1, 1.0, "fw", 1))
+    state = history.state_dict()
+    state["columns"]["t"] = np.array([2**63], np.uint64)
+    with pytest.raises(ValueError, match="impossible"):
+        History.from_state(state)

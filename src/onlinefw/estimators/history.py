@@ -86,6 +86,9 @@ class History:
         # Rounds are Python's numbers: narrow ones would grow to many times their memory.
         if any(c.dtype.kind not in "iuf" or c.dtype.itemsize < 4 for c in numbers):
             raise ValueError("the history has something else where numbers should be")
+        t = named["t"]
+        if t.size and not (t.min() >= 0 and t.max() < 2**62):
+            raise ValueError("the history has rounds of impossible numbers")
         history = cls(int(state["size"]))
         history._elapsed = float(state["elapsed"])
         history._rounds = list(zip(*(column.tolist() for column in columns), strict=True))

@@ -121,7 +121,8 @@ class Race:
         check_state(state, "t", "n_seen", "weight", "total", "sums")
         n = int(state["n"])
         total, sums = (np.array(state[name], float) for name in ("total", "sums"))
-        if n < 1 or total.shape != (n,) or sums.shape != (3, n):
+        sums_fit = total.shape == (n,) and sums.shape == (3, n)
+        if n < 1 or not sums_fit or np.isnan(total).any() or np.isnan(sums).any():
             raise ValueError(f"this is not the state of a race of {n} models")
         limits: dict[str, Any] = {
             name: None if state[name] is None else int(number(state[name], f"{name} of a race"))
