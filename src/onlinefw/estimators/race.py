@@ -97,7 +97,7 @@ class Race:
         """Return the first model whose score is within so many standard errors of the best."""
         chosen = self.best
         slack = standard_errors * self.standard_error(chosen) if self.t > 1 else 0.0
-        if slack == 0.0:
+        if not slack > 0.0:
             return chosen
         means = self.means
         return int(np.flatnonzero(means >= means.max() - slack)[0])

@@ -200,8 +200,10 @@ class Run:
 
     def _load(self, state: State) -> None:
         """Take the counters, and the learners if there are any, from a state."""
-        self.n_rounds, self.n_refined = int(state["n_rounds"]), int(state["n_refined"])
-        self.n_observations = int(state["n_observations"])
+        counts = [int(state[name]) for name in ("n_rounds", "n_refined", "n_observations")]
+        if not all(0 <= count < 2**62 for count in counts):
+            raise ValueError(f"the counters of the state are impossible: {counts}")
+        self.n_rounds, self.n_refined, self.n_observations = counts
         if self.team is None:
             self.gap = float(state["gap"])
         else:
