@@ -151,14 +151,14 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
             )
         if not has_radius(self.estimator):
             raise ValueError(f"the set {self.estimator.constraint!r} has no radius to search for")
-        return clone(self.estimator)
-
-    def _start(self, model: LinearModel, batch: Batch, first: Batch, n: int | None) -> None:
-        """Make a model for each radius: ``batch`` suggests the radii, ``first`` the scales."""
         if not (isinstance(self.standard_errors, Real) and self.standard_errors >= 0.0):
             raise ValueError(
                 f"standard_errors must be a number of at least 0, got {self.standard_errors!r}"
             )
+        return clone(self.estimator)
+
+    def _start(self, model: LinearModel, batch: Batch, first: Batch, n: int | None) -> None:
+        """Make a model for each radius: ``batch`` suggests the radii, ``first`` the scales."""
         radii = self._checked_radii(model, batch)
         names = {k: v for k, v in vars(model).items() if k.endswith("_")}
         estimators = [with_radius(model, radius) for radius in radii.tolist()]
