@@ -25,6 +25,20 @@ def test_plain_lines_where_there_is_no_terminal(kind, tmp_path, monkeypatch):
     assert all(LINE.fullmatch(line) for line in lines), lines
 
 
+def test_ratings_one_after_another_have_no_gap_and_at_first_no_loss(tmp_path, monkeypatch):
+    """On a new machine the first ones take seconds, since loops are compiled: they are shown."""
+    monkeypatch.setattr(fit_display, "PLAIN", 0.0)
+    data = write(tmp_path / "a.csv", ratings())
+    fit = "fit", "matrix", data, "-o", tmp_path / "m.ofw", "--batch-size", "40"
+    result = ofw(*fit)
+    assert result.exit_code == 0
+    lines = result.stderr.splitlines()
+    assert len(lines) == 6
+    begin = r"round \d+  [\d,]+ rows/s  mse \S+"
+    assert all(re.fullmatch(begin + r"  atoms \d+", line) for line in lines[:2]), lines
+    assert all(re.fullmatch(begin + r"  loss \S+  atoms \d+", line) for line in lines[2:]), lines
+
+
 def test_a_bar_on_a_terminal(tmp_path, monkeypatch):
     monkeypatch.setattr(fit_display, "LIVE", 0.0)
     monkeypatch.setenv("FORCE_COLOR", "1")

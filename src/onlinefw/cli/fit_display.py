@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any, Self
 
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -49,12 +50,16 @@ class Display:
             return
         self._last = now
         rate = (session.rows_learned - self._rows_before) / (now - self._started)
-        loss, gap = session.model.history_["loss"][-1], session.model.history_["gap"][-1]
-        name, size = session.size_so_far()
+        history, (name, size) = session.model.history_, session.size_so_far()
         line = (
             f"round {session.rounds:,}  {rate:,.0f} rows/s  {session.score.name} "
-            f"{session.score.value:.4g}  loss {loss:.4g}  gap {gap:.3g}  {name} {size:,}"
+            f"{session.score.value:.4g}"
         )
+        for what, digits in (("loss", 4), ("gap", 3)):
+            # The first events have no line in the history yet, and no event has a gap.
+            if history[what].size and not np.isnan(history[what][-1]):
+                line += f"  {what} {history[what][-1]:.{digits}g}"
+        line += f"  {name} {size:,}"
         if self._bar is None:
             self._console.print(line, highlight=False, soft_wrap=True)
         else:
