@@ -348,6 +348,16 @@ def test_a_damaged_state_is_refused_in_one_line(path, value, words):
     assert "\n" not in str(refusal.value)
 
 
+def test_models_of_another_matrix_are_refused():
+    X, y = events(100)
+    one, other = learner(growing=False), learner()
+    one.learn(X, y), other.learn(X[X[:, 0] < 5], y[X[:, 0] < 5])
+    state = one.state_dict()
+    state["corrective"] = other.state_dict()["corrective"]
+    with pytest.raises(ValueError, match="do not fit"):
+        ofw.OnlineFrankWolfe.from_state(state)
+
+
 def test_a_learner_works_with_a_copy():
     corrective = ofw.LocalRidge(3)
     X, y = events(20)

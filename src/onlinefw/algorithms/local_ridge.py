@@ -50,8 +50,8 @@ class LocalRidge(Corrective):
     Ridges are in units of the standard deviation of the values, so it makes no difference in which
     units these are. With ``ridge="auto"`` three models learn side by side, with strong, medium and
     weak ridges, and theta is their mixture: its weights are those that would have predicted
-    observations best before they were learned (recursive least squares). A mixture is of low rank
-    as its models are, and predicts better than the best of them.
+    observations best before they were learned (recursive least squares). A mixture is of low rank,
+    as its models are.
 
     Besides theta there is a short memory: the average of the latest errors of a row and of a
     column (each new one counts 15%), which are added to predictions with weights that are found in
@@ -125,8 +125,16 @@ class LocalRidge(Corrective):
 
     def begin(self, objective: Objective, constraint: ConvexSet) -> None:
         """Let theta be that of the models, if they have been loaded or copied."""
-        if self._models is not None:
-            self._show(objective, constraint)
+        if self._models is None:
+            return
+        assert isinstance(objective, ObservedEntries)
+        held = self._models.shape, self._models.dtype
+        if held != (objective.shape, objective.dtype):
+            raise ValueError(
+                f"local corrections of a {held[0]} matrix ({held[1]}) do not fit one of "
+                f"{objective.shape} ({objective.dtype})"
+            )
+        self._show(objective, constraint)
 
     def receive(self, objective: Objective, constraint: ConvexSet, batch: EntriesBatch) -> None:
         """Solve every row and column of a batch once."""

@@ -62,7 +62,6 @@ class Mixture(NamedTuple):
 
     weights: Array  # (models + 2,)
     spread: Array  # the inverse of the matrix of the normal equations
-    errors: Array  # (models,): sums of squares, each made before learning
 
 
 class Models(NamedTuple):
@@ -97,7 +96,7 @@ def new_mixture(models: int) -> Mixture:
     weights[:models] = 1.0 / models
     spread[:models] = 1.0 / MODELS_PRIOR if models > 1 else 0.0
     spread[models:] = 1.0 / MEMORY_PRIOR
-    return Mixture(weights, np.diag(spread), np.zeros(models))
+    return Mixture(weights, np.diag(spread))
 
 
 @njit(cache=True)
@@ -257,13 +256,11 @@ def _predict(i, j, seen, models, moments, biased, out):
 @njit(cache=True)
 def _mix(target, mixture, seen, x):
     """Let the mixture learn a value, for which x was predicted: recursive least squares."""
-    weights, spread, errors = mixture
+    weights, spread = mixture
     image, norm, error = np.dot(spread, x), 1.0, target
     for p in range(len(x)):
         norm += x[p] * image[p]
         error -= weights[p] * x[p]
-    for m in range(len(errors)):
-        errors[m] += (target - x[m]) ** 2
     older = 1.0 + 1.0 / (HORIZON + 0.25 * seen) if seen > HORIZON else 1.0
     for p in range(len(x)):
         weights[p] += image[p] * (error / norm)

@@ -277,7 +277,6 @@ def check_models_state(state: State) -> None:
     check_state(state["mixture"], *kernels.Mixture._fields)
     _array(state["mixture"], "weights", np.float64, (count + 2,))
     _array(state["mixture"], "spread", np.float64, (count + 2, count + 2))
-    _array(state["mixture"], "errors", np.float64, (count,))
     moments = np.asarray(state["moments"])
     if moments.shape != (5,) or moments.dtype != float or not np.isfinite(moments[:3]).all():
         raise ValueError("the models of a state are damaged: moments")
