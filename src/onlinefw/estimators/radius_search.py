@@ -163,7 +163,7 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
         names = {k: v for k, v in vars(model).items() if k.endswith("_")}
         estimators = [with_radius(model, radius) for radius in radii.tolist()]
         for one in estimators:
-            vars(one).update(names)  # n_features_in_, feature_names_in_, classes_
+            one.__dict__.update(names)  # n_features_in_, feature_names_in_, classes_
         parts = [LinearParts.of(one, first.X.shape[1], n) for one in estimators]
         teams = self._make_teams(parts, model.device, model.workers)
         for one, its, team in zip(estimators, parts, teams, strict=True):
@@ -171,7 +171,7 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
             one._run.turns = estimators[0]._run.turns  # their rounds are one
         self._scorer = None if self.scoring is None else check_scoring(model, self.scoring)
         self.radii_, self.estimators_ = radii, estimators
-        vars(self).update(names)
+        self.__dict__.update(names)
         self._race = Race(len(radii))
 
     def _checked_radii(self, model: LinearModel, batch: Batch) -> Array:
