@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import onlinefw as ofw
 from onlinefw.algorithms import local_ridge
 from onlinefw.algorithms.local_ridge import BIAS_RIDGE
+from onlinefw.kernels import local_ridge as kernels
 from onlinefw.kernels.local_ridge import start_factors
 from onlinefw.losses import Logistic
 from onlinefw.objectives import ObservedEntries, RunningBiases
@@ -165,7 +166,8 @@ def test_no_solution_raises_the_penalised_squares(seed, a, b, rank):
 
     def J():
         u, _, v = models.factors()
-        (row, column), sigma = models.offsets(), models.sigma
+        sides = zip(models.offsets(), SHAPE, strict=True)
+        (row, column), sigma = [side.all(n, float) for side, n in sides], models.sigma
         u, v = u[:, :rank], v[:, :rank]
         z = row[X[:, 0]] + column[X[:, 1]] + sigma * np.einsum("ik,ik->i", u[X[:, 0]], v[X[:, 1]])
         seen = rows > 0
@@ -195,6 +197,46 @@ def test_learning_in_pieces_is_learning_at_once():
     found = np.concatenate([pieces.learn(X[part], y[part]) for part in parts])
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(pieces.theta.dense(), whole.theta.dense())
+
+
+LONG = (2, 9)  # rows of a thousand entries and more have running sums
+
+
+def test_a_long_row_is_solved_from_running_sums_that_are_made_anew_in_pieces():
+    X, y = events(4000, shape=LONG)
+    one = learner()
+    one.learn(X, y)
+    models, rows = one.corrective._models, np.array([0, 1])
+
+    def solved(**how):
+        models.solve(rows, np.empty(0, int), **how)
+        return models.models.rows.factors.copy()
+
+    running = solved()
+    for _ in range(4000 // kernels.PIECE):  # the columns stay as they are
+        up_to_date = solved()
+    exact = solved(anew=True)
+    np.testing.assert_allclose(up_to_date, exact, rtol=1e-9, atol=1e-12)
+    assert 0.0 < np.abs(running - exact).max() < 0.01 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("how", ["pieces", "batches", "resumed"])
+def test_running_sums_do_not_depend_on_the_boundaries_of_calls(how):
+    X, y = events(2600, shape=LONG)
+    whole, other = learner("auto"), learner("auto")
+    expected = whole.learn(X, y)[1500:]
+    found = []
+    other.learn(X[:1500], y[:1500])
+    for part in np.array_split(np.arange(1500, 2600), 1100 if how == "batches" else 7):
+        if how == "resumed":
+            other = ofw.OnlineFrankWolfe.from_state(other.state_dict())
+        if how == "batches":
+            other.observe(X[part], y[part])
+        else:
+            found.append(other.learn(X[part], y[part]))
+    np.testing.assert_array_equal(other.theta.dense(), whole.theta.dense())
+    if found:
+        np.testing.assert_array_equal(np.concatenate(found), expected)
 
 
 def test_a_mixture_predicts_at_least_as_well_as_the_best_of_its_models():
@@ -325,24 +367,46 @@ def damaged(state, path, value):
     ("path", "value", "words"),
     [
         ("rank", lambda x: x + 1, "rank"),
-        ("models.rows.other", lambda x: x + 100, "lists of rows"),
-        ("models.rows.length", lambda x: -x, "rows|other"),
-        ("models.columns.length", lambda x: x[::-1].copy(), "agree|columns"),
-        ("models.columns.value", lambda x: x[1:], "value"),
         ("models.rows.factors", lambda x: x.astype(np.float16), "factors"),
         ("models.columns.offsets", lambda x: np.full_like(x, np.nan), "offsets"),
         ("models.ridges", lambda x: -x, "ridge"),
         ("models.mixture.spread", lambda x: x[1:], "spread"),
         ("models.moments", lambda x: x[:3], "moments"),
         ("models.shape", lambda x: [x[0], 10**9], "rows|columns|lists|factors"),
+        ("models.n_observations", lambda x: x + 1, "do not fit"),
+        ("models.columns.place", lambda x: x + 7, "sums of columns"),
+        ("models.rows.added", lambda x: x + 1000, "sums of more"),
+        ("models.rows.equations", lambda x: x[..., :3], "equations"),
     ],
 )
 def test_a_damaged_state_is_refused_in_one_line(path, value, words):
-    X, y = events(100)
-    one = learner("auto", growing=False)
-    one.learn(X, y)
-    state = one.state_dict()
+    state = learned_state(1200, (1, 9))
     damaged(state["corrective"]["state"], path, value)
+    with pytest.raises(ValueError, match=words) as refusal:
+        ofw.OnlineFrankWolfe.from_state(state)
+    assert "\n" not in str(refusal.value)
+
+
+def learned_state(n=100, shape=SHAPE):
+    X, y = events(n, shape=shape)
+    one = learner("auto")
+    one.learn(X, y)
+    return one.state_dict()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("rows.other", lambda x: x + 100, "lists of rows"),
+        ("rows.length", lambda x: -x, "negative"),
+        ("columns.length", lambda x: x[::-1].copy(), "agree"),
+        ("columns.value", lambda x: x[1:], "value"),
+        ("columns.weight", lambda x: np.ones(100), "agree on weights"),
+    ],
+)
+def test_damaged_lists_are_refused_in_one_line(path, value, words):
+    state = learned_state()
+    damaged(state["objective"]["past"]["lists"], path, value)
     with pytest.raises(ValueError, match=words) as refusal:
         ofw.OnlineFrankWolfe.from_state(state)
     assert "\n" not in str(refusal.value)

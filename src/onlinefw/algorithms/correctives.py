@@ -15,10 +15,10 @@ __all__ = ["Corrective"]
 class Corrective:
     """A strategy that improves theta beside the steps of the algorithm.
 
-    A learner calls ``receive`` when F_t has a new batch, ``step`` in every step, where
-    ``takes_steps`` is true, and ``after_round`` at the end of every round; ``learner.correct()``
-    calls ``correct``. All of them leave theta inside
-    the set, so gaps and certificates stay valid. A corrective of your own is a subclass that
+    A learner calls ``step`` in every step, where ``takes_steps`` is true, and ``after_round`` at
+    the end of every round; ``learner.correct()`` calls ``correct``. Where ``takes_rounds`` is true
+    it calls ``receive`` with every batch instead. All of them leave theta inside the set, so gaps
+    and certificates stay valid. A corrective of your own is a subclass that
     overrides what it needs: by default nothing is done.
 
     A learner works with a copy of the corrective that it is given, so two learners do not share
@@ -60,8 +60,13 @@ class Corrective:
     def begin(self, objective: Objective, constraint: ConvexSet) -> None:
         """Begin to work for a learner, which has just been made of these parts, or loaded."""
 
-    def receive(self, objective: Objective, constraint: ConvexSet, batch: Any) -> None:
-        """Correct theta for a checked batch that has just become part of F_t."""
+    def receive(self, objective: Objective, constraint: ConvexSet, batch: Any) -> float:
+        """Play the part of all steps of a round, where ``takes_rounds`` is true.
+
+        The batch is checked. It becomes part of F_t here; what it cost before is returned: the
+        weighted mean of its losses.
+        """
+        raise NotImplementedError
 
     def step(
         self, objective: Objective, constraint: ConvexSet, gradient: Direction, gap: float

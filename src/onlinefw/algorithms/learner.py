@@ -93,15 +93,11 @@ class Learner(ABC):
         """
         objective, corrective = self.objective, self.corrective
         if corrective is not None and corrective.takes_rounds:
-            loss = objective.add(batch)
-            corrective.receive(objective, self.constraint, batch)
-            return self._held_round(loss)
+            return self._held_round(corrective.receive(objective, self.constraint, batch))
         before = objective.reads
         with objective.working():
             # Line 3 of both boxes: play theta_t and receive f_t, which becomes part of F_t
             loss = objective.add(batch)
-            if corrective is not None:
-                corrective.receive(objective, self.constraint, batch)
             return finish(self._steps(loss, before))
 
     def _held_round(self, loss: float) -> Round:

@@ -124,32 +124,28 @@ class LocalRidge(Corrective):
     # Learning -------------------------------------------------------------------------------------
 
     def begin(self, objective: Objective, constraint: ConvexSet) -> None:
-        """Let theta be that of the models, if they have been loaded or copied."""
-        if self._models is None:
-            return
+        """List entries by row and column; models that were loaded or copied are theta's then."""
         assert isinstance(objective, ObservedEntries)
-        held = self._models.shape, self._models.dtype
-        if held != (objective.shape, objective.dtype):
-            raise ValueError(
-                f"local corrections of a {held[0]} matrix ({held[1]}) do not fit one of "
-                f"{objective.shape} ({objective.dtype})"
-            )
-        self._show(objective, constraint)
+        objective.list_entries()
+        if self._models is not None:
+            self._models.use_lists(objective.lists)
+            self._show(objective, constraint)
 
-    def receive(self, objective: Objective, constraint: ConvexSet, batch: EntriesBatch) -> None:
-        """Solve every row and column of a batch once."""
-        rows, cols = batch.rows, batch.cols
+    def receive(self, objective: Objective, constraint: ConvexSet, batch: EntriesBatch) -> float:
+        """Solve every row and column of a batch once; return the mean of the losses before."""
+        rows, cols, y, w = batch[:4]
         if rows.size == 1:
-            self.learn(objective, constraint, batch)
-            return
-        models = self._grown(objective)
-        models.learn(rows, cols, batch.y, _weights(batch.w), solving=False)
-        models.solve(np.unique(rows), np.unique(cols))
-        self._show(objective, constraint)
+            predicted = self.learn(objective, constraint, batch)
+        else:
+            models = self._counted(objective, batch)
+            predicted = models.learn(rows, cols, y, _weights(w), solving=False)
+            models.solve(np.unique(rows), np.unique(cols))
+            self._show(objective, constraint)
+        return float(w @ objective.loss.value(predicted, y) / w.sum())  # type: ignore[attr-defined]
 
     def learn(self, objective: Objective, constraint: ConvexSet, batch: EntriesBatch) -> Array:
         """Learn observations one after another; return what was predicted for each before."""
-        models = self._grown(objective)
+        models = self._counted(objective, batch)
         predicted = models.learn(batch.rows, batch.cols, batch.y, _weights(batch.w))
         self._show(objective, constraint)
         return predicted
@@ -167,8 +163,13 @@ class LocalRidge(Corrective):
         models.sweep()
         self._show(objective, constraint)
 
-    def _grown(self, objective: Objective) -> Any:
+    def _counted(self, objective: Objective, batch: EntriesBatch) -> Any:
+        """Return the models, in a matrix that has the rows and columns of a batch."""
         assert isinstance(objective, ObservedEntries)
+        objective.count(batch)
+        return self._grown(objective)
+
+    def _grown(self, objective: ObservedEntries) -> Any:
         if self._models is None:
             pairs = RIDGES if self.ridge == "auto" else [self.ridge]
             ridges = np.array([(*pair, BIAS_RIDGE) for pair in pairs])
@@ -210,12 +211,17 @@ class LocalRidge(Corrective):
         """Return mean and biases of rows and columns; None without biases."""
         if self._models is None or not self.biases:
             return None
-        rows, columns = (side.astype(float) for side in self._models.offsets())
+        rows, columns = self._whole_offsets(float)
         return Biases(self._models.mean, rows - self._models.mean, columns)
+
+    def _whole_offsets(self, dtype: Any) -> tuple[Array, Array]:
+        sides = zip(self._models.offsets(), self._models.shape, strict=True)
+        rows, columns = (offsets.all(n, dtype) for offsets, n in sides)
+        return rows, columns
 
     def whole_offsets(self) -> tuple[Array, Array]:
         """Return all that is added to theta in rows and columns, short memories included."""
-        rows, columns = self._models.offsets()
+        rows, columns = self._whole_offsets(self._models.dtype)
         of_rows, of_columns = self._models.memories()
         return rows + of_rows, columns + of_columns
 

@@ -195,7 +195,6 @@ class OnlineFrankWolfe(Learner):
         Whoever calls it sees to it that they are learned as a whole; ``learn`` does, in pieces.
         """
         corrective: Any = self.corrective
-        self.objective.add(batch)
         predicted = corrective.learn(self.objective, self.constraint, batch)
         self.t += predicted.size
         return predicted

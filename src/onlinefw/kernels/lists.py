@@ -14,7 +14,16 @@ from numba import njit
 
 from .._typing import Array
 
-__all__ = ["Lists", "append", "copied_lists", "has_space", "new_lists", "packed", "unpacked"]
+__all__ = [
+    "Lists",
+    "append",
+    "append_all",
+    "copied_lists",
+    "has_space",
+    "new_lists",
+    "packed",
+    "unpacked",
+]
 
 #: The shortest place. The first two numbers of a free place say where the next one is.
 SHORTEST = 4
@@ -118,6 +127,19 @@ def append(lists, i, other, value, weight):
     if len(lists.weight):
         lists.weight[at] = weight
     lists.length[i] = n + 1
+
+
+@njit(cache=True, nogil=True)
+def append_all(first, rows, cols, y, w, by_row, by_column):
+    """Add entries to the lists of both sides; return how many, fewer if they need more memory."""
+    for t in range(first, len(y)):
+        i, j = rows[t], cols[t]
+        if not (has_space(by_row, i) and has_space(by_column, j)):
+            return t
+        weight = w[t] if len(w) else 1.0
+        append(by_row, i, j, y[t], weight)
+        append(by_column, j, i, y[t], weight)
+    return len(y)
 
 
 @njit(cache=True)

@@ -5,6 +5,12 @@ Everything is in standard units: values less the mean, divided by their standard
 Several models with other ridges learn side by side from the same lists, and what is predicted is
 their mixture. The factors of all of them lie next to each other, each padded to whole tiles, with
 at least two columns beside those in use, which panels of features need for bias and target.
+
+A regression reads all entries of its list, up to a length. A longer list has a running sum of its
+normal equations: an entry is added with the factors that the other side has at that moment. Beside
+it a new sum is made from the beginning, a piece with every regression, and replaces the old one
+when it is complete. So the time of an event is bounded, and no factor in a sum is older than two
+rounds through the list.
 """
 
 from __future__ import annotations
@@ -21,14 +27,18 @@ from .ridge import PANEL, WIDTH, add_tile, eliminate, scale_tile, substitute
 
 __all__ = [
     "BESIDE",
+    "LONG",
     "MEAN",
     "Mixture",
     "Models",
     "Side",
+    "Sums",
     "Workspace",
+    "has_sums",
     "learn_events",
     "new_mixture",
     "new_moments",
+    "new_sums",
     "new_workspace",
     "solve_lists",
     "standard",
@@ -45,6 +55,10 @@ MODELS_PRIOR = 100.0
 MEMORY_PRIOR = 50.0
 #: Errors are forgotten slowly: after n observations those of the last HORIZON + n / 4 count most.
 HORIZON = 20_000.0
+#: A list of so many entries has running sums ...
+LONG = 1024
+#: ... which are made anew, so many entries with each regression.
+PIECE = 64
 #: How fast the memory of a row's or column's errors forgets: the newest has this share.
 RATE = 0.15
 
@@ -55,6 +69,15 @@ class Side(NamedTuple):
     factors: Array  # (n, models * width)
     offsets: Array  # (n, models): what is added to the product; in rows it has the mean
     memory: Array  # (n,): the average of the latest errors of the mixture
+
+
+class Sums(NamedTuple):
+    """The normal equations of long lists, in all models: those in use, and those being made."""
+
+    place: Array  # (n,): where the sums of a list are, plus 1; 0 if it is not long
+    equations: Array  # (places, 2, models, width, width)
+    added: Array  # (places, 2): how many entries of the list are in each
+    used: Array  # one number: how many places are taken
 
 
 class Mixture(NamedTuple):
@@ -70,6 +93,8 @@ class Models(NamedTuple):
     rank: int
     rows: Side
     columns: Side
+    row_sums: Sums
+    column_sums: Sums
     ridges: Array  # (models, 3): a and b of a + b n, and that of the bias
     mixture: Mixture
 
@@ -83,6 +108,16 @@ class Workspace(NamedTuple):
     scaled: Array
     solution: Array
     predicted: Array
+
+
+def new_sums(n: int, places: int, models: int, width: int) -> Sums:
+    """Return sums of n lists, none of them long so far, with memory for so many that will be."""
+    return Sums(
+        np.zeros(n, np.int64),
+        np.zeros((places, 2, models, width, width)),
+        np.zeros((places, 2), np.int64),
+        np.zeros(1, np.int64),
+    )
 
 
 def new_moments() -> Array:
@@ -159,13 +194,11 @@ def _fill(work, rank, m, lists, other, mean, unit, start, n):
 
 
 @njit(cache=True, fastmath={"contract"})
-def _solve(rank, m, i, lists, own, other, mean, sigma, ridge, biased, work):
-    """Solve the ridge regression of list i in model m, exactly, on everything in it."""
-    normal, width = work.normal, np.uint64(work.left.shape[1])
-    unknowns, side = np.uint64(rank + 1), np.uint64(WIDTH)
-    normal[:] = 0.0
-    start = np.uint64(lists.start[i])
-    end, unit = start + np.uint64(lists.length[i]), 1.0 / sigma
+def _add(normal, rank, m, lists, first, n, other, mean, sigma, work):
+    """Add n entries to the normal equations of a list in model m."""
+    width, side, unknowns = np.uint64(work.left.shape[1]), np.uint64(WIDTH), np.uint64(rank + 1)
+    start, unit = np.uint64(first), 1.0 / sigma
+    end = start + np.uint64(n)
     while start < end:
         n = min(end - start, np.uint64(PANEL))
         _fill(work, rank, m, lists, other, mean, unit, start, n)
@@ -177,6 +210,54 @@ def _solve(rank, m, i, lists, own, other, mean, sigma, ridge, biased, work):
                 b += side
             a += side
         start += n
+
+
+@njit(cache=True)
+def _add_to_sums(rank, m, last, i, lists, sums, other, mean, sigma, work):
+    """Bring the sums of a long list up to date, and go on with those being made.
+
+    The last model says that the entries have been added.
+    """
+    at, start, n = sums.place[i] - 1, lists.start[i], lists.length[i]
+    had, made = sums.added[at, 0], sums.added[at, 1]
+    in_use, new = sums.equations[at, 0, m], sums.equations[at, 1, m]
+    _add(in_use, rank, m, lists, start + had, n - had, other, mean, sigma, work)
+    more = min(PIECE, n - made)
+    _add(new, rank, m, lists, start + made, more, other, mean, sigma, work)
+    work.normal[:] = in_use
+    if made + more == n:
+        in_use[:] = new
+        new[:] = 0.0
+    if last:
+        sums.added[at, 0] = n
+        sums.added[at, 1] = 0 if made + more == n else made + more
+
+
+@njit(cache=True)
+def _make_sums(m, last, i, lists, sums, normal):
+    """Let the sums of a long list be these, of all its entries."""
+    at = sums.place[i] - 1
+    sums.equations[at, 0, m] = normal
+    sums.equations[at, 1, m] = 0.0
+    if last:
+        sums.added[at, 0], sums.added[at, 1] = lists.length[i], 0
+
+
+@njit(cache=True, fastmath={"contract"})
+def _solve(rank, m, i, lists, sums, own, other, mean, sigma, ridge, biased, anew, work):
+    """Solve the ridge regression of list i in model m, on everything in it.
+
+    ``anew`` reads all entries of a long list, too.
+    """
+    normal, last = work.normal, m == own.offsets.shape[1] - 1
+    if sums.place[i] == 0 or anew:
+        normal[:] = 0.0
+        start, n = lists.start[i], lists.length[i]
+        _add(normal, rank, m, lists, start, n, other, mean, sigma, work)
+        if sums.place[i] > 0:
+            _make_sums(m, last, i, lists, sums, normal)
+    else:
+        _add_to_sums(rank, m, last, i, lists, sums, other, mean, sigma, work)
     penalty = ridge[0] + ridge[1] * normal[rank, rank]  # that is the weight of the list
     for p in range(rank):
         normal[p, p] += penalty
@@ -185,6 +266,7 @@ def _solve(rank, m, i, lists, own, other, mean, sigma, ridge, biased, work):
         for p in range(rank):
             normal[p, rank] = 0.0
         normal[rank, rank], normal[rank, rank + 1] = 1.0, 0.0
+    unknowns, width = np.uint64(rank + 1), np.uint64(work.left.shape[1])
     eliminate(normal, work.scaled, unknowns, width)
     substitute(normal, unknowns, work.solution)
     first = m * work.left.shape[1]
@@ -194,20 +276,21 @@ def _solve(rank, m, i, lists, own, other, mean, sigma, ridge, biased, work):
 
 
 @njit(cache=True)
-def _solve_row(m, i, lists, models, moments, biased, work):
+def _solve_row(m, i, lists, models, moments, biased, anew, work):
     mean, sigma = moments[MEAN] if biased else 0.0, standard(moments)
-    sides = models.rows, models.columns
-    _solve(models.rank, m, i, lists, *sides, mean, sigma, models.ridges[m], biased, work)
+    parts = lists, models.row_sums, models.rows, models.columns
+    _solve(models.rank, m, i, *parts, mean, sigma, models.ridges[m], biased, anew, work)
 
 
 @njit(cache=True)
-def _solve_column(m, j, lists, models, moments, biased, work):
-    sigma, sides = standard(moments), (models.columns, models.rows)
-    _solve(models.rank, m, j, lists, *sides, 0.0, sigma, models.ridges[m], biased, work)
+def _solve_column(m, j, lists, models, moments, biased, anew, work):
+    sigma = standard(moments)
+    parts = lists, models.column_sums, models.columns, models.rows
+    _solve(models.rank, m, j, *parts, 0.0, sigma, models.ridges[m], biased, anew, work)
 
 
 @njit(cache=True, nogil=True)
-def solve_lists(from_block, to_block, blocks, which, of_rows, lists, models, moments, biased):
+def solve_lists(from_block, to_block, blocks, which, of_rows, anew, lists, models, moments, biased):
     """Solve the regressions of the lists ``which`` in all models: of rows, or of columns."""
     work = new_workspace(models)
     for block in range(from_block, to_block):
@@ -215,9 +298,21 @@ def solve_lists(from_block, to_block, blocks, which, of_rows, lists, models, mom
             if lists.length[which[k]] > 0:
                 for m in range(len(models.ridges)):
                     if of_rows:
-                        _solve_row(m, which[k], lists, models, moments, biased, work)
+                        _solve_row(m, which[k], lists, models, moments, biased, anew, work)
                     else:
-                        _solve_column(m, which[k], lists, models, moments, biased, work)
+                        _solve_column(m, which[k], lists, models, moments, biased, anew, work)
+
+
+@njit(cache=True)
+def has_sums(sums, i, length):
+    """Whether a list has sums if it is so long; it gets a place for them, if there is one."""
+    if length < LONG or sums.place[i] > 0:
+        return True
+    if sums.used[0] == len(sums.added):
+        return False
+    sums.used[0] += 1
+    sums.place[i] = sums.used[0]
+    return True
 
 
 # Predictions --------------------------------------------------------------------------------------
@@ -290,7 +385,7 @@ def _meet(i, j, y, lists, models, moments, biased, clipped, x):
 def learn_events(
     first, rows, cols, y, w, by_row, by_column, models, moments, biased, clipped, solving, work, out
 ):
-    """Learn events one after another; return how many, fewer if the lists need more memory.
+    """Learn events one after another; return how many, fewer if lists or sums need more memory.
 
     Each is predicted into ``out`` before it is learned: appended to the lists of its row and its
     column, whose regressions are then solved, the row first (if ``solving``).
@@ -299,6 +394,10 @@ def learn_events(
         i, j = rows[t], cols[t]
         if not (has_space(by_row, i) and has_space(by_column, j)):
             return t
+        if not has_sums(models.row_sums, i, by_row.length[i] + 1):
+            return t
+        if not has_sums(models.column_sums, j, by_column.length[j] + 1):
+            return t
         weight = w[t] if len(w) else 1.0
         out[t] = _meet(i, j, y[t], by_row, models, moments, biased, clipped, work.predicted)
         _note(moments, y[t], weight)
@@ -306,8 +405,8 @@ def learn_events(
         append(by_column, j, i, y[t], weight)
         if solving:
             for m in range(len(models.ridges)):
-                _solve_row(m, i, by_row, models, moments, biased, work)
-                _solve_column(m, j, by_column, models, moments, biased, work)
+                _solve_row(m, i, by_row, models, moments, biased, False, work)
+                _solve_column(m, j, by_column, models, moments, biased, False, work)
     return len(y)
 
 

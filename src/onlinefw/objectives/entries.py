@@ -17,7 +17,7 @@ from ..iterates import LowRank
 from ..linalg import Scales
 from ..line_search import Line
 from ..losses import Loss, Square
-from ..past.entries_state import Counts, check_entries_shape
+from ..past.entries_state import Counts, all_entries, check_entries_shape
 from ..past.place import low_rank_class, new_entries, new_local_models
 from ..past.protocols import EntriesPast
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
@@ -158,7 +158,7 @@ class ObservedEntries(HeldEntries):
         self._low_rank.put(*_as_factors(point, self._low_rank.shape))
         self._refresh()
 
-    def hold(self, left: Array, weights: Array, right: Array, rows: Array, columns: Array) -> None:
+    def hold(self, left: Array, weights: Array, right: Array, rows: Any, columns: Any) -> None:
         """Let theta and offsets be these very arrays, whose owner changes them in place.
 
         The factors may have unused columns at the end. Predictions of all entries are computed
@@ -175,12 +175,28 @@ class ObservedEntries(HeldEntries):
 
     def parts_at(self, rows: Array, cols: Array) -> tuple[Array, Array, Array]:
         """Return theta and the offsets of rows and columns at entries that are in the matrix."""
-        past = self._past
-        return self._low_rank.at(rows, cols), past.row_offset[rows], past.col_offset[cols]
+        past: Any = self._past
+        return self._low_rank.at(rows, cols), *past.offsets_at(rows, cols)
 
     def local_models(self, rank: int, ridges: Array, biased: bool, clipped: bool) -> Any:
         """Return models without data, for local corrections of this matrix."""
-        return new_local_models(self.shape, rank, ridges, biased, clipped, self.dtype)
+        return new_local_models(self.lists, rank, ridges, biased, clipped)
+
+    @property
+    def lists(self) -> Any:
+        """All entries by row and by column, once ``list_entries`` was called."""
+        past: Any = self._past
+        return past.lists
+
+    def list_entries(self) -> None:
+        """Keep entries in lists from now on, for local corrections, which add to them."""
+        if hasattr(self._past, "lists"):
+            return
+        past = new_entries(self._place, self._low_rank, self.dtype, self.loss, listed=True)
+        rows, cols, c, s = all_entries(self._past.state_dict())
+        if rows.size:
+            past.append(rows, cols, c, s / c if past.sums_repeats else s)
+        self._past = past
 
     def _refresh(self) -> None:
         self._past.refresh()
@@ -351,7 +367,8 @@ class ObservedEntries(HeldEntries):
                 raise ValueError(f"the block of a state has shape {np.shape(block)}, not ({m2}, 8)")
             block = kind._xp.array(block)
         offsets = None if state["offsets"] is None else RunningBiases.from_state(state["offsets"])
-        past = new_entries(self._place, theta, self.dtype, self.loss)
+        listed = "lists" in state["past"]
+        past = new_entries(self._place, theta, self.dtype, self.loss, listed)
         past.load_state(state["past"])
         old, self._past = self._past, past
         old.close()

@@ -218,6 +218,16 @@ class HeldEntries(PickledByState, Objective):
             self._merge_if_due()
         return loss
 
+    def count(self, batch: Any) -> None:
+        """Count checked observations, which whoever calls adds to the lists of entries."""
+        rows, cols, y, w, needed = batch
+        m1, m2 = needed or (int(rows.max()) + 1, int(cols.max()) + 1)
+        if m1 > self._shape[0] or m2 > self._shape[1]:
+            self.grow(m1, m2)
+        past: Any = self._past
+        past.count(w, y)
+        self._last_batch = rows.size
+
     def _add_handle(self, batch: HandleBatch) -> float:
         """Let workers add what they have read; only sums come back."""
         self.grow(*batch.shape)

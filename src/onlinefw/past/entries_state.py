@@ -9,7 +9,15 @@ import numpy as np
 from .._state import check_state
 from .._typing import Array, State
 
-__all__ = ["Counts", "all_entries", "check_entries_shape", "check_entries_state", "entries_state"]
+__all__ = [
+    "Counts",
+    "all_entries",
+    "check_counts",
+    "check_entries_shape",
+    "check_entries_state",
+    "check_offsets",
+    "entries_state",
+]
 
 #: The values of an entry: prediction, weight and target.
 VALUES = ("z", "c", "s")
@@ -78,9 +86,16 @@ def all_entries(state: State) -> tuple[Array, Array, Array, Array]:
 
 def check_entries_shape(state: Any, shape: tuple[int, int]) -> None:
     """Refuse a state that does not hold the pointers and numbers of so many rows and columns."""
-    check_state(state, "sorted", "rank")
-    check_state(state["sorted"], "indptr")
-    held = np.size(state["sorted"]["indptr"]) - 1, np.size(state["rank"])
+    if isinstance(state, dict) and "lists" in state:
+        check_state(state["lists"], "rows", "columns")
+        for side in ("rows", "columns"):
+            check_state(state["lists"][side], "length")
+        sides = state["lists"]["rows"]["length"], state["lists"]["columns"]["length"]
+        held = np.size(sides[0]), np.size(sides[1])
+    else:
+        check_state(state, "sorted", "rank")
+        check_state(state["sorted"], "indptr")
+        held = np.size(state["sorted"]["indptr"]) - 1, np.size(state["rank"])
     if held != shape:
         raise _damaged(f"it is of {held[0]} rows and {held[1]} columns, not {shape}")
 
@@ -107,17 +122,30 @@ def check_entries_state(state: Any, shape: tuple[int, int], dtype: np.dtype) -> 
     for name, part, size in (("sorted", held, n), ("tail", tail, newest)):
         for value in VALUES:
             _check_array(f"{name}.{value}", part[value], "f", size, dtype)
-    if len(state["offsets"]) != 2:
+    check_offsets(state["offsets"], shape, dtype)
+    check_counts(state["counts"], n + newest)
+    if not (state["reads"] >= 0 and state["ranked_at"] >= 0):
+        raise _damaged("a count is negative")
+
+
+def check_offsets(offsets: Any, shape: tuple[int, int], dtype: np.dtype) -> None:
+    """Refuse offsets that are not one for each row and one for each column."""
+    if len(offsets) != 2:
         raise _damaged("there are not two offsets")
-    for name, offset, size in zip(("rows", "columns"), state["offsets"], shape, strict=True):
+    for name, offset, size in zip(("rows", "columns"), offsets, shape, strict=True):
         _check_array(f"the offset of {name}", offset, "f", size, dtype)
-    observations, weight, squares = state["counts"]
-    if not (observations >= 0 and state["reads"] >= 0 and state["ranked_at"] >= 0):
+
+
+def check_counts(counts: Any, entries: int) -> Counts:
+    """Return the counts of a state with so many entries, if that is possible."""
+    observations, weight, squares = counts
+    if not observations >= 0:
         raise _damaged("a count is negative")
     if not (0.0 <= weight < np.inf and 0.0 <= squares < np.inf):
         raise _damaged(f"a total weight of {weight} and squares of {squares}")
-    if (observations > 0) != (n + newest > 0):
-        raise _damaged(f"{n + newest} entries from {observations} observations")
+    if (observations > 0) != (entries > 0):
+        raise _damaged(f"{entries} entries from {observations} observations")
+    return Counts(*counts)
 
 
 def _check_array(

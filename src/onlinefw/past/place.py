@@ -93,11 +93,20 @@ def new_gram(place: Place, n: int) -> Any:
     return HostGram(n)
 
 
-def new_entries(place: Place, theta: LowRank, dtype: np.dtype, loss: Loss) -> Any:
+def new_entries(
+    place: Place, theta: LowRank, dtype: np.dtype, loss: Loss, listed: bool = False
+) -> Any:
     """Return an :class:`~onlinefw.past.protocols.EntriesPast` without entries.
 
-    ``theta`` is of the place's own class (:func:`low_rank_class`).
+    ``theta`` is of the place's own class (:func:`low_rank_class`). Entries that are ``listed`` by
+    row and by column are in this process's memory.
     """
+    if listed:
+        from .host.listed_entries import ListedEntries
+
+        if place.workers is not None or place.device != "cpu":
+            raise ValueError("local corrections work in this process's memory, without workers")
+        return ListedEntries(theta, dtype, loss)
     if place.workers is not None:
         from .ray.entries import TABLE, EntriesPlacement
         from .ray.split_past import SplitPast

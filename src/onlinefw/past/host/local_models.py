@@ -11,28 +11,24 @@ from ..._threads import blocks_for, share
 from ..._typing import Array, State
 from ..._validation import check_precision, check_whole
 from ...kernels import local_ridge as kernels
-from ...kernels.lists import copied_lists, new_lists, packed, unpacked
 from ...kernels.ridge import WIDTH
+from .entry_lists import EntryLists
+from .mixed_offsets import MixedOffsets
 
 __all__ = ["LocalModels"]
 
 #: Start factors of columns are about this large, in standard units; those of rows are 0.
 START = 0.1
 _NO_WEIGHTS = np.empty(0)
-#: What a state has of the lists of a side.
-ENTRIES = ("length", "other", "value", "weight")
 
 
 class LocalModels:
-    """Factors, offsets and memories of models with different ridges, and lists of all entries.
-
-    An entry is in the list of its row and in that of its column, so all that a row or a column
-    has seen is read in time proportional to its number.
+    """Factors, offsets and memories of models with different ridges.
 
     Parameters
     ----------
-    shape : (int, int)
-        Rows and columns; more come with ``grow``.
+    lists : EntryLists
+        All entries by row and by column, which ``learn`` adds to.
     rank : int
         Of each model.
     ridges : array of shape (models, 3)
@@ -42,62 +38,61 @@ class LocalModels:
         Whether rows and columns have biases.
     clipped : bool
         Whether predictions are clipped to the range of the values.
-    dtype : dtype
-        float32 or float64.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from onlinefw.past.host.entry_lists import EntryLists
     >>> from onlinefw.past.host.local_models import LocalModels
-    >>> models = LocalModels((2, 2), 1, [[1.0, 0.0, 1.0]], True, True, np.dtype(float))
+    >>> lists = EntryLists((2, 2), np.dtype(float))
+    >>> models = LocalModels(lists, 1, [[1.0, 0.0, 1.0]], True, True)
     >>> rows, columns = np.array([0, 1, 0]), np.array([0, 0, 1])
     >>> models.learn(rows, columns, np.array([3.0, 5.0, 4.0])).round(2)
     array([0., 3., 3.])
     """
 
     def __init__(
-        self,
-        shape: tuple[int, int],
-        rank: int,
-        ridges: Any,
-        biased: bool,
-        clipped: bool,
-        dtype: np.dtype,
+        self, lists: EntryLists, rank: int, ridges: Any, biased: bool, clipped: bool
     ) -> None:
-        self.shape, self.dtype = (0, 0), np.dtype(dtype)
+        self.lists, self.dtype = lists, lists.dtype
         self.biased, self.clipped = bool(biased), bool(clipped)
         self.n_observations = 0
-        self._weighted = False  # all entries weigh 1 so far
         self.moments = kernels.new_moments()
-        self.by_row, self.by_column = (new_lists(0, 0, self.dtype) for _ in range(2))
         ridges = np.array(ridges, float)
+        count = len(ridges)
         self._width = -(-(rank + kernels.BESIDE) // WIDTH) * WIDTH  # of one model's factors
-        sides = self._empty_side(0, len(ridges)), self._empty_side(0, len(ridges))
-        self.models = kernels.Models(rank, *sides, ridges, kernels.new_mixture(len(ridges)))
+        self.shape = 0, 0
+        sides = self._empty_side(0, count), self._empty_side(0, count)
+        sums = [kernels.new_sums(0, 0, count, self._width) for _ in sides]
+        mixture = kernels.new_mixture(count)
+        self.models = kernels.Models(rank, *sides, sums[0], sums[1], ridges, mixture)
         self._work = kernels.new_workspace(self.models)
-        self.grow(*shape)
+        self.grow(*lists.shape)
 
     def _empty_side(self, n: int, models: int) -> kernels.Side:
         factors = np.zeros((n, models * self._width), self.dtype)
         return kernels.Side(factors, np.zeros((n, models), self.dtype), np.zeros(n, self.dtype))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the lists out: they belong to the past, and whoever copies that has them."""
+        return {**vars(self), "lists": None}
 
     # Growing --------------------------------------------------------------------------------------
 
     def grow(self, m1: int, m2: int) -> None:
         """Let there be m1 rows and m2 columns at least."""
         m1, m2 = max(m1, self.shape[0]), max(m2, self.shape[1])
-        count = len(self.models.ridges)
-        rows, columns = self._longer(self.models.rows, m1), self._longer(self.models.columns, m2)
-        rank, old = self.models.rank, self.shape[1]
-        kernels.start_factors(columns.factors, count, rank, old, m2, START)
-        lists = []
-        for one, side in ((self.by_row, rows), (self.by_column, columns)):
-            n = len(side.factors)
-            same = n == one.start.size
-            lists.append(one if same else copied_lists(one, n, one.other.size, self._weighted))
-        models = self.models._replace(rows=rows, columns=columns)
-        parts = {"models": models, "by_row": lists[0], "by_column": lists[1], "shape": (m1, m2)}
-        vars(self).update(parts)  # all at once
+        models = self.models
+        rows, columns = self._longer(models.rows, m1), self._longer(models.columns, m2)
+        count, old = len(models.ridges), self.shape[1]
+        kernels.start_factors(columns.factors, count, models.rank, old, m2, START)
+        grown = models._replace(
+            rows=rows,
+            columns=columns,
+            row_sums=self._more_sums(models.row_sums, len(rows.factors)),
+            column_sums=self._more_sums(models.column_sums, len(columns.factors)),
+        )
+        vars(self).update(models=grown, shape=(m1, m2))  # all at once
 
     def _longer(self, side: kernels.Side, n: int) -> kernels.Side:
         """Return a side with space for n rows or columns, and some more if it is another one."""
@@ -109,21 +104,29 @@ class LocalModels:
             new[:old] = array
         return grown
 
-    def _make_space(self) -> None:
-        """Give the lists half as much memory again, and some more."""
-        lists = []
-        for one in (self.by_row, self.by_column):
-            longest = int(one.length.max(initial=1))
-            memory = max(one.other.size + one.other.size // 2, one.other.size + 2 * longest, 64)
-            lists.append(copied_lists(one, one.start.size, memory, self._weighted))
-        self.by_row, self.by_column = lists
+    def _more_sums(self, sums: kernels.Sums, n: int, places: int | None = None) -> kernels.Sums:
+        """Return the sums of n lists at least, with memory for so many long ones."""
+        old, had = sums.place.size, len(sums.added)
+        places = had if places is None else places
+        if n <= old and places <= had:
+            return sums
+        more = kernels.new_sums(max(n, old), places, len(self.models.ridges), self._width)
+        more.place[:old] = sums.place
+        more.equations[:had], more.added[:had] = sums.equations, sums.added
+        more.used[:] = sums.used
+        return more
 
-    def _weigh(self) -> None:
-        """Let entries have weights from now on."""
-        lists = self.by_row, self.by_column
-        both = [copied_lists(one, one.start.size, one.other.size, True) for one in lists]
-        self.by_row, self.by_column = both
-        self._weighted = True
+    def _make_space(self) -> None:
+        """Give more memory to the sums of long lists, if they have none left, else to the lists."""
+        models, full = self.models, {}
+        for name in ("row_sums", "column_sums"):
+            sums = getattr(models, name)
+            had = len(sums.added)
+            if int(sums.used[0]) == had:
+                full[name] = self._more_sums(sums, 0, had + had // 2 + 4)
+        self.models = models._replace(**full)
+        if not full:
+            self.lists.make_space()
 
     # Learning -------------------------------------------------------------------------------------
 
@@ -134,15 +137,15 @@ class LocalModels:
 
         Without ``solving`` they are predicted and noted, and nothing else changes.
         """
-        out = np.empty(len(y))
+        out, lists = np.empty(len(y)), self.lists
         if w is None:
             w = _NO_WEIGHTS
-        elif not self._weighted:
-            self._weigh()
+        else:
+            lists.weigh()
         done = 0
         while True:
             done = kernels.learn_events(
-                done, rows, cols, y, w, self.by_row, self.by_column, self.models, self.moments,
+                done, rows, cols, y, w, lists.by_row, lists.by_column, self.models, self.moments,
                 self.biased, self.clipped, solving, self._work, out,
             )  # fmt: skip
             if done == len(y):
@@ -151,19 +154,23 @@ class LocalModels:
         self.n_observations += len(y)
         return out
 
-    def solve(self, rows: Array, columns: Array) -> None:
-        """Solve the regressions of these rows, then of these columns, on all that they have."""
-        for of_rows, which, lists in ((True, rows, self.by_row), (False, columns, self.by_column)):
+    def solve(self, rows: Array, columns: Array, *, anew: bool = False) -> None:
+        """Solve the regressions of these rows, then of these columns, on all that they have.
+
+        ``anew`` makes the sums of long lists from the beginning.
+        """
+        sides = (True, rows, self.lists.by_row), (False, columns, self.lists.by_column)
+        for of_rows, which, lists in sides:
             work = int(lists.length[which].sum()) * self.models.rows.factors.shape[1]
             share(
                 kernels.solve_lists, blocks_for(which.size, work),
-                np.ascontiguousarray(which, np.int64), of_rows, lists, self.models, self.moments,
-                self.biased,
+                np.ascontiguousarray(which, np.int64), of_rows, anew, lists, self.models,
+                self.moments, self.biased,
             )  # fmt: skip
 
     def sweep(self) -> None:
         """Solve the regressions of all rows, then of all columns."""
-        self.solve(np.arange(self.shape[0]), np.arange(self.shape[1]))
+        self.solve(np.arange(self.shape[0]), np.arange(self.shape[1]), anew=True)
 
     # Asking ---------------------------------------------------------------------------------------
 
@@ -195,13 +202,14 @@ class LocalModels:
         rows, columns = self.models.rows.factors[:m1], self.models.columns.factors[:m2]
         return rows, weights.reshape(-1), columns
 
-    def offsets(self) -> tuple[Array, Array]:
+    def offsets(self) -> tuple[MixedOffsets, MixedOffsets]:
         """Return what the mixture adds in every row, with the mean, and in every column."""
-        (m1, m2), w = self.shape, self.weights
-        rows = (self.models.rows.offsets[:m1] - self.mean) @ w
-        rows[self.by_row.length[:m1] == 0] = 0.0
-        columns = self.models.columns.offsets[:m2] @ w
-        return (self.mean + rows).astype(self.dtype), columns.astype(self.dtype)
+        models, w = self.models, self.weights.copy()
+        rows, columns = models.rows.offsets, models.columns.offsets
+        return (
+            MixedOffsets(rows, w, self.mean, self.lists.by_row.length),
+            MixedOffsets(columns, w, 0.0, self.lists.by_column.length),
+        )
 
     def memories(self) -> tuple[Array, Array]:
         """Return what the memories add in every row and in every column."""
@@ -233,33 +241,65 @@ class LocalModels:
             "ridges": models.ridges.copy(),
             "mixture": {name: getattr(mixture, name).copy() for name in mixture._fields},
         }
-        sides = (models.rows, self.by_row), (models.columns, self.by_column)
-        for name, (side, lists), n in zip(("rows", "columns"), sides, self.shape, strict=True):
+        sides = (models.rows, models.row_sums), (models.columns, models.column_sums)
+        for name, (side, sums), n in zip(("rows", "columns"), sides, self.shape, strict=True):
             arrays = {part: getattr(side, part)[:n].copy() for part in side._fields}
-            entries = dict(zip(ENTRIES, packed(lists, n), strict=True))
-            state[name] = {**arrays, **entries}
+            state[name] = {**arrays, **_sums_state(sums, n)}
         return state
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """Make the models that ``state_dict`` described, or say what is wrong with them."""
+        """Make the models that ``state_dict`` described, or say what is wrong with them.
+
+        They cannot learn before they have lists.
+        """
         check_models_state(state)
-        options = state["biased"], state["clipped"], np.dtype(state["dtype"])
-        models = cls((0, 0), state["rank"], state["ridges"], *options)
-        models.grow(*state["shape"])
-        for name, side in (("rows", models.models.rows), ("columns", models.models.columns)):
+        shape, dtype = tuple(state["shape"]), np.dtype(state["dtype"])
+        options = state["ridges"], state["biased"], state["clipped"]
+        models = cls(EntryLists((0, 0), dtype), state["rank"], *options)
+        models.grow(*shape)
+        sums = models.models.row_sums, models.models.column_sums
+        full = []
+        for name, its in zip(("rows", "columns"), sums, strict=True):
+            side = getattr(models.models, name)
             for part in side._fields:
                 getattr(side, part)[:] = state[name][part]
-        models.by_row, models.by_column = (
-            unpacked(*(state[name][part] for part in ENTRIES)) for name in ("rows", "columns")
-        )
-        models._weighted = models.by_row.weight.size > 0
+            added, place = state[name]["added"], state[name]["place"]
+            more = models._more_sums(its, 0, len(added))
+            more.place[:], more.used[0] = place, len(added)
+            more.equations[:], more.added[:] = state[name]["equations"], added
+            full.append(more)
+        models.models = models.models._replace(row_sums=full[0], column_sums=full[1])
         mixture = models.models.mixture
         for part in mixture._fields:
             getattr(mixture, part)[:] = state["mixture"][part]
         models.moments[:] = state["moments"]
         models.n_observations = int(state["n_observations"])
         return models
+
+    def use_lists(self, lists: EntryLists) -> None:
+        """Learn with these lists from now on; they are of the same entries."""
+        of_models = self.shape, self.dtype, self.n_observations
+        given = lists.shape, lists.dtype, len(lists)
+        if of_models != given:
+            raise ValueError(
+                "local corrections of a {} matrix ({}, {} observations) do not fit one of {} "
+                "({}, {})".format(*of_models, *given)
+            )
+        for sums, one in (
+            (self.models.row_sums, lists.by_row),
+            (self.models.column_sums, lists.by_column),
+        ):
+            long = sums.place[: one.length.size] > 0
+            if (sums.added[sums.place[: long.size][long] - 1] > one.length[long, None]).any():
+                raise ValueError("the models of a state are damaged: sums of more than their lists")
+        self.lists = lists
+
+
+def _sums_state(sums: kernels.Sums, n: int) -> State:
+    used = int(sums.used[0])
+    place, added = sums.place[:n].copy(), sums.added[:used].copy()
+    return {"place": place, "equations": sums.equations[:used].copy(), "added": added}
 
 
 def check_models_state(state: State) -> None:
@@ -282,24 +322,18 @@ def check_models_state(state: State) -> None:
         raise ValueError("the models of a state are damaged: moments")
     if len(shape) != 2 or np.isnan(moments).any() or moments[0] < 0 or moments[2] < 0:
         raise ValueError("the models of a state are damaged: moments or shape")
-    for name, n, others in (("rows", shape[0], shape[1]), ("columns", shape[1], shape[0])):
-        side = state[name]
-        check_state(side, "factors", "offsets", "memory", *ENTRIES)
-        width = -(-(rank + kernels.BESIDE) // WIDTH) * WIDTH
+    for name, n in zip(("rows", "columns"), shape, strict=True):
+        side, width = state[name], -(-(rank + kernels.BESIDE) // WIDTH) * WIDTH
+        check_state(side, *kernels.Side._fields, "place", "equations", "added")
         _array(side, "factors", dtype, (n, count * width))
         _array(side, "offsets", dtype, (n, count))
         _array(side, "memory", dtype, (n,))
-        length = _array(side, "length", np.int64, (n,))
-        size = int(length.sum()) if length.size else 0
-        other = _array(side, "other", np.uint32, (size,))
-        if (length < 0).any() or (size and int(other.max()) >= others):
-            raise ValueError(f"the models of a state are damaged: the lists of {name}")
-        _array(side, "value", dtype, (size,))
-        _array(side, "weight", dtype, (size if np.size(side["weight"]) else 0,))
-    for one, two in (("rows", "columns"), ("columns", "rows")):
-        counts = np.bincount(state[one]["other"], minlength=state[two]["length"].size)
-        if not np.array_equal(counts, state[two]["length"]):
-            raise ValueError("the models of a state are damaged: rows and columns do not agree")
+        added = _array(side, "added", np.int64, (-1, 2))
+        place = _array(side, "place", np.int64, (n,))
+        _array(side, "equations", np.float64, (len(added), 2, count, width, width))
+        taken = np.sort(place[place != 0])
+        if (added < 0).any() or not np.array_equal(taken, np.arange(1, len(added) + 1)):
+            raise ValueError(f"the models of a state are damaged: the sums of {name}")
 
 
 def _array(state: State, name: str, dtype: Any, shape: tuple[int, ...]) -> Array:

@@ -1,0 +1,188 @@
+"""Observed entries in lists by row and by column, for local corrections."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..._state import check_state
+from ..._typing import Array, State
+from ...iterates import LowRank
+from ...losses import Loss
+from ..entries_state import Counts, check_counts, check_offsets
+from ..stored_entries import NONE
+from .entries import HostEntries
+from .entry_lists import EntryLists
+from .entry_store import EntryStore, Unfinished
+from .mixed_offsets import MixedOffsets
+
+__all__ = ["ListedEntries"]
+
+
+class ListedEntries(HostEntries):
+    """:class:`~onlinefw.past.protocols.EntriesPast` whose entries are in lists.
+
+    Local corrections read the lists, and add entries to them. What reads all entries (gradients,
+    values, certificates) needs them sorted, with their predictions: that is made from the lists
+    when it is asked for, and given up when the next entries come.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.iterates import LowRank
+    >>> from onlinefw.losses import Square
+    >>> from onlinefw.past.host.listed_entries import ListedEntries
+    >>> past = ListedEntries(LowRank((2, 3)), float, Square())
+    >>> past.append(np.array([0, 1]), np.array([2, 0]), np.ones(2), np.array([1.0, -4.0]))
+    array([0., 0.])
+    >>> past.lists.columns_of(1), past.total_loss()
+    (array([0]), 0.0)
+    """
+
+    _changed_by_growth: ClassVar[tuple[str, ...]] = ("_kept", "_offsets", "_version")
+    _kept: EntryStore | None
+
+    def __init__(self, theta: LowRank, dtype: Any, loss: Loss) -> None:
+        self.lists = EntryLists(theta.shape, np.dtype(dtype))
+        self._counts = Counts()
+        self._kept = None
+        self._offsets: list[Any] = [np.zeros(n, dtype) for n in theta.shape]
+        super().__init__(theta, dtype, loss)
+        self._kept = None  # the store of no entries that a past begins with
+
+    # The sorted store -----------------------------------------------------------------------------
+
+    @property
+    def _store(self) -> EntryStore:
+        """All entries sorted; predictions are out of date where it has just been made."""
+        if self._kept is None:
+            row, col, w, y = self.lists.entries()
+            z, s = np.zeros_like(y), w * y if self.sums_repeats else y
+            store: Any = EntryStore.empty(self.shape, self.dtype)
+            store = store.extended(row, col.astype(np.int64), z, w, s, self._counts)
+            self._version, self._due = NONE, True
+            self._kept = _finished(_finished(store.merged(row.size, self.sums_repeats)).reranked())
+        return self._kept
+
+    @_store.setter
+    def _store(self, store: EntryStore) -> None:
+        self._kept = store
+
+    @property
+    def counts(self) -> Counts:
+        return self._counts
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.lists.shape
+
+    @property
+    def n_sorted(self) -> int:
+        return len(self.lists)
+
+    @property
+    def n_newest(self) -> int:
+        return 0
+
+    def __len__(self) -> int:
+        return len(self.lists)
+
+    # Adding ---------------------------------------------------------------------------------------
+
+    def count(self, w: Array, y: Array) -> None:
+        """Count entries, which the caller adds to the lists."""
+        self._line = self._regressions = None
+        self._pending, self._kept, self._counts = None, None, self._counts.plus(w, y)
+
+    def append(self, rows: Array, cols: Array, w: Array, y: Array, z: Array | None = None) -> Array:
+        z = self.theta.at(rows, cols) if z is None else z
+        self.count(w, y)
+        self.lists.append(rows, cols, y, None if (w == 1.0).all() else w)
+        return z
+
+    def merge(self, n: int) -> None:
+        """Everything is sorted already."""
+
+    def grow(self, m1: int, m2: int) -> None:
+        self._line = self._regressions = self._pending = self._kept = None
+        self.lists.grow(m1, m2)
+        self._offsets = [
+            offset if isinstance(offset, MixedOffsets) else np.pad(offset, (0, n - offset.size))
+            for offset, n in zip(self._offsets, self.lists.shape, strict=True)
+        ]
+
+    def remember(self) -> dict[str, Any]:
+        return {**super().remember(), "lists": self.lists.remember()}
+
+    def go_back(self, memory: dict[str, Any]) -> bool:
+        self.lists.go_back(memory["lists"])
+        return super().go_back({name: memory[name] for name in self._changed_by_growth})
+
+    # Offsets --------------------------------------------------------------------------------------
+
+    def set_offsets(self, rows: Any, columns: Any, copy: bool = True) -> None:
+        if copy:
+            rows, columns = np.array(rows, self.dtype), np.array(columns, self.dtype)
+        self._line = self._regressions = None
+        self._due, self._offsets = True, [rows, columns]
+
+    @property
+    def row_offset(self) -> Array:
+        """What is added in every row."""
+        return self._offset(0)
+
+    @row_offset.setter
+    def row_offset(self, offset: Array) -> None:
+        self._offsets[0] = offset
+
+    @property
+    def col_offset(self) -> Array:
+        """What is added in every column."""
+        return self._offset(1)
+
+    @col_offset.setter
+    def col_offset(self, offset: Array) -> None:
+        self._offsets[1] = offset
+
+    def _offset(self, side: int) -> Array:
+        offset = self._offsets[side]
+        if isinstance(offset, MixedOffsets):
+            offset = self._offsets[side] = offset.all(self.shape[side], self.dtype)
+        return offset
+
+    def offsets_at(self, rows: Array, cols: Array) -> tuple[Array, Array]:
+        """Return what is added in some rows and columns, without computing all."""
+        row, column = (
+            offset.at(index, self.dtype) if isinstance(offset, MixedOffsets) else offset[index]
+            for offset, index in zip(self._offsets, (rows, cols), strict=True)
+        )
+        return row, column
+
+    # Asking ---------------------------------------------------------------------------------------
+
+    def columns_of(self, row: int) -> Array:
+        return self.lists.columns_of(row)
+
+    # State ----------------------------------------------------------------------------------------
+
+    def state_dict(self) -> State:
+        return {
+            "lists": self.lists.state_dict(),
+            "offsets": [np.array(self.row_offset), np.array(self.col_offset)],
+            "counts": list(self._counts),
+            "reads": int(self.reads),
+        }
+
+    def load_state(self, state: State) -> None:
+        check_state(state, "lists", "offsets", "counts", "reads")
+        lists = EntryLists.from_state(state["lists"], self.theta.shape, self.dtype)
+        counts = check_counts(state["counts"], len(lists))
+        check_offsets(state["offsets"], self.theta.shape, self.dtype)
+        self.set_offsets(*state["offsets"])
+        self._pending, self._kept, self.reads = None, None, int(state["reads"])
+        self.lists, self._counts, self._version = lists, counts, NONE
+
+
+def _finished(store: EntryStore | Unfinished) -> EntryStore:
+    return store.finish() if isinstance(store, Unfinished) else store
