@@ -136,7 +136,7 @@ def test_it_does_what_a_dense_computation_does(ridges, biased, weighted):
     np.testing.assert_allclose(fast.theta.dense(), plain.theta(), atol=1e-9)
     of_rows, of_columns = fast.corrective._models.memories()
     z = fast.objective.predict(X[:, 0], X[:, 1]) + of_rows[X[:, 0]] + of_columns[X[:, 1]]
-    found = fast.corrective.predict(fast.objective, X[:, 0], X[:, 1])
+    found = fast.corrective.predict(X[:, 0], X[:, 1])
     np.testing.assert_allclose(found, z, atol=1e-9)
 
 

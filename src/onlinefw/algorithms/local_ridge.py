@@ -201,11 +201,9 @@ class LocalRidge(Corrective):
             return TraceNormBall(1.0)
         return WeightedTraceNormBall(norm, rows, columns)
 
-    def predict(self, objective: ObservedEntries, rows: Array, cols: Array) -> Array:
+    def predict(self, rows: Array, cols: Array) -> Array:
         """Return what theta, offsets and short memories say of entries."""
-        theta, row, column = objective.parts_at(rows, cols)
-        of_row, of_column = self._models.memories_at(rows, cols)
-        return theta + ((row + of_row) + (column + of_column))
+        return self._models.predict(rows, cols)
 
     def found_biases(self) -> Biases | None:
         """Return mean and biases of rows and columns; None without biases."""

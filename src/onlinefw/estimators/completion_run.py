@@ -170,7 +170,7 @@ class CompletionRun(Run):
         """Return the model at entries of the matrix, with what the short memories add."""
         if not self.has_own_ball:  # a small ball scales theta
             return self.matrix.predict(rows, cols)
-        return self.local.predict(self.objective, rows, cols)
+        return self.local.predict(rows, cols).astype(self.matrix.dtype)
 
     def learn_events(self, batch: Batch) -> Array:
         """Let local corrections learn observations one after another; return the predictions."""

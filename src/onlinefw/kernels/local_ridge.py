@@ -40,6 +40,7 @@ __all__ = [
     "new_moments",
     "new_sums",
     "new_workspace",
+    "predict_entries",
     "solve_lists",
     "standard",
     "start_factors",
@@ -327,25 +328,35 @@ def _product(rank, first, rows, i, columns, j):
 
 
 @njit(cache=True)
-def _predict(i, j, seen, models, moments, biased, out):
+def _predict(rank, i, j, seen, rows, columns, weights, mean, sigma, out):
     """Write what each model and both memories say, in standard units; return the mixture's value.
 
     A row that was not seen yet has no bias.
     """
-    rows, columns, count = models.rows, models.columns, len(models.ridges)
+    count = rows.offsets.shape[1]
     width = rows.factors.shape[1] // count
-    mean, sigma = moments[MEAN] if biased else 0.0, standard(moments)
     total = 0.0
     for m in range(count):
         z = np.float64(rows.offsets[i, m]) - mean if seen else 0.0
         z = (z + np.float64(columns.offsets[j, m])) / sigma
-        out[m] = z + _product(models.rank, m * width, rows.factors, i, columns.factors, j)
-        total += models.mixture.weights[m] * out[m]
+        out[m] = z + _product(rank, m * width, rows.factors, i, columns.factors, j)
+        total += weights[m] * out[m]
     out[count] = rows.memory[i] / sigma
     out[count + 1] = columns.memory[j] / sigma
-    total += models.mixture.weights[count] * out[count]
-    total += models.mixture.weights[count + 1] * out[count + 1]
+    total += weights[count] * out[count]
+    total += weights[count + 1] * out[count + 1]
     return mean + sigma * total
+
+
+@njit(cache=True, nogil=True)
+def predict_entries(rank, row, col, lengths, rows, columns, weights, mean, sigma):
+    """Return what the mixture predicts for entries, with the memories."""
+    out, parts = np.empty(len(row)), np.empty(len(weights))
+    for t in range(len(row)):
+        i, j = row[t], col[t]
+        seen = lengths[i] > 0
+        out[t] = _predict(rank, i, j, seen, rows, columns, weights, mean, sigma, parts)
+    return out
 
 
 @njit(cache=True)
@@ -366,11 +377,12 @@ def _mix(target, mixture, seen, x):
 @njit(cache=True)
 def _meet(i, j, y, lists, models, moments, biased, clipped, x):
     """Return what the mixture predicts for an entry, then let it and the memories learn."""
-    value = _predict(i, j, lists.length[i] > 0, models, moments, biased, x)
+    mean, sigma = moments[MEAN] if biased else 0.0, standard(moments)
+    sides, weights = (models.rows, models.columns), models.mixture.weights
+    value = _predict(models.rank, i, j, lists.length[i] > 0, *sides, weights, mean, sigma, x)
     if moments[WEIGHT] == 0.0:
         return value  # nothing is known yet, so nothing is learned from the error
-    sigma = standard(moments)
-    target = (y - (moments[MEAN] if biased else 0.0)) / sigma
+    target = (y - mean) / sigma
     error = target  # of the models, without memories
     for m in range(len(models.ridges)):
         error -= models.mixture.weights[m] * x[m]

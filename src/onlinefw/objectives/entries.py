@@ -173,11 +173,6 @@ class ObservedEntries(HeldEntries):
         held = self._low_rank._held
         self._low_rank._held = held._replace(weights=held.weights.copy())
 
-    def parts_at(self, rows: Array, cols: Array) -> tuple[Array, Array, Array]:
-        """Return theta and the offsets of rows and columns at entries that are in the matrix."""
-        past: Any = self._past
-        return self._low_rank.at(rows, cols), *past.offsets_at(rows, cols)
-
     def local_models(self, rank: int, ridges: Array, biased: bool, clipped: bool) -> Any:
         """Return models without data, for local corrections of this matrix."""
         return new_local_models(self.lists, rank, ridges, biased, clipped)

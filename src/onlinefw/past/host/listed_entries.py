@@ -151,14 +151,6 @@ class ListedEntries(HostEntries):
             offset = self._offsets[side] = offset.all(self.shape[side], self.dtype)
         return offset
 
-    def offsets_at(self, rows: Array, cols: Array) -> tuple[Array, Array]:
-        """Return what is added in some rows and columns, without computing all."""
-        row, column = (
-            offset.at(index, self.dtype) if isinstance(offset, MixedOffsets) else offset[index]
-            for offset, index in zip(self._offsets, (rows, cols), strict=True)
-        )
-        return row, column
-
     # Asking ---------------------------------------------------------------------------------------
 
     def columns_of(self, row: int) -> Array:

@@ -118,7 +118,7 @@ class LocalModels:
 
     def _make_space(self) -> None:
         """Give more memory to the sums of long lists, if they have none left, else to the lists."""
-        models, full = self.models, {}
+        models, full = self.models, dict[str, Any]()
         for name in ("row_sums", "column_sums"):
             sums = getattr(models, name)
             had = len(sums.added)
@@ -213,12 +213,17 @@ class LocalModels:
 
     def memories(self) -> tuple[Array, Array]:
         """Return what the memories add in every row and in every column."""
-        return self.memories_at(slice(self.shape[0]), slice(self.shape[1]))
+        (m1, m2), (of_row, of_column) = self.shape, self.memory_weights
+        models = self.models
+        return of_row * models.rows.memory[:m1], of_column * models.columns.memory[:m2]
 
-    def memories_at(self, rows: Any, cols: Any) -> tuple[Array, Array]:
-        """Return what they add in some rows and columns."""
-        of_row, of_column = self.memory_weights
-        return of_row * self.models.rows.memory[rows], of_column * self.models.columns.memory[cols]
+    def predict(self, rows: Array, cols: Array) -> Array:
+        """Return what the mixture predicts for entries of the matrix, with the memories."""
+        models, lengths = self.models, self.lists.by_row.length
+        sides = models.rows, models.columns
+        return kernels.predict_entries(
+            models.rank, rows, cols, lengths, *sides, models.mixture.weights, self.mean, self.sigma
+        )
 
     def ridges_of(self, n: Array) -> Array:
         """Return the mean ridge of rows or columns of these weights in the mixture."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..._typing import Array
 
 __all__ = ["MixedOffsets"]
@@ -31,11 +29,8 @@ class MixedOffsets(NamedTuple):
     mean: float  # what is added where nothing was seen
     seen: Array  # how much was
 
-    def at(self, index: Any, dtype: Any) -> Array:
-        """Return them at some rows or columns."""
-        beyond = ((self.of_models[index] - self.mean) * self.weights).sum(axis=1)
-        return (self.mean + np.where(self.seen[index] > 0, beyond, 0.0)).astype(dtype)
-
     def all(self, n: int, dtype: Any) -> Array:
         """Return those of the first n."""
-        return self.at(slice(n), dtype)
+        beyond = (self.of_models[:n] - self.mean) @ self.weights
+        beyond[self.seen[:n] == 0] = 0.0
+        return (self.mean + beyond).astype(dtype)
