@@ -145,11 +145,16 @@ def answers(model, X):
 
 
 def assert_same_answers(one, other, X):
+    # Local corrections predict with a mixture of models, their files with its sum.
+    exact = getattr(one, "can_learn_", True) == getattr(other, "can_learn_", True)
     pairs = zip(answers(one, X), answers(other, X), strict=True)
     for a, b in pairs:
         a, b = np.asarray(a), np.asarray(b)
         assert a.dtype == b.dtype
         assert a.shape == b.shape
+        if a.dtype.kind == "f" and not exact:
+            np.testing.assert_allclose(a, b, 2e-6, 1e-6)
+            continue
         np.testing.assert_array_equal(a, b)
         if a.dtype.kind == "f":
             np.testing.assert_array_equal(np.signbit(a), np.signbit(b))

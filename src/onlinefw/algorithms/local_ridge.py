@@ -15,7 +15,7 @@ from .._validation import check_whole
 from ..objectives import Objective, ObservedEntries
 from ..objectives.biases import Biases
 from ..objectives.entries_batch import EntriesBatch
-from ..past.place import loaded_local_models
+from ..past.place import is_compiled, loaded_local_models
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
 from .correctives import Corrective
 
@@ -38,8 +38,16 @@ class LocalRidge(Corrective):
     After an observation of entry (i, j) the bias and the factors of row i are the solution of a
     ridge regression on all observations of the row, with the columns held fixed; then those of
     column j. Each solution lowers J, the sum of squared errors plus the penalties of both sides,
-    at the current ridges. Frank-Wolfe steps only come with ``refine``: a round's ``kind`` is
-    "hold", and its gap nan.
+    at the current ridges. Every eighth observation solves one more row and one more column, all in
+    turn, since what they were solved with has changed. Frank-Wolfe steps only come with ``refine``:
+    a round's ``kind`` is "hold", and its gap nan.
+
+    A list of more than a thousand observations is not read anew each time: it has running sums,
+    which are made from the beginning piece by piece. So the time of an observation is bounded.
+
+    Any loss of :mod:`onlinefw.losses` will do. Where it is no parabola a solution is that of a few
+    parabolas that touch it (Newton's method, or reweighted squares where it is not convex), each
+    drawn back until J does not rise; for long lists J is that of the latest thousand.
 
     A ridge a + b n, for a row or column of n observations, belongs to a *weighted* trace norm:
     J is smallest where the squared errors plus twice the trace norm of diag(p) theta diag(q) are,
@@ -48,7 +56,7 @@ class LocalRidge(Corrective):
     If the learner's own ball is smaller, theta is scaled into it.
 
     Ridges are in units of the standard deviation of the values, so it makes no difference in which
-    units these are. With ``ridge="auto"`` three models learn side by side, with strong, medium and
+    units these are (for other losses, in units of curvature and dispersion). With ``ridge="auto"`` three models learn side by side, with strong, medium and
     weak ridges, and theta is their mixture: its weights are those that would have predicted
     observations best before they were learned (recursive least squares). A mixture is of low rank,
     as its models are.
@@ -105,10 +113,10 @@ class LocalRidge(Corrective):
         self.ridge = (float(a), float(b))
 
     def check(self, objective: Objective, constraint: ConvexSet) -> None:
-        """Refuse what has no ridge regressions of single rows here."""
-        if not isinstance(objective, ObservedEntries) or not objective.quadratic:
+        """Refuse what has no regressions of single rows here."""
+        if not isinstance(objective, ObservedEntries) or not is_compiled(objective.loss):
             raise ValueError(
-                "LocalRidge corrects ObservedEntries with the square loss, "
+                "LocalRidge corrects ObservedEntries with a loss of onlinefw.losses, "
                 f"got {objective}; leave corrective= out"
             )
         if objective.offsets is not None:
@@ -126,9 +134,9 @@ class LocalRidge(Corrective):
     def begin(self, objective: Objective, constraint: ConvexSet) -> None:
         """List entries by row and column; models that were loaded or copied are theta's then."""
         assert isinstance(objective, ObservedEntries)
-        objective.list_entries()
+        past = objective.list_entries()
         if self._models is not None:
-            self._models.use_lists(objective.lists)
+            self._models.use_lists(past.lists, past.local_loss)
             self._show(objective, constraint)
 
     def receive(self, objective: Objective, constraint: ConvexSet, batch: EntriesBatch) -> float:
@@ -140,6 +148,7 @@ class LocalRidge(Corrective):
             models = self._counted(objective, batch)
             predicted = models.learn(rows, cols, y, _weights(w), solving=False)
             models.solve(np.unique(rows), np.unique(cols))
+            models.go_round(rows.size)
             self._show(objective, constraint)
         return float(w @ objective.loss.value(predicted, y) / w.sum())  # type: ignore[attr-defined]
 

@@ -47,11 +47,17 @@ class CompletedMatrix(StreamingEstimator):
         with run.turns:  # of the same round: what is predicted, and what it is clipped to
             z = self.decision_function(X, unknown=unknown)
             low, high = run.low, run.high
-        if isinstance(run.loss, LABELS):
-            return np.where(z >= 0.0, 1.0, -1.0).astype(z.dtype)
-        if isinstance(run.loss, FAMILIES):
-            return run.loss.derivative(z, 0.0)  # the mean of G(z) - y z is G'(z)
+        z = self._answer(z)
         return np.clip(z, low, high) if run.parts.clip else z
+
+    def _answer(self, z: Array) -> Array:
+        """Return the expected values that belong to the model's entries."""
+        loss = self._run.loss
+        if isinstance(loss, LABELS):
+            return np.where(z >= 0.0, 1.0, -1.0).astype(z.dtype)
+        if isinstance(loss, FAMILIES):
+            return loss.derivative(z, 0.0)  # the mean of G(z) - y z is G'(z)
+        return z
 
     def decision_function(self, X: Any, *, unknown: str = "raise") -> Array:
         """Return the model's entries, low-rank part plus offsets; parameters as for predict."""

@@ -25,6 +25,7 @@ from ..losses import (
     Square,
 )
 from ..objectives import ObservedEntries, RunningBiases
+from ..past.place import is_compiled
 from ..sets import TraceNormBall
 from ..steps import Harmonic, LineSearch
 from .linear_parts import FAMILIES, REGRESSION, is_auto
@@ -95,7 +96,8 @@ class CompletionParts:
         clip = regression if is_auto(model.clip) else bool(model.clip)
         offsets = _offsets(model.offsets, many, regression)
         if local is not None:
-            local = LocalRidge(local.rank, local.ridge, offsets is not None, clip)
+            biased = offsets is not None or is_auto(model.offsets)
+            local = LocalRidge(local.rank, local.ridge, biased, clip)
             offsets = None
         return cls(model, loss, many, offsets, weighting, clip, local)
 
@@ -189,7 +191,7 @@ def _local(model: FrankWolfeMatrixCompletion, many: bool) -> LocalRidge | None:
         and all(other is None for other in others)
         and isinstance(model.device, str)
         and model.device == "cpu"
-        and type(model._loss()) is Square
+        and is_compiled(model._loss())
     )
     return LocalRidge() if plain and not many else None
 

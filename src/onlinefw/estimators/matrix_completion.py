@@ -93,8 +93,8 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         observations, and with ``radius="auto"`` the ball is that of theta's own norm. "ridge"
         re-optimises all factors when the data have doubled, and at the end of ``fit``. None takes
         Frank-Wolfe steps only. "auto" is "ridge" for the square loss if many observations are
-        expected, two million or more; else "local", unless a loss, a place or another parameter
-        (radius, biases, weighting, steps) asks for Frank-Wolfe steps: those have all of them.
+        expected, two million or more; else "local", unless a loss of your own, a place or another
+        parameter (radius, biases, weighting, steps) asks for Frank-Wolfe steps.
     max_atoms : int, optional
         How many rank-one terms theta holds before it is recompressed.
     max_rows, max_columns : int
@@ -284,7 +284,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         predicted = np.empty(batch.n)
         for part in pieces(batch.n):
             predicted[part] = self._play(self._run.learn_events, batch.part(part))
-        return predicted
+        return self._answer(predicted)
 
     @property
     def takes_events(self) -> bool:

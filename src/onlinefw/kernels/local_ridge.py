@@ -1,208 +1,120 @@
-"""Single events of matrix completion: predict, note, and solve the event's own row and column.
-
-Everything is in standard units: values less the mean, divided by their standard deviation.
-
-Several models with other ridges learn side by side from the same lists, and what is predicted is
-their mixture. The factors of all of them lie next to each other, each padded to whole tiles, with
-at least two columns beside those in use, which panels of features need for bias and target.
+"""Ridge regressions of single rows and columns, on everything that they have seen.
 
 A regression reads all entries of its list, up to a length. A longer list has a running sum of its
 normal equations: an entry is added with the factors that the other side has at that moment. Beside
 it a new sum is made from the beginning, a piece with every regression, and replaces the old one
 when it is complete. So the time of an event is bounded, and no factor in a sum is older than two
 rounds through the list.
+
+For a loss that is no parabola the equations are those of parabolas that touch it at the present
+predictions (Newton's method; where the loss is not convex, reweighted squares). A solution that
+would raise the sum of losses and penalties is drawn back until it does not; of a long list the
+newest entries are asked.
 """
 
 from __future__ import annotations
 
-from math import sqrt
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
-from .._typing import Array
-from .lists import append, has_space
+from .entries import POISSON
+from .lists import UNCOUNTED
+from .local_models import LONG, bend_of, centre, new_workspace, ridge_unit, slope_of, unit
 from .ridge import PANEL, WIDTH, add_tile, eliminate, scale_tile, substitute
+from .rows import row_value
 
-__all__ = [
-    "BESIDE",
-    "LONG",
-    "MEAN",
-    "Mixture",
-    "Models",
-    "Side",
-    "Sums",
-    "Workspace",
-    "has_sums",
-    "learn_events",
-    "new_mixture",
-    "new_moments",
-    "new_sums",
-    "new_workspace",
-    "predict_entries",
-    "solve_lists",
-    "standard",
-    "start_factors",
-]
+__all__ = ["PIECE", "solve_column", "solve_lists", "solve_row"]
 
-#: Two columns beside the factors: the bias's feature, which is 1, and the target.
-BESIDE = 2
-#: What all models share: the weight of the values, their mean, the squares about it, and the range.
-WEIGHT, MEAN, SQUARES, LEAST, LARGEST = range(5)
-#: The mixture begins as the mean of the models, as if so many errors had spoken for that ...
-MODELS_PRIOR = 100.0
-#: ... and the memories with nothing, as if so many had.
-MEMORY_PRIOR = 50.0
-#: Errors are forgotten slowly: after n observations those of the last HORIZON + n / 4 count most.
-HORIZON = 20_000.0
-#: A list of so many entries has running sums ...
-LONG = 1024
-#: ... which are made anew, so many entries with each regression.
+#: The sums of a long list are made anew, so many entries with each regression.
 PIECE = 64
-#: How fast the memory of a row's or column's errors forgets: the newest has this share.
-RATE = 0.15
+#: So many parabolas a regression, for other losses than squares, ...
+STEPS = 3
+#: ... while one lowers the sum by this share at least.
+ENOUGH = 1e-3
+#: A solution is drawn back by halves, so often at most.
+HALVES = 10
+#: Parabolas of exp touch it below this: further up they are too narrow to compute with.
+STEEPEST = 30.0
 
 
-class Side(NamedTuple):
-    """All rows, or all columns, in all models."""
-
-    factors: Array  # (n, models * width)
-    offsets: Array  # (n, models): what is added to the product; in rows it has the mean
-    memory: Array  # (n,): the average of the latest errors of the mixture
-
-
-class Sums(NamedTuple):
-    """The normal equations of long lists, in all models: those in use, and those being made."""
-
-    place: Array  # (n,): where the sums of a list are, plus 1; 0 if it is not long
-    equations: Array  # (places, 2, models, width, width)
-    added: Array  # (places, 2): how many entries of the list are in each
-    used: Array  # one number: how many places are taken
-
-
-class Mixture(NamedTuple):
-    """Least squares of values on predictions: those of the models, and both memories."""
-
-    weights: Array  # (models + 2,)
-    spread: Array  # the inverse of the matrix of the normal equations
-
-
-class Models(NamedTuple):
-    """Models that learn side by side."""
-
-    rank: int
-    rows: Side
-    columns: Side
-    row_sums: Sums
-    column_sums: Sums
-    ridges: Array  # (models, 3): a and b of a + b n, and that of the bias
-    mixture: Mixture
-
-
-class Workspace(NamedTuple):
-    """Memory for one regression, and for the predictions of one event."""
-
-    left: Array
-    right: Array
-    normal: Array
-    scaled: Array
-    solution: Array
-    predicted: Array
-
-
-def new_sums(n: int, places: int, models: int, width: int) -> Sums:
-    """Return sums of n lists, none of them long so far, with memory for so many that will be."""
-    return Sums(
-        np.zeros(n, np.int64),
-        np.zeros((places, 2, models, width, width)),
-        np.zeros((places, 2), np.int64),
-        np.zeros(1, np.int64),
-    )
-
-
-def new_moments() -> Array:
-    """Return the moments of no values."""
-    return np.array([0.0, 0.0, 0.0, np.inf, -np.inf])
-
-
-def new_mixture(models: int) -> Mixture:
-    """Return the mean of all models. That of one model is fixed."""
-    weights, spread = np.zeros(models + 2), np.zeros(models + 2)
-    weights[:models] = 1.0 / models
-    spread[:models] = 1.0 / MODELS_PRIOR if models > 1 else 0.0
-    spread[models:] = 1.0 / MEMORY_PRIOR
-    return Mixture(weights, np.diag(spread))
-
-
-@njit(cache=True)
-def new_workspace(models):
-    """Return memory for these models."""
-    count, width = len(models.ridges), models.rows.factors.shape[1] // len(models.ridges)
-    dtype = models.rows.factors.dtype
-    return Workspace(
-        np.zeros((PANEL, width), dtype),
-        np.zeros((PANEL, width), dtype),
-        np.zeros((width, width)),
-        np.zeros((width, width)),
-        np.zeros(width),
-        np.zeros(count + 2),
-    )
-
-
-@njit(cache=True)
-def standard(moments):
-    """Return the standard deviation of the values; 1 while they do not differ."""
-    spread = moments[SQUARES] / moments[WEIGHT] if moments[WEIGHT] > 0.0 else 0.0
-    return sqrt(spread) if spread > 0.0 else 1.0
-
-
-@njit(cache=True)
-def _note(moments, y, w):
-    """Add a value to the moments."""
-    moments[WEIGHT] += w
-    distance = y - moments[MEAN]
-    moments[MEAN] += distance * w / moments[WEIGHT]
-    moments[SQUARES] += w * distance * (y - moments[MEAN])
-    moments[LEAST] = min(moments[LEAST], y)
-    moments[LARGEST] = max(moments[LARGEST], y)
-
-
-# Regressions --------------------------------------------------------------------------------------
+# Equations ----------------------------------------------------------------------------------------
 
 
 @njit(inline="always")
-def _fill(work, rank, m, lists, other, mean, unit, start, n):
-    """Fill the panels with the features of n entries: factors, 1 and the target."""
-    one, width = np.uint64(1), np.uint64(work.left.shape[1])
-    bias, target, first = np.uint64(rank), np.uint64(rank + 1), np.uint64(m) * width
-    full = work.left.dtype.type(1)
-    weighted = len(lists.weight) > 0
+def _prediction(rank, first, other, j, x):
+    """Return the features of an entry times x: its prediction without the offsets."""
+    total = x[rank]
+    for p in range(rank):
+        total += x[p] * np.float64(other.factors[j, first + p])
+    return total
+
+
+@njit(cache=True, **UNCOUNTED)
+def _parabola(loss, rank, m, other, j, y, w, mean, sigma, x):
+    """Return the curvature of a loss at x, and curvature times where its parabola is lowest."""
+    first = m * (other.factors.shape[1] // other.offsets.shape[1])
+    z = _prediction(rank, first, other, j, x)
+    at = mean + np.float64(other.offsets[j, m]) + sigma * z
+    if loss[0] == POISSON:
+        at = min(at, STEEPEST)
+    bend = w * sigma * sigma * bend_of(loss, at, y)
+    return bend, bend * z - sigma * w * slope_of(loss, at, y)
+
+
+@njit(inline="always")
+def _fill_one(work, rank, m, other, q, j, w, target):
+    """Fill a line of the panels with the features of an entry: factors, 1 and the target."""
+    width = np.uint64(work.left.shape[1])
+    full, first, b = work.left.dtype.type(1), np.uint64(m) * width, np.uint64(0)
+    while b < width:
+        scale_tile(work.left, q, b, full, other.factors, j, first + b)
+        scale_tile(work.right, q, b, w, other.factors, j, first + b)
+        b += np.uint64(WIDTH)
+    work.left[q, np.uint64(rank)] = full
+    work.right[q, np.uint64(rank)] = w
+    work.right[q, np.uint64(rank + 1)] = target
+
+
+@njit(inline="always")
+def _fill(work, rank, m, lists, other, mean, sigma, start, n):
+    """Fill the panels with n entries, for squares."""
+    full, inverse, weighted = work.left.dtype.type(1), 1.0 / sigma, len(lists.weight) > 0
     q = np.uint64(0)
     while q < n:
         k = start + q
         j = np.uint64(lists.other[k])
         w = lists.weight[k] if weighted else full
-        b = np.uint64(0)
-        while b < width:
-            scale_tile(work.left, q, b, full, other.factors, j, first + b)
-            scale_tile(work.right, q, b, w, other.factors, j, first + b)
-            b += np.uint64(WIDTH)
-        work.left[q, bias] = full
-        work.right[q, bias] = w
-        work.right[q, target] = w * ((lists.value[k] - mean - other.offsets[j, m]) * unit)
-        q += one
+        target = w * ((lists.value[k] - mean - other.offsets[j, m]) * inverse)
+        _fill_one(work, rank, m, other, q, j, w, target)
+        q += np.uint64(1)
 
 
-@njit(cache=True, fastmath={"contract"})
-def _add(normal, rank, m, lists, first, n, other, mean, sigma, work):
+@njit(inline="always")
+def _fill_parabolas(work, loss, rank, m, lists, other, mean, sigma, start, n):
+    """Fill the panels with n entries, for parabolas that touch the loss."""
+    weighted = len(lists.weight) > 0
+    q = np.uint64(0)
+    while q < n:
+        k = start + q
+        j = np.uint64(lists.other[k])
+        y, w = np.float64(lists.value[k]), np.float64(lists.weight[k]) if weighted else 1.0
+        w, target = _parabola(loss, rank, m, other, j, y, w, mean, sigma, work.current)
+        _fill_one(work, rank, m, other, q, j, work.left.dtype.type(w), target)
+        q += np.uint64(1)
+
+
+@njit(cache=True, fastmath={"contract"}, **UNCOUNTED)
+def _add(normal, loss, rank, m, lists, first, n, other, mean, sigma, work):
     """Add n entries to the normal equations of a list in model m."""
     width, side, unknowns = np.uint64(work.left.shape[1]), np.uint64(WIDTH), np.uint64(rank + 1)
-    start, unit = np.uint64(first), 1.0 / sigma
+    start = np.uint64(first)
     end = start + np.uint64(n)
     while start < end:
         n = min(end - start, np.uint64(PANEL))
-        _fill(work, rank, m, lists, other, mean, unit, start, n)
+        if loss is None:
+            _fill(work, rank, m, lists, other, mean, sigma, start, n)
+        else:
+            _fill_parabolas(work, loss, rank, m, lists, other, mean, sigma, start, n)
         a = np.uint64(0)
         while a < unknowns:
             b = a
@@ -213,8 +125,16 @@ def _add(normal, rank, m, lists, first, n, other, mean, sigma, work):
         start += n
 
 
-@njit(cache=True)
-def _add_to_sums(rank, m, last, i, lists, sums, other, mean, sigma, work):
+@njit(inline="always")
+def _copy(to, values):
+    """Copy equations; numpy's way would ask for memory."""
+    for p in range(len(to)):
+        for q in range(len(to)):
+            to[p, q] = values[p, q]
+
+
+@njit(cache=True, **UNCOUNTED)
+def _add_to_sums(loss, rank, m, last, i, lists, sums, other, mean, sigma, work):
     """Bring the sums of a long list up to date, and go on with those being made.
 
     The last model says that the entries have been added.
@@ -222,47 +142,51 @@ def _add_to_sums(rank, m, last, i, lists, sums, other, mean, sigma, work):
     at, start, n = sums.place[i] - 1, lists.start[i], lists.length[i]
     had, made = sums.added[at, 0], sums.added[at, 1]
     in_use, new = sums.equations[at, 0, m], sums.equations[at, 1, m]
-    _add(in_use, rank, m, lists, start + had, n - had, other, mean, sigma, work)
+    _add(in_use, loss, rank, m, lists, start + had, n - had, other, mean, sigma, work)
     more = min(PIECE, n - made)
-    _add(new, rank, m, lists, start + made, more, other, mean, sigma, work)
-    work.normal[:] = in_use
+    _add(new, loss, rank, m, lists, start + made, more, other, mean, sigma, work)
+    _copy(work.normal, in_use)
     if made + more == n:
-        in_use[:] = new
+        _copy(in_use, new)
         new[:] = 0.0
     if last:
         sums.added[at, 0] = n
         sums.added[at, 1] = 0 if made + more == n else made + more
 
 
-@njit(cache=True)
+@njit(cache=True, **UNCOUNTED)
 def _make_sums(m, last, i, lists, sums, normal):
     """Let the sums of a long list be these, of all its entries."""
     at = sums.place[i] - 1
-    sums.equations[at, 0, m] = normal
+    _copy(sums.equations[at, 0, m], normal)
     sums.equations[at, 1, m] = 0.0
     if last:
         sums.added[at, 0], sums.added[at, 1] = lists.length[i], 0
 
 
-@njit(cache=True, fastmath={"contract"})
-def _solve(rank, m, i, lists, sums, own, other, mean, sigma, ridge, biased, anew, work):
-    """Solve the ridge regression of list i in model m, on everything in it.
+@njit(inline="always")
+def _equations(loss, rank, m, last, i, lists, sums, other, mean, sigma, anew, work):
+    """Let ``work.normal`` be the normal equations of list i in model m.
 
     ``anew`` reads all entries of a long list, too.
     """
-    normal, last = work.normal, m == own.offsets.shape[1] - 1
-    if sums.place[i] == 0 or anew:
-        normal[:] = 0.0
-        start, n = lists.start[i], lists.length[i]
-        _add(normal, rank, m, lists, start, n, other, mean, sigma, work)
-        if sums.place[i] > 0:
-            _make_sums(m, last, i, lists, sums, normal)
+    if sums.place[i] > 0 and not anew:
+        _add_to_sums(loss, rank, m, last, i, lists, sums, other, mean, sigma, work)
     else:
-        _add_to_sums(rank, m, last, i, lists, sums, other, mean, sigma, work)
-    penalty = ridge[0] + ridge[1] * normal[rank, rank]  # that is the weight of the list
+        start, n = lists.start[i], lists.length[i]
+        work.normal[:] = 0.0
+        _add(work.normal, loss, rank, m, lists, start, n, other, mean, sigma, work)
+        if sums.place[i] > 0:
+            _make_sums(m, last, i, lists, sums, work.normal)
+
+
+@njit(inline="always")
+def _solve_equations(rank, penalty, of_bias, biased, work):
+    """Add the penalties to ``work.normal`` and solve it: ``work.solution``."""
+    normal = work.normal
     for p in range(rank):
         normal[p, p] += penalty
-    normal[rank, rank] += ridge[2]
+    normal[rank, rank] += of_bias
     if not biased:
         for p in range(rank):
             normal[p, rank] = 0.0
@@ -270,24 +194,122 @@ def _solve(rank, m, i, lists, sums, own, other, mean, sigma, ridge, biased, anew
     unknowns, width = np.uint64(rank + 1), np.uint64(work.left.shape[1])
     eliminate(normal, work.scaled, unknowns, width)
     substitute(normal, unknowns, work.solution)
+
+
+# Other losses than squares ------------------------------------------------------------------------
+
+
+@njit(cache=True, **UNCOUNTED)
+def _weight(lists, i):
+    """Return the weight of a list."""
+    if len(lists.weight) == 0:
+        return np.float64(lists.length[i])
+    total = 0.0
+    for k in range(lists.start[i], lists.start[i] + lists.length[i]):
+        total += lists.weight[k]
+    return total
+
+
+@njit(cache=True, **UNCOUNTED)
+def _total(loss, rank, m, i, lists, other, mean, sigma, penalty, of_bias, x):
+    """Return losses plus penalties at x; of a long list, its newest entries and their share."""
+    (kind, parameter), n = loss, lists.length[i]
+    first = m * (other.factors.shape[1] // other.offsets.shape[1])
+    end = lists.start[i] + n
+    total = 0.0
+    for k in range(end - min(n, LONG), end):
+        j = lists.other[k]
+        at = np.float64(other.offsets[j, m]) + sigma * _prediction(rank, first, other, j, x)
+        w = np.float64(lists.weight[k]) if len(lists.weight) > 0 else 1.0
+        total += w * row_value(kind, parameter, mean + at, np.float64(lists.value[k]))
+    squares = 0.0
+    for p in range(rank):
+        squares += x[p] * x[p]
+    share = min(1.0, LONG / n)
+    return total + 0.5 * share * (penalty * squares + of_bias * x[rank] * x[rank])
+
+
+@njit(cache=True, **UNCOUNTED)
+def _draw_back(loss, rank, m, i, lists, other, mean, sigma, penalty, of_bias, work):
+    """Draw the solution back to what is there, until it is no worse.
+
+    Returns by which share of losses and penalties it is better.
+    """
+    there, found = work.current, work.solution
+    before = _total(loss, rank, m, i, lists, other, mean, sigma, penalty, of_bias, there)
+    for _ in range(HALVES):
+        after = _total(loss, rank, m, i, lists, other, mean, sigma, penalty, of_bias, found)
+        if after <= before:  # not so if it is NaN
+            return (before - after) / abs(before) if before != 0.0 else 0.0
+        for p in range(rank + 1):
+            found[p] = 0.5 * (found[p] + there[p])
+    for p in range(rank + 1):
+        found[p] = there[p]
+    return 0.0
+
+
+# Solving ------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, fastmath={"contract"}, **UNCOUNTED)
+def _best(loss, rank, m, i, lists, sums, own, other, scale, ridge, biased, anew, work):
+    """Let ``work.solution`` be that of a few parabolas, each solved where the last one ended."""
+    (mean, sigma, level), last = scale, m == own.offsets.shape[1] - 1
+    first = m * work.left.shape[1]
+    for p in range(rank):
+        work.current[p] = own.factors[i, first + p]
+    known = biased and own.offsets[i, m] != 0.0  # it is 0 before the first solution
+    work.current[rank] = (own.offsets[i, m] - mean) / sigma if known else 0.0
+    penalty, of_bias = level * (ridge[0] + ridge[1] * _weight(lists, i)), level * ridge[2]
+    for _ in range(1 if sums.place[i] > 0 else STEPS):
+        _equations(loss, rank, m, last, i, lists, sums, other, mean, sigma, anew, work)
+        _solve_equations(rank, penalty, of_bias, biased, work)
+        parts = rank, m, i, lists, other, mean, sigma, penalty, of_bias
+        if _draw_back(loss, *parts, work) < ENOUGH:
+            break
+        for p in range(rank + 1):
+            work.current[p] = work.solution[p]
+
+
+@njit(cache=True, fastmath={"contract"}, **UNCOUNTED)
+def _solve(loss, rank, m, i, lists, sums, own, other, scale, ridge, biased, anew, work):
+    """Solve the regression of list i in model m, on everything in it.
+
+    ``scale`` is the centre of predictions, their unit, and the typical curvature of a loss, in
+    which ridges are measured.
+    """
+    mean, sigma, _ = scale
+    if loss is None:
+        last = m == own.offsets.shape[1] - 1
+        _equations(loss, rank, m, last, i, lists, sums, other, mean, sigma, anew, work)
+        penalty = ridge[0] + ridge[1] * work.normal[rank, rank]  # that is the weight of the list
+        _solve_equations(rank, penalty, ridge[2], biased, work)
+    else:
+        _best(loss, rank, m, i, lists, sums, own, other, scale, ridge, biased, anew, work)
     first = m * work.left.shape[1]
     for p in range(rank):
         own.factors[i, first + p] = work.solution[p]
     own.offsets[i, m] = mean + sigma * work.solution[rank]
 
 
-@njit(cache=True)
-def _solve_row(m, i, lists, models, moments, biased, anew, work):
-    mean, sigma = moments[MEAN] if biased else 0.0, standard(moments)
+@njit(cache=True, **UNCOUNTED)
+def solve_row(m, i, lists, models, moments, biased, anew, work):
+    """Solve the regression of row i in model m; the columns are held fixed."""
+    loss = models.loss
+    mean, sigma = centre(loss, moments, biased), unit(loss, moments)
     parts = lists, models.row_sums, models.rows, models.columns
-    _solve(models.rank, m, i, *parts, mean, sigma, models.ridges[m], biased, anew, work)
+    scale = mean, sigma, ridge_unit(loss, mean, moments)
+    _solve(loss, models.rank, m, i, *parts, scale, models.ridges[m], biased, anew, work)
 
 
-@njit(cache=True)
-def _solve_column(m, j, lists, models, moments, biased, anew, work):
-    sigma = standard(moments)
+@njit(cache=True, **UNCOUNTED)
+def solve_column(m, j, lists, models, moments, biased, anew, work):
+    """Solve the regression of column j in model m; the rows are held fixed."""
+    loss = models.loss
+    mean, sigma = centre(loss, moments, biased), unit(loss, moments)
     parts = lists, models.column_sums, models.columns, models.rows
-    _solve(models.rank, m, j, *parts, 0.0, sigma, models.ridges[m], biased, anew, work)
+    scale = 0.0, sigma, ridge_unit(loss, mean, moments)  # the rows' offsets have the mean
+    _solve(loss, models.rank, m, j, *parts, scale, models.ridges[m], biased, anew, work)
 
 
 @njit(cache=True, nogil=True)
@@ -299,140 +321,6 @@ def solve_lists(from_block, to_block, blocks, which, of_rows, anew, lists, model
             if lists.length[which[k]] > 0:
                 for m in range(len(models.ridges)):
                     if of_rows:
-                        _solve_row(m, which[k], lists, models, moments, biased, anew, work)
+                        solve_row(m, which[k], lists, models, moments, biased, anew, work)
                     else:
-                        _solve_column(m, which[k], lists, models, moments, biased, anew, work)
-
-
-@njit(cache=True)
-def has_sums(sums, i, length):
-    """Whether a list has sums if it is so long; it gets a place for them, if there is one."""
-    if length < LONG or sums.place[i] > 0:
-        return True
-    if sums.used[0] == len(sums.added):
-        return False
-    sums.used[0] += 1
-    sums.place[i] = sums.used[0]
-    return True
-
-
-# Predictions --------------------------------------------------------------------------------------
-
-
-@njit(cache=True, fastmath={"contract", "reassoc"})
-def _product(rank, first, rows, i, columns, j):
-    total = rows.dtype.type(0)
-    for p in range(first, first + rank):
-        total += rows[i, p] * columns[j, p]
-    return np.float64(total)
-
-
-@njit(cache=True)
-def _predict(rank, i, j, seen, rows, columns, weights, mean, sigma, out):
-    """Write what each model and both memories say, in standard units; return the mixture's value.
-
-    A row that was not seen yet has no bias.
-    """
-    count = rows.offsets.shape[1]
-    width = rows.factors.shape[1] // count
-    total = 0.0
-    for m in range(count):
-        z = np.float64(rows.offsets[i, m]) - mean if seen else 0.0
-        z = (z + np.float64(columns.offsets[j, m])) / sigma
-        out[m] = z + _product(rank, m * width, rows.factors, i, columns.factors, j)
-        total += weights[m] * out[m]
-    out[count] = rows.memory[i] / sigma
-    out[count + 1] = columns.memory[j] / sigma
-    total += weights[count] * out[count]
-    total += weights[count + 1] * out[count + 1]
-    return mean + sigma * total
-
-
-@njit(cache=True, nogil=True)
-def predict_entries(rank, row, col, lengths, rows, columns, weights, mean, sigma):
-    """Return what the mixture predicts for entries, with the memories."""
-    out, parts = np.empty(len(row)), np.empty(len(weights))
-    for t in range(len(row)):
-        i, j = row[t], col[t]
-        seen = lengths[i] > 0
-        out[t] = _predict(rank, i, j, seen, rows, columns, weights, mean, sigma, parts)
-    return out
-
-
-@njit(cache=True)
-def _mix(target, mixture, seen, x):
-    """Let the mixture learn a value, for which x was predicted: recursive least squares."""
-    weights, spread = mixture
-    image, norm, error = np.dot(spread, x), 1.0, target
-    for p in range(len(x)):
-        norm += x[p] * image[p]
-        error -= weights[p] * x[p]
-    older = 1.0 + 1.0 / (HORIZON + 0.25 * seen) if seen > HORIZON else 1.0
-    for p in range(len(x)):
-        weights[p] += image[p] * (error / norm)
-        for q in range(len(x)):
-            spread[p, q] = (spread[p, q] - image[p] * image[q] / norm) * older
-
-
-@njit(cache=True)
-def _meet(i, j, y, lists, models, moments, biased, clipped, x):
-    """Return what the mixture predicts for an entry, then let it and the memories learn."""
-    mean, sigma = moments[MEAN] if biased else 0.0, standard(moments)
-    sides, weights = (models.rows, models.columns), models.mixture.weights
-    value = _predict(models.rank, i, j, lists.length[i] > 0, *sides, weights, mean, sigma, x)
-    if moments[WEIGHT] == 0.0:
-        return value  # nothing is known yet, so nothing is learned from the error
-    target = (y - mean) / sigma
-    error = target  # of the models, without memories
-    for m in range(len(models.ridges)):
-        error -= models.mixture.weights[m] * x[m]
-    _mix(target, models.mixture, moments[WEIGHT], x)
-    rows, columns = models.rows.memory, models.columns.memory
-    rows[i] += RATE * (sigma * error - rows[i])
-    columns[j] += RATE * (sigma * error - columns[j])
-    return min(max(value, moments[LEAST]), moments[LARGEST]) if clipped else value
-
-
-@njit(cache=True, nogil=True)
-def learn_events(
-    first, rows, cols, y, w, by_row, by_column, models, moments, biased, clipped, solving, work, out
-):
-    """Learn events one after another; return how many, fewer if lists or sums need more memory.
-
-    Each is predicted into ``out`` before it is learned: appended to the lists of its row and its
-    column, whose regressions are then solved, the row first (if ``solving``).
-    """
-    for t in range(first, len(y)):
-        i, j = rows[t], cols[t]
-        if not (has_space(by_row, i) and has_space(by_column, j)):
-            return t
-        if not has_sums(models.row_sums, i, by_row.length[i] + 1):
-            return t
-        if not has_sums(models.column_sums, j, by_column.length[j] + 1):
-            return t
-        weight = w[t] if len(w) else 1.0
-        out[t] = _meet(i, j, y[t], by_row, models, moments, biased, clipped, work.predicted)
-        _note(moments, y[t], weight)
-        append(by_row, i, j, y[t], weight)
-        append(by_column, j, i, y[t], weight)
-        if solving:
-            for m in range(len(models.ridges)):
-                _solve_row(m, i, by_row, models, moments, biased, False, work)
-                _solve_column(m, j, by_column, models, moments, biased, False, work)
-    return len(y)
-
-
-@njit(cache=True)
-def start_factors(factors, models, rank, first, last, size):
-    """Fill rows with numbers of this size that depend on model and index alone: a hash of both."""
-    width = factors.shape[1] // models
-    for i in range(first, last):
-        for m in range(models):
-            for p in range(rank):
-                x = (np.uint64(i) << np.uint64(20)) + np.uint64(m * rank + p + 1)
-                x *= np.uint64(0x9E3779B97F4A7C15)
-                x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-                x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-                x ^= x >> np.uint64(31)
-                share = np.float64(x >> np.uint64(11)) / 9007199254740992.0
-                factors[i, m * width + p] = size * (2.0 * share - 1.0) * sqrt(3.0)
+                        solve_column(m, which[k], lists, models, moments, biased, anew, work)

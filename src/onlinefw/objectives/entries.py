@@ -175,23 +175,19 @@ class ObservedEntries(HeldEntries):
 
     def local_models(self, rank: int, ridges: Array, biased: bool, clipped: bool) -> Any:
         """Return models without data, for local corrections of this matrix."""
-        return new_local_models(self.lists, rank, ridges, biased, clipped)
-
-    @property
-    def lists(self) -> Any:
-        """All entries by row and by column, once ``list_entries`` was called."""
         past: Any = self._past
-        return past.lists
+        return new_local_models(past.lists, rank, ridges, biased, clipped, past.local_loss)
 
-    def list_entries(self) -> None:
-        """Keep entries in lists from now on, for local corrections, which add to them."""
-        if hasattr(self._past, "lists"):
-            return
-        past = new_entries(self._place, self._low_rank, self.dtype, self.loss, listed=True)
-        rows, cols, c, s = all_entries(self._past.state_dict())
-        if rows.size:
-            past.append(rows, cols, c, s / c if past.sums_repeats else s)
-        self._past = past
+    def list_entries(self) -> Any:
+        """Keep entries in lists, for local corrections, which add to them; return that past."""
+        past: Any = self._past
+        if not hasattr(past, "lists"):
+            rows, cols, c, s = all_entries(past.state_dict())
+            past = new_entries(self._place, self._low_rank, self.dtype, self.loss, listed=True)
+            if rows.size:
+                past.append(rows, cols, c, s / c if past.sums_repeats else s)
+            self._past = past
+        return past
 
     def _refresh(self) -> None:
         self._past.refresh()
@@ -200,8 +196,8 @@ class ObservedEntries(HeldEntries):
 
     def predict(self, rows: Array, cols: Array) -> Array:
         """Return theta plus offsets at entries of the matrix."""
-        z = self._low_rank.entries(rows, cols)
-        return z + self._offsets_at(rows, cols) if self._has_offsets else z
+        z, past = self._low_rank.entries(rows, cols), self._past
+        return z + (past.row_offset[rows] + past.col_offset[cols]) if self._has_offsets else z
 
     def gradient(self) -> EntriesGradient:
         """Return the gradient as an operator; making it is the first of its products."""

@@ -206,7 +206,7 @@ class HeldEntries(PickledByState, Objective):
         z = past.append(rows, cols, w, y)
         at = z.astype(float)
         if self._has_offsets:
-            at += self._offsets_at(rows, cols)
+            at += past.row_offset[rows] + past.col_offset[cols]
         loss = float(w @ self.loss.value(at, y) / w.sum())
         self._last_batch = rows.size
         if self.offsets is not None:
@@ -281,9 +281,6 @@ class HeldEntries(PickledByState, Objective):
             shape = self._past.shape
             self.offsets.refresh(self._past.weighted_sums, shape)
             self.set_offsets(*self.offsets.offsets(shape))
-
-    def _offsets_at(self, rows: Array, cols: Array) -> Array:
-        return self._past.row_offset[rows] + self._past.col_offset[cols]
 
     # Counts ---------------------------------------------------------------------------------------
 

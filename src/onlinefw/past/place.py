@@ -16,6 +16,7 @@ __all__ = [
     "Place",
     "check_place",
     "here",
+    "is_compiled",
     "loaded_local_models",
     "low_rank_class",
     "moved",
@@ -134,6 +135,13 @@ def loaded_local_models(state: State) -> Any:
     from .host.local_models import LocalModels
 
     return LocalModels.from_state(state)
+
+
+def is_compiled(loss: Loss) -> bool:
+    """Whether compiled loops know a loss; they do not know those of users."""
+    from .host.row_loss import compiled
+
+    return compiled(loss)[0] >= 0
 
 
 def low_rank_class(place: Place) -> type[LowRank]:

@@ -70,6 +70,11 @@ class ListedEntries(HostEntries):
         self._kept = store
 
     @property
+    def local_loss(self) -> tuple[int, float] | None:
+        """What local corrections know of the loss: kind and parameter; None for squares."""
+        return None if self.quadratic else (self.kind, self.parameter)
+
+    @property
     def counts(self) -> Counts:
         return self._counts
 

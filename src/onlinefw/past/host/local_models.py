@@ -10,7 +10,16 @@ from ..._state import check_state
 from ..._threads import blocks_for, share
 from ..._typing import Array, State
 from ..._validation import check_precision, check_whole
-from ...kernels import local_ridge as kernels
+from ...kernels import local_models as kernels
+from ...kernels.local_events import (
+    EVENTS,
+    EVERY,
+    go_round,
+    learn_events,
+    new_turns,
+    predict_entries,
+)
+from ...kernels.local_ridge import solve_lists
 from ...kernels.ridge import WIDTH
 from .entry_lists import EntryLists
 from .mixed_offsets import MixedOffsets
@@ -20,6 +29,8 @@ __all__ = ["LocalModels"]
 #: Start factors of columns are about this large, in standard units; those of rows are 0.
 START = 0.1
 _NO_WEIGHTS = np.empty(0)
+#: What a state has of the mixture.
+MIXTURE = ("weights", "spread")
 
 
 class LocalModels:
@@ -38,6 +49,8 @@ class LocalModels:
         Whether rows and columns have biases.
     clipped : bool
         Whether predictions are clipped to the range of the values.
+    loss : (int, float) or None
+        The kernels' kind and parameter of the loss; None for squares.
 
     Examples
     --------
@@ -45,19 +58,25 @@ class LocalModels:
     >>> from onlinefw.past.host.entry_lists import EntryLists
     >>> from onlinefw.past.host.local_models import LocalModels
     >>> lists = EntryLists((2, 2), np.dtype(float))
-    >>> models = LocalModels(lists, 1, [[1.0, 0.0, 1.0]], True, True)
+    >>> models = LocalModels(lists, 1, [[1.0, 0.0, 1.0]], True, True, None)
     >>> rows, columns = np.array([0, 1, 0]), np.array([0, 0, 1])
     >>> models.learn(rows, columns, np.array([3.0, 5.0, 4.0])).round(2)
     array([0., 3., 3.])
     """
 
     def __init__(
-        self, lists: EntryLists, rank: int, ridges: Any, biased: bool, clipped: bool
+        self,
+        lists: EntryLists,
+        rank: int,
+        ridges: Any,
+        biased: bool,
+        clipped: bool,
+        loss: tuple[int, float] | None,
     ) -> None:
         self.lists, self.dtype = lists, lists.dtype
         self.biased, self.clipped = bool(biased), bool(clipped)
         self.n_observations = 0
-        self.moments = kernels.new_moments()
+        self.moments, self.turns = kernels.new_moments(), new_turns()
         ridges = np.array(ridges, float)
         count = len(ridges)
         self._width = -(-(rank + kernels.BESIDE) // WIDTH) * WIDTH  # of one model's factors
@@ -65,7 +84,7 @@ class LocalModels:
         sides = self._empty_side(0, count), self._empty_side(0, count)
         sums = [kernels.new_sums(0, 0, count, self._width) for _ in sides]
         mixture = kernels.new_mixture(count)
-        self.models = kernels.Models(rank, *sides, sums[0], sums[1], ridges, mixture)
+        self.models = kernels.Models(loss, rank, *sides, sums[0], sums[1], ridges, mixture)
         self._work = kernels.new_workspace(self.models)
         self.grow(*lists.shape)
 
@@ -144,9 +163,9 @@ class LocalModels:
             lists.weigh()
         done = 0
         while True:
-            done = kernels.learn_events(
+            done = learn_events(
                 done, rows, cols, y, w, lists.by_row, lists.by_column, self.models, self.moments,
-                self.biased, self.clipped, solving, self._work, out,
+                self.turns, self.biased, self.clipped, solving, self._work, out,
             )  # fmt: skip
             if done == len(y):
                 break
@@ -163,10 +182,17 @@ class LocalModels:
         for of_rows, which, lists in sides:
             work = int(lists.length[which].sum()) * self.models.rows.factors.shape[1]
             share(
-                kernels.solve_lists, blocks_for(which.size, work),
+                solve_lists, blocks_for(which.size, work),
                 np.ascontiguousarray(which, np.int64), of_rows, anew, lists, self.models,
                 self.moments, self.biased,
             )  # fmt: skip
+
+    def go_round(self, events: int) -> None:
+        """Solve as many more rows and columns, in turns, as belong to the last so many events."""
+        came = int(self.turns[EVENTS])
+        steps = came // EVERY - (came - events) // EVERY
+        lists = self.lists.by_row, self.lists.by_column
+        go_round(steps, self.turns, *lists, self.models, self.moments, self.biased, self._work)
 
     def sweep(self) -> None:
         """Solve the regressions of all rows, then of all columns."""
@@ -187,13 +213,13 @@ class LocalModels:
 
     @property
     def mean(self) -> float:
-        """The mean of the values; 0 without biases."""
-        return float(self.moments[kernels.MEAN]) if self.biased else 0.0
+        """The prediction that belongs to the mean of the values; 0 without biases."""
+        return float(kernels.centre(self.models.loss, self.moments, self.biased))
 
     @property
     def sigma(self) -> float:
-        """The standard deviation of the values, in which factors are measured."""
-        return float(kernels.standard(self.moments))
+        """What factors are measured in: in a regression, the standard deviation of the values."""
+        return float(kernels.unit(self.models.loss, self.moments))
 
     def factors(self) -> tuple[Array, Array, Array]:
         """Return both factors of the mixture, not copied, and the weights of their columns."""
@@ -221,7 +247,7 @@ class LocalModels:
         """Return what the mixture predicts for entries of the matrix, with the memories."""
         models, lengths = self.models, self.lists.by_row.length
         sides = models.rows, models.columns
-        return kernels.predict_entries(
+        return predict_entries(
             models.rank, rows, cols, lengths, *sides, models.mixture.weights, self.mean, self.sigma
         )
 
@@ -238,13 +264,15 @@ class LocalModels:
         state: State = {
             "shape": list(self.shape),
             "rank": models.rank,
+            "loss": None if models.loss is None else list(models.loss),
             "biased": self.biased,
             "clipped": self.clipped,
             "dtype": self.dtype.name,
             "n_observations": self.n_observations,
             "moments": self.moments.copy(),
+            "turns": self.turns.copy(),
             "ridges": models.ridges.copy(),
-            "mixture": {name: getattr(mixture, name).copy() for name in mixture._fields},
+            "mixture": {name: getattr(mixture, name).copy() for name in MIXTURE},
         }
         sides = (models.rows, models.row_sums), (models.columns, models.column_sums)
         for name, (side, sums), n in zip(("rows", "columns"), sides, self.shape, strict=True):
@@ -260,7 +288,8 @@ class LocalModels:
         """
         check_models_state(state)
         shape, dtype = tuple(state["shape"]), np.dtype(state["dtype"])
-        options = state["ridges"], state["biased"], state["clipped"]
+        loss = None if state["loss"] is None else (int(state["loss"][0]), float(state["loss"][1]))
+        options = state["ridges"], state["biased"], state["clipped"], loss
         models = cls(EntryLists((0, 0), dtype), state["rank"], *options)
         models.grow(*shape)
         sums = models.models.row_sums, models.models.column_sums
@@ -276,14 +305,16 @@ class LocalModels:
             full.append(more)
         models.models = models.models._replace(row_sums=full[0], column_sums=full[1])
         mixture = models.models.mixture
-        for part in mixture._fields:
+        for part in MIXTURE:
             getattr(mixture, part)[:] = state["mixture"][part]
-        models.moments[:] = state["moments"]
+        models.moments[:], models.turns[:] = state["moments"], state["turns"]
         models.n_observations = int(state["n_observations"])
         return models
 
-    def use_lists(self, lists: EntryLists) -> None:
-        """Learn with these lists from now on; they are of the same entries."""
+    def use_lists(self, lists: EntryLists, loss: tuple[int, float] | None) -> None:
+        """Learn with these lists from now on; they are of the same entries and loss."""
+        if self.models.loss != loss:
+            raise ValueError("the models of a state are damaged: they are of another loss")
         of_models = self.shape, self.dtype, self.n_observations
         given = lists.shape, lists.dtype, len(lists)
         if of_models != given:
@@ -310,7 +341,7 @@ def _sums_state(sums: kernels.Sums, n: int) -> State:
 def check_models_state(state: State) -> None:
     """Refuse a state of models whose parts do not fit each other."""
     numbers = "shape", "rank", "biased", "clipped", "dtype", "n_observations"
-    check_state(state, *numbers, "moments", "ridges", "mixture", "rows", "columns")
+    check_state(state, *numbers, "loss", "moments", "turns", "ridges", "mixture", "rows", "columns")
     dtype = check_precision(state["dtype"])
     shape = [check_whole("each side of the models", n, 0) for n in state["shape"]]
     rank = check_whole("the rank of the models", state["rank"])
@@ -319,7 +350,7 @@ def check_models_state(state: State) -> None:
     if not len(ridges) or not ((ridges[:, 0] > 0.0).all() and (ridges >= 0.0).all()):
         raise ValueError("the models of a state are damaged: a ridge is not positive")
     count = len(ridges)
-    check_state(state["mixture"], *kernels.Mixture._fields)
+    check_state(state["mixture"], *MIXTURE)
     _array(state["mixture"], "weights", np.float64, (count + 2,))
     _array(state["mixture"], "spread", np.float64, (count + 2, count + 2))
     moments = np.asarray(state["moments"])
@@ -327,6 +358,9 @@ def check_models_state(state: State) -> None:
         raise ValueError("the models of a state are damaged: moments")
     if len(shape) != 2 or np.isnan(moments).any() or moments[0] < 0 or moments[2] < 0:
         raise ValueError("the models of a state are damaged: moments or shape")
+    turns = _array(state, "turns", np.int64, (5,))
+    if (turns < -1).any() or turns[0] < 0 or (turns[1:] >= np.tile(shape, 2)).any():
+        raise ValueError("the models of a state are damaged: turns")
     for name, n in zip(("rows", "columns"), shape, strict=True):
         side, width = state[name], -(-(rank + kernels.BESIDE) // WIDTH) * WIDTH
         check_state(side, *kernels.Side._fields, "place", "equations", "added")

@@ -1,0 +1,186 @@
+"""Single events of matrix completion: predict, note, and solve the event's own row and column.
+
+Several models with other ridges learn side by side from the same lists, and what is predicted is
+their mixture.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from .._typing import Array
+from .lists import UNCOUNTED, append, has_space
+from .local_models import (
+    LARGEST,
+    LEAST,
+    WEIGHT,
+    bend_of,
+    centre,
+    has_sums,
+    note,
+    slope_of,
+    typical_bend,
+    unit,
+)
+from .local_ridge import solve_column, solve_row
+
+__all__ = ["go_round", "learn_events", "new_turns", "predict_entries"]
+
+#: Errors are forgotten slowly: after n observations those of the last HORIZON + n / 4 count most.
+HORIZON = 20_000.0
+#: How fast the memory of a row's or column's errors forgets: the newest has this share.
+RATE = 0.15
+#: After so many events one more row and one more column are solved, all in turn.
+EVERY = 8
+#: What is known of that: how many events came, the row and the column whose turn it was, and the
+#: last ones that were seen.
+EVENTS, ROW, COLUMN, LAST_ROW, LAST_COLUMN = range(5)
+
+
+@njit(cache=True, fastmath={"contract", "reassoc"}, **UNCOUNTED)
+def _product(rank, first, rows, i, columns, j):
+    total = rows.dtype.type(0)
+    for p in range(first, first + rank):
+        total += rows[i, p] * columns[j, p]
+    return np.float64(total)
+
+
+@njit(cache=True, **UNCOUNTED)
+def _predict(rank, i, j, seen, rows, columns, weights, mean, sigma, out):
+    """Write what each model and both memories say, in standard units; return the mixture's value.
+
+    A row that was not seen yet has no bias.
+    """
+    count = rows.offsets.shape[1]
+    width = rows.factors.shape[1] // count
+    total = 0.0
+    for m in range(count):
+        z = np.float64(rows.offsets[i, m]) - mean if seen else 0.0
+        z = (z + np.float64(columns.offsets[j, m])) / sigma
+        out[m] = z + _product(rank, m * width, rows.factors, i, columns.factors, j)
+        total += weights[m] * out[m]
+    out[count] = rows.memory[i] / sigma
+    out[count + 1] = columns.memory[j] / sigma
+    total += weights[count] * out[count]
+    total += weights[count + 1] * out[count + 1]
+    return mean + sigma * total
+
+
+@njit(cache=True, nogil=True)
+def predict_entries(rank, row, col, lengths, rows, columns, weights, mean, sigma):
+    """Return what the mixture predicts for entries, with the memories."""
+    out, parts = np.empty(len(row)), np.empty(len(weights))
+    for t in range(len(row)):
+        i, j = row[t], col[t]
+        seen = lengths[i] > 0
+        out[t] = _predict(rank, i, j, seen, rows, columns, weights, mean, sigma, parts)
+    return out
+
+
+@njit(cache=True, **UNCOUNTED)
+def _mix(slope, bend, mixture, seen, x):
+    """Let the mixture learn from slope and curvature of the loss at its prediction of x.
+
+    For squares that is recursive least squares.
+    """
+    weights, spread, image = mixture
+    norm = 1.0
+    for p in range(len(x)):
+        image[p] = 0.0
+        for q in range(len(x)):
+            image[p] += spread[p, q] * x[q]
+        norm += bend * x[p] * image[p]
+    older = 1.0 + 1.0 / (HORIZON + 0.25 * seen) if seen > HORIZON else 1.0
+    for p in range(len(x)):
+        weights[p] -= image[p] * (slope / norm)
+        for q in range(len(x)):
+            spread[p, q] = (spread[p, q] - bend * image[p] * image[q] / norm) * older
+
+
+@njit(cache=True, **UNCOUNTED)
+def _meet(loss, i, j, y, lists, models, moments, biased, clipped, x):
+    """Return what the mixture predicts for an entry, then let it and the memories learn."""
+    mean, sigma = centre(loss, moments, biased), unit(loss, moments)
+    sides, weights = (models.rows, models.columns), models.mixture.weights
+    value = _predict(models.rank, i, j, lists.length[i] > 0, *sides, weights, mean, sigma, x)
+    if moments[WEIGHT] == 0.0:
+        return value  # nothing is known yet, so nothing is learned from the error
+    alone = 0.0  # what the models predict without memories
+    for m in range(len(models.ridges)):
+        alone += weights[m] * x[m]
+    level = typical_bend(loss, mean, sigma)
+    error = -sigma / level * slope_of(loss, mean + sigma * alone, y)
+    bend = sigma * sigma / level * bend_of(loss, value, y)
+    slope = sigma / level * slope_of(loss, value, y)
+    _mix(slope, bend, models.mixture, moments[WEIGHT], x)
+    rows, columns = models.rows.memory, models.columns.memory
+    rows[i] += RATE * (sigma * error - rows[i])
+    columns[j] += RATE * (sigma * error - columns[j])
+    return min(max(value, moments[LEAST]), moments[LARGEST]) if clipped else value
+
+
+def new_turns() -> Array:
+    """Return the turns before the first event."""
+    return np.array([0, -1, -1, -1, -1])
+
+
+@njit(cache=True, **UNCOUNTED)
+def _count(turns, i, j):
+    turns[EVENTS] += 1
+    turns[LAST_ROW] = max(turns[LAST_ROW], i)
+    turns[LAST_COLUMN] = max(turns[LAST_COLUMN], j)
+
+
+@njit(cache=True, nogil=True, **UNCOUNTED)
+def go_round(steps, turns, by_row, by_column, models, moments, biased, work):
+    """Solve some more rows and columns, those whose turn it is.
+
+    Factors of the other side have changed since a row had its last observation. To solve all rows
+    and columns now and then helps; in turns nobody waits for that.
+    """
+    for _ in range(steps):
+        turns[ROW] = turns[ROW] + 1 if turns[ROW] < turns[LAST_ROW] else 0
+        turns[COLUMN] = turns[COLUMN] + 1 if turns[COLUMN] < turns[LAST_COLUMN] else 0
+        i, j = turns[ROW], turns[COLUMN]
+        for m in range(len(models.ridges)):
+            if by_row.length[i] > 0:
+                solve_row(m, i, by_row, models, moments, biased, False, work)
+            if by_column.length[j] > 0:
+                solve_column(m, j, by_column, models, moments, biased, False, work)
+
+
+@njit(cache=True, nogil=True, **UNCOUNTED)
+def learn_events(
+    first, rows, cols, y, w, by_row, by_column, models, moments, turns, biased, clipped, solving,
+    work, out,
+):  # fmt: skip
+    """Learn events one after another; return how many, fewer if lists or sums need more memory.
+
+    Each is predicted into ``out`` before it is learned: appended to the lists of its row and its
+    column, whose regressions are then solved, the row first (if ``solving``), and now and then
+    those of another row and column.
+    """
+    for t in range(first, len(y)):
+        i, j = rows[t], cols[t]
+        if not (has_space(by_row, i) and has_space(by_column, j)):
+            return t
+        if not has_sums(models.row_sums, i, by_row.length[i] + 1):
+            return t
+        if not has_sums(models.column_sums, j, by_column.length[j] + 1):
+            return t
+        weight = w[t] if len(w) else 1.0
+        out[t] = _meet(
+            models.loss, i, j, y[t], by_row, models, moments, biased, clipped, work.predicted
+        )
+        note(moments, y[t], weight)
+        append(by_row, i, j, y[t], weight)
+        append(by_column, j, i, y[t], weight)
+        _count(turns, i, j)
+        if solving:
+            for m in range(len(models.ridges)):
+                solve_row(m, i, by_row, models, moments, biased, False, work)
+                solve_column(m, j, by_column, models, moments, biased, False, work)
+            if turns[EVENTS] % EVERY == 0:
+                go_round(1, turns, by_row, by_column, models, moments, biased, work)
+    return len(y)
