@@ -154,6 +154,17 @@ def test_a_batch_solves_every_row_and_column_once():
     np.testing.assert_allclose(fast.theta.dense(), plain.theta(), atol=1e-9)
 
 
+def test_all_of_a_new_row_in_a_batch_are_predicted_alike():
+    """Until the row is solved, nothing is known of it but the mean and the columns."""
+    X, y = events(80)
+    one = learner(growing=True, clip=False)
+    one.observe(X, y)
+    models, new = one.corrective._models, np.full(3, SHAPE[0])
+    one.objective.grow(SHAPE[0] + 1, SHAPE[1]), models.grow(SHAPE[0] + 1, SHAPE[1])
+    found = models.learn(new, np.full(3, 4), np.full(3, models.mean), solving=False)
+    np.testing.assert_allclose(found, found[0], atol=0.5)
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 1000), st.floats(0.1, 20.0), st.floats(0.0, 0.5), st.integers(1, 9))
 def test_no_solution_raises_the_penalised_squares(seed, a, b, rank):

@@ -116,10 +116,6 @@ class LocalRidge(Corrective):
                 "LocalRidge finds the biases of rows and columns itself: leave offsets= out "
                 "(LocalRidge(biases=False) has none)"
             )
-        if objective.device != "cpu" or objective.workers is not None:
-            raise ValueError(
-                "LocalRidge works in the memory of this process: use device='cpu', without workers"
-            )
 
     # Learning -------------------------------------------------------------------------------------
 
@@ -128,7 +124,7 @@ class LocalRidge(Corrective):
         assert isinstance(objective, ObservedEntries)
         objective.list_entries()
         if self._models is not None:
-            self._models.use_lists(objective.lists)
+            self._models = self._here(objective)
             self._show(objective, constraint)
 
     def receive(self, objective: Objective, constraint: ConvexSet, batch: EntriesBatch) -> float:
@@ -166,18 +162,22 @@ class LocalRidge(Corrective):
     def _counted(self, objective: Objective, batch: EntriesBatch) -> Any:
         """Return the models, in a matrix that has the rows and columns of a batch."""
         assert isinstance(objective, ObservedEntries)
+        self._models = self._here(objective)
         objective.count(batch)
         return self._grown(objective)
 
     def _grown(self, objective: ObservedEntries) -> Any:
-        if self._models is None:
-            pairs = RIDGES if self.ridge == "auto" else [self.ridge]
-            ridges = np.array([(*pair, BIAS_RIDGE) for pair in pairs])
-            options = ridges, self.biases, self.clip
-            self._models = objective.local_models(self.rank, *options)
-        elif self._models.shape != objective.shape:
+        self._models = self._here(objective)
+        if self._models.shape != objective.shape:
             self._models.grow(*objective.shape)
         return self._models
+
+    def _here(self, objective: ObservedEntries) -> Any:
+        """Return the models, where the entries are: they may have moved since the last round."""
+        pairs = RIDGES if self.ridge == "auto" else [self.ridge]
+        ridges = np.array([(*pair, BIAS_RIDGE) for pair in pairs])
+        options = self.rank, ridges, self.biases, self.clip
+        return objective.local_models(self._models, *options)
 
     # Showing --------------------------------------------------------------------------------------
 
@@ -187,7 +187,9 @@ class LocalRidge(Corrective):
         left, weights, right = self._models.factors()
         radius = constraint.radius  # type: ignore[attr-defined]
         if radius < NO_CAP:
-            bound = _norm_bound(left, weights, right, constraint)
+            (m1, m2), sides = objective.shape, self._models.models  # in this process's memory
+            factors = sides.rows.factors[:m1], weights, sides.columns.factors[:m2]
+            bound = _norm_bound(*factors, constraint)
             weights *= min(1.0, radius / bound) if bound > 0.0 else 1.0
         objective.hold(left, weights, right, *self._models.offsets())
 

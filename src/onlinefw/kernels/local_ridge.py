@@ -36,6 +36,7 @@ __all__ = [
     "Workspace",
     "has_sums",
     "learn_events",
+    "meet_events",
     "new_mixture",
     "new_moments",
     "new_sums",
@@ -394,13 +395,26 @@ def _meet(i, j, y, lists, models, moments, biased, clipped, x):
 
 
 @njit(cache=True, nogil=True)
+def meet_events(rows, cols, y, w, by_row, models, moments, biased, clipped, work, out):
+    """Predict events one after another, and let the mixture learn from them, but no list.
+
+    ``by_row`` says how long the lists of rows were before the first.
+    """
+    for t in range(len(y)):
+        i, j = rows[t], cols[t]
+        out[t] = _meet(i, j, y[t], by_row, models, moments, biased, clipped, work.predicted)
+        _note(moments, y[t], w[t] if len(w) else 1.0)
+
+
+@njit(cache=True, nogil=True)
 def learn_events(
     first, rows, cols, y, w, by_row, by_column, models, moments, biased, clipped, solving, work, out
 ):
     """Learn events one after another; return how many, fewer if lists or sums need more memory.
 
     Each is predicted into ``out`` before it is learned: appended to the lists of its row and its
-    column, whose regressions are then solved, the row first (if ``solving``).
+    column, whose regressions are then solved, the row first. Without ``solving`` they are appended,
+    and nothing else.
     """
     for t in range(first, len(y)):
         i, j = rows[t], cols[t]
@@ -411,8 +425,9 @@ def learn_events(
         if not has_sums(models.column_sums, j, by_column.length[j] + 1):
             return t
         weight = w[t] if len(w) else 1.0
-        out[t] = _meet(i, j, y[t], by_row, models, moments, biased, clipped, work.predicted)
-        _note(moments, y[t], weight)
+        if solving:
+            out[t] = _meet(i, j, y[t], by_row, models, moments, biased, clipped, work.predicted)
+            _note(moments, y[t], weight)
         append(by_row, i, j, y[t], weight)
         append(by_column, j, i, y[t], weight)
         if solving:

@@ -135,9 +135,9 @@ class LocalModels:
     ) -> Array:
         """Learn entries one after another; return what was predicted for each before.
 
-        Without ``solving`` they are predicted and noted, and nothing else changes.
+        Without ``solving`` all are predicted with what was learned before the first, and noted.
         """
-        out, lists = np.empty(len(y)), self.lists
+        out, lists = np.empty(len(y)) if solving else self._met(rows, cols, y, w), self.lists
         if w is None:
             w = _NO_WEIGHTS
         else:
@@ -153,6 +153,19 @@ class LocalModels:
             self._make_space()
         self.n_observations += len(y)
         return out
+
+    def _met(self, rows: Array, cols: Array, y: Array, w: Array | None) -> Array:
+        """Return predictions of entries, from which moments, mixture and memories learn."""
+        out, w = np.empty(len(y)), _NO_WEIGHTS if w is None else w
+        kernels.meet_events(
+            rows, cols, y, w, self._seen()[0], self.models, self.moments, self.biased,
+            self.clipped, self._work, out,
+        )  # fmt: skip
+        return out
+
+    def _seen(self) -> tuple[Any, Any]:
+        """Return rows and columns with their ``length``: how many observations each has."""
+        return self.lists.by_row, self.lists.by_column
 
     def solve(self, rows: Array, columns: Array, *, anew: bool = False) -> None:
         """Solve the regressions of these rows, then of these columns, on all that they have.
@@ -205,10 +218,10 @@ class LocalModels:
     def offsets(self) -> tuple[MixedOffsets, MixedOffsets]:
         """Return what the mixture adds in every row, with the mean, and in every column."""
         models, w = self.models, self.weights.copy()
-        rows, columns = models.rows.offsets, models.columns.offsets
+        by_row, by_column = self._seen()
         return (
-            MixedOffsets(rows, w, self.mean, self.lists.by_row.length),
-            MixedOffsets(columns, w, 0.0, self.lists.by_column.length),
+            MixedOffsets(models.rows.offsets, w, self.mean, by_row.length),
+            MixedOffsets(models.columns.offsets, w, 0.0, by_column.length),
         )
 
     def memories(self) -> tuple[Array, Array]:
@@ -219,7 +232,7 @@ class LocalModels:
 
     def predict(self, rows: Array, cols: Array) -> Array:
         """Return what the mixture predicts for entries of the matrix, with the memories."""
-        models, lengths = self.models, self.lists.by_row.length
+        models, lengths = self.models, self._seen()[0].length
         sides = models.rows, models.columns
         return kernels.predict_entries(
             models.rank, rows, cols, lengths, *sides, models.mixture.weights, self.mean, self.sigma
@@ -282,15 +295,9 @@ class LocalModels:
         models.n_observations = int(state["n_observations"])
         return models
 
-    def use_lists(self, lists: EntryLists) -> None:
-        """Learn with these lists from now on; they are of the same entries."""
-        of_models = self.shape, self.dtype, self.n_observations
-        given = lists.shape, lists.dtype, len(lists)
-        if of_models != given:
-            raise ValueError(
-                "local corrections of a {} matrix ({}, {} observations) do not fit one of {} "
-                "({}, {})".format(*of_models, *given)
-            )
+    def use_lists(self, lists: EntryLists, n_observations: int) -> None:
+        """Learn with these lists from now on; they are of the same observations."""
+        self._check_same(lists.shape, lists.dtype, n_observations)
         for sums, one in (
             (self.models.row_sums, lists.by_row),
             (self.models.column_sums, lists.by_column),
@@ -299,6 +306,15 @@ class LocalModels:
             if (sums.added[sums.place[: long.size][long] - 1] > one.length[long, None]).any():
                 raise ValueError("the models of a state are damaged: sums of more than their lists")
         self.lists = lists
+
+    def _check_same(self, *given: Any) -> None:
+        """Refuse entries of another shape, type or number."""
+        of_models = self.shape, self.dtype, self.n_observations
+        if of_models != given:
+            raise ValueError(
+                "local corrections of a {} matrix ({}, {} observations) do not fit one of {} "
+                "({}, {})".format(*of_models, *given)
+            )
 
 
 def _sums_state(sums: kernels.Sums, n: int) -> State:
