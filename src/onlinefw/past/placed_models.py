@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from .._devices import to_host
+from .._devices import namespace, to_host
 from .._typing import Array, State
 from ..kernels.local_ridge import Side
 from .host.local_models import LocalModels
@@ -190,5 +190,6 @@ def without_sums(state: State) -> State:
 def _write(own: Other, which: Array, factors: Array, offsets: Array) -> None:
     models = own.offsets.shape[1]
     each = own.factors.reshape(len(own.factors), models, -1)
-    each[which, :, : own.rank] = factors.astype(each.dtype)
-    own.offsets[which] = offsets.astype(each.dtype)
+    index = namespace(each).asarray(which)
+    each[index, :, : own.rank] = factors.astype(each.dtype)
+    own.offsets[index] = offsets.astype(each.dtype)

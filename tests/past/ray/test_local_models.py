@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import onlinefw as ofw
+from onlinefw.files import load_checkpoint, save_checkpoint
 from onlinefw.past.placed_models import PlacedModels
 from onlinefw.sets import TraceNormBall
 
+from ..local_problems import assert_same, batches, follow, learner, together
 from .in_process import kill_before, ray_in_process
 
 
@@ -16,44 +18,6 @@ from .in_process import kill_before, ray_in_process
 def ray(monkeypatch):
     with ray_in_process(monkeypatch) as module:
         yield module
-
-
-def batches(rounds=8, size=60, weighted=False, shape=(31, 22)):
-    """Batches in which the matrix grows, some entries more than once."""
-    rng = np.random.default_rng(0)
-    truth = rng.standard_normal((shape[0], 2)) @ rng.standard_normal((2, shape[1]))
-    for k in range(rounds):
-        part = 1 + k // 2 * (np.array(shape) - 1) // max(1, (rounds - 1) // 2)
-        X = np.column_stack([rng.integers(n, size=size) for n in np.minimum(shape, part)])
-        y = 3.0 + truth[X[:, 0], X[:, 1]] + 0.3 * rng.standard_normal(size)
-        yield X, y, rng.uniform(0.5, 2.0, size) if weighted else None
-
-
-def learner(workers=None, ridge="auto", dtype=float, radius=1e100, device="cpu", **more):
-    objective = ofw.objectives.ObservedEntries(
-        (1, 1), dtype=dtype, growing=True, workers=workers, device=device
-    )
-    corrective = ofw.LocalRidge(3, ridge, **more)
-    return ofw.OnlineFrankWolfe(objective, TraceNormBall(radius), corrective=corrective)
-
-
-def follow(one, data):
-    return np.array([one.observe(*batch).loss for batch in data])
-
-
-def assert_same(found, expected, tol=1e-9):
-    scale = np.abs(expected.theta.dense()).max()
-    difference = found.theta.dense() - expected.theta.dense()
-    np.testing.assert_allclose(difference, 0.0, atol=tol * scale)
-    X = np.indices(expected.objective.shape).reshape(2, -1)
-    for one in ("corrective", "objective"):
-        z, at = (getattr(model, one).predict(*X) for model in (found, expected))
-        np.testing.assert_allclose(z, at, rtol=tol, atol=tol)
-    assert found.objective.value() == pytest.approx(expected.objective.value(), rel=10 * tol)
-    balls = [model.corrective.ball(model.objective) for model in (found, expected)]
-    gaps = [m.objective.certificate(b) for m, b in zip((found, expected), balls, strict=True)]
-    assert gaps[0] == pytest.approx(gaps[1], rel=1e-3)
-    assert found.objective.n_observations == expected.objective.n_observations
 
 
 @pytest.mark.parametrize(
@@ -154,3 +118,65 @@ def test_what_came_before_workers_with_lists_is_listed():
         one.observe(X[:20], y[:20])
         thetas.append(one.theta.dense())
     np.testing.assert_allclose(thetas[1], thetas[0], atol=1e-9)
+
+
+def estimator(**more):
+    model = ofw.FrankWolfeMatrixCompletion(corrective="local", dtype="float64", **more)
+    return model.set_params(batch_size=60)
+
+
+def test_an_estimator_learns_in_batches_and_predicts_the_same(tmp_path):
+    X, y, _ = together(batches())
+    here, spread = estimator(), estimator(workers=2)
+    assert here.takes_events and not spread.takes_events
+    for k in range(0, len(y), 60):  # fit of the one here takes single observations
+        here.partial_fit(X[k : k + 60], y[k : k + 60])
+    spread.fit(X, y)
+    for change in (lambda model: model, lambda m: m.refine(), lambda m: m.correct()):
+        found, expected = change(spread), change(here)
+        np.testing.assert_allclose(found.predict(X), expected.predict(X), atol=1e-8)
+        assert found.gap_ == pytest.approx(expected.gap_, rel=1e-4)
+        assert found.radius_ == pytest.approx(expected.radius_)
+    np.testing.assert_array_equal(spread.recommend(3)[0], here.recommend(3)[0])
+    ofw.save(spread, tmp_path / "model.ofw")
+    saved = ofw.load(tmp_path / "model.ofw").predict(X)
+    np.testing.assert_allclose(saved, spread.predict(X), atol=1e-9)
+    found, expected = (m.learn(X[:5], y[:5], batch_size=2) for m in (spread, here))
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_a_checkpoint_of_an_estimator_goes_on_bit_for_bit(tmp_path):
+    X, y, _ = together(batches())
+    whole = estimator(workers=2).partial_fit(X[:200], y[:200])
+    save_checkpoint({"model": whole}, tmp_path / "half.ckpt")
+    rest = load_checkpoint(tmp_path / "half.ckpt")["model"]
+    for model in (whole, rest):
+        model.partial_fit(X[200:], y[200:])
+    assert rest.objective_.workers == 2
+    np.testing.assert_array_equal(rest.predict(X), whole.predict(X))
+
+
+def test_an_estimator_moves_between_rounds():
+    X, y, _ = together(batches())
+    expected, model = estimator(), estimator()
+    for k, workers in enumerate((None, 2, 3, None)):
+        part = slice(100 * k, 100 * k + 100)
+        expected.partial_fit(X[part], y[part])
+        model.set_params(workers=workers).partial_fit(X[part], y[part])
+        assert model.objective_.workers == workers
+        np.testing.assert_allclose(model.predict(X[part]), expected.predict(X[part]), atol=1e-8)
+
+
+def test_values_in_files_are_read_in_this_process(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    X, y, _ = together(batches())
+    pq.write_table(
+        pa.table({"user": X[:, 0], "item": X[:, 1], "rating": y}), tmp_path / "a.parquet"
+    )
+    ratings = ofw.distributed.ParquetRatings(tmp_path, batch_size=60)
+    spread, here = estimator(workers=2).fit(ratings), estimator()
+    for k in range(0, len(y), 60):
+        here.partial_fit(X[k : k + 60], y[k : k + 60])
+    np.testing.assert_allclose(spread.predict(X), here.predict(X), atol=1e-8)
