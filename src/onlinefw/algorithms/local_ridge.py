@@ -57,6 +57,11 @@ class LocalRidge(Corrective):
     column (each new one counts 15%), which are added to predictions with weights that are found in
     the same way. They are near 0 where errors of a row do not resemble each other.
 
+    With entries on a GPU or with workers all rows of a batch are solved at once, then all columns.
+    A batch there is a batch here, to rounding (but a row or column with more than a thousand
+    observations is solved from a running sum here, in which some factors are older). Single
+    observations are batches of one, which take milliseconds there.
+
     Parameters
     ----------
     rank : int

@@ -129,9 +129,9 @@ class PlacedModels(LocalModels):
                 out[one] = self.learn(rows[one], cols[one], y[one], weight, solving=False)
                 self.solve(rows[one], cols[one])
             return out
-        out = self._met(rows, cols, y, w)
         weights, z = np.ones(len(y)) if w is None else w, np.zeros(len(y), self.dtype)
-        self.lists.append(rows, cols, weights, y, z)
+        self.lists.append(rows, cols, weights, y, z)  # if it is refused, nothing was learned
+        out = self._met(rows, cols, y, w)
         for lengths, index in zip(self._lengths, (rows, cols), strict=True):
             np.add.at(lengths.length, index, 1)
         self.n_observations += len(y)

@@ -72,6 +72,8 @@ def test_a_lost_cluster_leaves_everything(ray):
     follow(here, data)
     follow(spread, data[:5])
     ray.shutdown()
+    with pytest.raises(ofw.distributed.ClusterLost):
+        spread.observe(*data[4])
     rest = ofw.OnlineFrankWolfe.from_state(spread.state_dict())
     follow(rest, data[5:])
     assert_same(rest, here)
