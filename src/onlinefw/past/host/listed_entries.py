@@ -98,6 +98,7 @@ class ListedEntries(SomeRegressions, HostEntries):
     def count(self, w: Array, y: Array) -> None:
         """Count entries, which the caller adds to the lists."""
         self._line = self._regressions = None
+        self._version = NONE  # no predictions are held: a move has nothing to move
         self._pending, self._kept, self._counts = None, None, self._counts.plus(w, y)
 
     def append(self, rows: Array, cols: Array, w: Array, y: Array, z: Array | None = None) -> Array:
@@ -111,6 +112,7 @@ class ListedEntries(SomeRegressions, HostEntries):
 
     def grow(self, m1: int, m2: int) -> None:
         self._line = self._regressions = self._pending = self._kept = None
+        self._version = NONE
         self.lists.grow(m1, m2)
         self._offsets = [
             offset if isinstance(offset, MixedOffsets) else np.pad(offset, (0, n - offset.size))
