@@ -18,7 +18,7 @@ def table_after(title):
     return [row.split("|")[1].strip(" `") for row in table.splitlines()[1:]]
 
 
-@pytest.mark.parametrize("name", ["RowsPast", "GramPast", "EntriesPast"])
+@pytest.mark.parametrize("name", ["RowsPast", "GramPast", "EntriesPast", "ListedPast"])
 def test_the_table_of_a_past_has_its_verbs(name):
     protocol = getattr(protocols, name)
     verbs = {verb for verb in vars(protocol) if callable(vars(protocol)[verb])}

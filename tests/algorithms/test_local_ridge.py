@@ -168,12 +168,21 @@ def test_a_batch_solves_every_row_and_column_once():
         plain.solve_row(0, i)
     for j in np.unique(X[:, 1]):
         plain.solve_column(0, j)
-    for _ in range(80 // 8):
-        plain.go_round()
     fast = learner(growing=False)
     round_ = fast.observe(X, y)
     assert (round_.kind, round_.t, np.isnan(round_.gap)) == ("hold", 1, True)
     np.testing.assert_allclose(fast.theta.dense(), plain.theta(), atol=1e-9)
+
+
+def test_all_of_a_new_row_in_a_batch_are_predicted_alike():
+    """Until the row is solved, nothing is known of it but the mean and the columns."""
+    X, y = events(80)
+    one = learner(growing=True, clip=False)
+    one.observe(X, y)
+    models, new = one.corrective._models, np.full(3, SHAPE[0])
+    one.objective.grow(SHAPE[0] + 1, SHAPE[1]), models.grow(SHAPE[0] + 1, SHAPE[1])
+    found = models.learn(new, np.full(3, 4), np.full(3, models.mean), solving=False)
+    np.testing.assert_allclose(found, found[0], atol=0.5)
 
 
 @settings(max_examples=25, deadline=None)

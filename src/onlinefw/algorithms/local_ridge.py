@@ -56,14 +56,20 @@ class LocalRidge(Corrective):
     If the learner's own ball is smaller, theta is scaled into it.
 
     Ridges are in units of the standard deviation of the values, so it makes no difference in which
-    units these are (for other losses, in units of curvature and dispersion). With ``ridge="auto"`` three models learn side by side, with strong, medium and
-    weak ridges, and theta is their mixture: its weights are those that would have predicted
+    units these are (for other losses, in units of curvature and dispersion). With
+    ``ridge="auto"`` three models learn side by side, with strong, medium and weak ridges, and
+    theta is their mixture: its weights are those that would have predicted
     observations best before they were learned (recursive least squares). A mixture is of low rank,
     as its models are.
 
     Besides theta there is a short memory: the average of the latest errors of a row and of a
     column (each new one counts 15%), which are added to predictions with weights that are found in
     the same way. They are near 0 where errors of a row do not resemble each other.
+
+    With entries on a GPU or with workers all rows of a batch are solved at once, then all columns.
+    A batch there is a batch here, to rounding (but a row or column with more than a thousand
+    observations is solved from a running sum here, in which some factors are older). Single
+    observations are batches of one, which take milliseconds there.
 
     Parameters
     ----------
@@ -124,9 +130,11 @@ class LocalRidge(Corrective):
                 "LocalRidge finds the biases of rows and columns itself: leave offsets= out "
                 "(LocalRidge(biases=False) has none)"
             )
-        if objective.device != "cpu" or objective.workers is not None:
+        elsewhere = objective.device != "cpu" or objective.workers is not None
+        if elsewhere and not objective.quadratic:
             raise ValueError(
-                "LocalRidge works in the memory of this process: use device='cpu', without workers"
+                f"LocalRidge corrects {objective.loss} in the memory of this process only: use "
+                "device='cpu', without workers"
             )
 
     # Learning -------------------------------------------------------------------------------------
@@ -134,9 +142,9 @@ class LocalRidge(Corrective):
     def begin(self, objective: Objective, constraint: ConvexSet) -> None:
         """List entries by row and column; models that were loaded or copied are theta's then."""
         assert isinstance(objective, ObservedEntries)
-        past = objective.list_entries()
+        objective.list_entries()
         if self._models is not None:
-            self._models.use_lists(past.lists, past.local_loss)
+            self._models = self._here(objective)
             self._show(objective, constraint)
 
     def receive(self, objective: Objective, constraint: ConvexSet, batch: EntriesBatch) -> float:
@@ -147,8 +155,8 @@ class LocalRidge(Corrective):
         else:
             models = self._counted(objective, batch)
             predicted = models.learn(rows, cols, y, _weights(w), solving=False)
-            models.solve(np.unique(rows), np.unique(cols))
-            models.go_round(rows.size)
+            in_turn = models.in_turn(rows.size)
+            models.solve(np.union1d(rows, in_turn[0]), np.union1d(cols, in_turn[1]))
             self._show(objective, constraint)
         return float(w @ objective.loss.value(predicted, y) / w.sum())  # type: ignore[attr-defined]
 
@@ -167,6 +175,7 @@ class LocalRidge(Corrective):
 
     def sweep(self, objective: ObservedEntries, constraint: ConvexSet) -> None:
         """Solve all rows and all columns once."""
+        self._models = self._here(objective)
         models = self._grown(objective)
         objective.changing()
         models.sweep()
@@ -175,18 +184,22 @@ class LocalRidge(Corrective):
     def _counted(self, objective: Objective, batch: EntriesBatch) -> Any:
         """Return the models, in a matrix that has the rows and columns of a batch."""
         assert isinstance(objective, ObservedEntries)
+        self._models = self._here(objective)
         objective.count(batch)
         return self._grown(objective)
 
     def _grown(self, objective: ObservedEntries) -> Any:
-        if self._models is None:
-            pairs = RIDGES if self.ridge == "auto" else [self.ridge]
-            ridges = np.array([(*pair, BIAS_RIDGE) for pair in pairs])
-            options = ridges, self.biases, self.clip
-            self._models = objective.local_models(self.rank, *options)
-        elif self._models.shape != objective.shape:
+        if self._models.shape != objective.shape:
             self._models.grow(*objective.shape)
         return self._models
+
+    def _here(self, objective: ObservedEntries) -> Any:
+        """Return the models, where the entries are: they may have moved since the last round."""
+        if self._models is not None:
+            return objective.local_models(self._models)
+        pairs = RIDGES if self.ridge == "auto" else [self.ridge]
+        ridges = np.array([(*pair, BIAS_RIDGE) for pair in pairs])
+        return objective.local_models(None, self.rank, ridges, self.biases, self.clip)
 
     # Showing --------------------------------------------------------------------------------------
 
@@ -196,7 +209,9 @@ class LocalRidge(Corrective):
         left, weights, right = self._models.factors()
         radius = constraint.radius  # type: ignore[attr-defined]
         if radius < NO_CAP:
-            bound = _norm_bound(left, weights, right, constraint)
+            (m1, m2), sides = objective.shape, self._models.models  # in this process's memory
+            factors = sides.rows.factors[:m1], weights, sides.columns.factors[:m2]
+            bound = _norm_bound(*factors, constraint)
             weights *= min(1.0, radius / bound) if bound > 0.0 else 1.0
         objective.hold(left, weights, right, *self._models.offsets())
 

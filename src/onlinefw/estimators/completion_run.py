@@ -43,12 +43,6 @@ class Apart:
     def use_place(self, device: str, workers: int | None) -> None:
         """Move the past of each to a device of this process, or to workers."""
         for one in self.learners:
-            local = one.corrective is not None and one.corrective.takes_rounds
-            if local and (workers is not None or device == "cuda"):
-                raise ValueError(
-                    "local corrections work in the memory of this process: use device='cpu' "
-                    "without workers, or begin anew with corrective=None"
-                )
             one.objective.use_place(device, workers)
 
     def learn(self, X: Any, targets: list[Any], w: Any = None) -> list[Round | None]:

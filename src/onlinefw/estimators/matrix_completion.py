@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._batches import BatchHandle, naming
+from .._devices import check_device
 from .._typing import Array, State
 from .._validation import (
     MOST,
@@ -90,7 +91,8 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     corrective : "auto", None, "ridge", "local", RidgeSweeps or LocalRidge
         "local" re-solves the row and the column of each observation
         (:class:`~onlinefw.LocalRidge`); ``fit`` and ``learn`` are then compiled loops over single
-        observations, and with ``radius="auto"`` the ball is that of theta's own norm. "ridge"
+        observations, and with ``radius="auto"`` the ball is that of theta's own norm. On a GPU and
+        with workers ``fit`` solves all rows and columns of a batch at once. "ridge"
         re-optimises all factors when the data have doubled, and at the end of ``fit``. None takes
         Frank-Wolfe steps only. "auto" is "ridge" for the square loss if many observations are
         expected, two million or more; else "local", unless a loss of your own, a place or another
@@ -257,7 +259,8 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
 
         With ``corrective="local"`` and a batch size of 1 that is one compiled loop; it comes back
         every now and then, so Ctrl-C leaves a whole number of observations learned. Learning in
-        pieces of any length is the same as learning at once.
+        pieces of any length is the same as learning at once. On a GPU or with workers it is a
+        loop in Python, with milliseconds for each batch: there larger batches are the way.
 
         Parameters
         ----------
@@ -289,15 +292,17 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     @property
     def takes_events(self) -> bool:
         """Whether single observations are learned in a compiled loop."""
+        if self.workers is not None or check_device(self.device) != "cpu":
+            return False  # there a batch is solved at once
         if "_run" in self.__dict__ and self._run.can_learn:
             return self._run.local is not None
         return CompletionParts.of(self, self._expected()).local is not None
 
     def _stream(self, batch: Batch) -> None:
-        if self._run.local is None:
-            self._learn(batch)
-        else:
+        if self.takes_events:
             self._play(self._run.learn_events, batch)
+        else:
+            self._learn(batch)
 
     def _expect(self, X: Any) -> Array:
         return self.predict(X, unknown="fallback")
@@ -373,7 +378,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
             raise ValueError(f"{batch}: ratings are needed, ParquetRatings")
         if self.workers is not None and not first:
             parts = self._run.parts
-            if parts.offsets is None and parts.weighting is None:
+            if parts.offsets is None and parts.weighting is None and parts.local is None:
                 return Batch(batch)
         return self._opened(batch)
 

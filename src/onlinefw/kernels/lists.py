@@ -23,6 +23,7 @@ __all__ = [
     "has_space",
     "new_lists",
     "packed",
+    "some_lists",
     "unpacked",
 ]
 
@@ -82,6 +83,16 @@ def packed(lists: Lists, n: int) -> tuple[Array, Array, Array, Array]:
     at = np.repeat(lists.start[:n] - np.cumsum(length) + length, length) + np.arange(length.sum())
     weight = lists.weight[at] if lists.weight.size else lists.weight.copy()
     return length, lists.other[at], lists.value[at], weight
+
+
+def some_lists(lists: Lists, which: Array) -> tuple[Array, Array, Array, Array]:
+    """Return some lists one after another: where each begins, and others, values and weights."""
+    length = lists.length[which]
+    indptr = np.zeros(length.size + 1, np.int64)
+    np.cumsum(length, out=indptr[1:])
+    at = np.repeat(lists.start[which] - indptr[:-1], length) + np.arange(indptr[-1])
+    weight = lists.weight[at] if lists.weight.size else lists.weight[:0]
+    return indptr, lists.other[at], lists.value[at], weight
 
 
 def unpacked(length: Array, other: Array, value: Array, weight: Array) -> Lists:

@@ -25,7 +25,7 @@ from .local_models import (
 )
 from .local_ridge import solve_column, solve_row
 
-__all__ = ["go_round", "learn_events", "new_turns", "predict_entries"]
+__all__ = ["count_events", "learn_events", "meet_events", "new_turns", "predict_entries"]
 
 #: Errors are forgotten slowly: after n observations those of the last HORIZON + n / 4 count most.
 HORIZON = 20_000.0
@@ -126,28 +126,43 @@ def new_turns() -> Array:
 
 
 @njit(cache=True, **UNCOUNTED)
-def _count(turns, i, j):
-    turns[EVENTS] += 1
-    turns[LAST_ROW] = max(turns[LAST_ROW], i)
-    turns[LAST_COLUMN] = max(turns[LAST_COLUMN], j)
+def count_events(turns, rows, cols):
+    """Count events in these rows and columns."""
+    turns[EVENTS] += len(rows)
+    for t in range(len(rows)):
+        turns[LAST_ROW] = max(turns[LAST_ROW], rows[t])
+        turns[LAST_COLUMN] = max(turns[LAST_COLUMN], cols[t])
 
 
-@njit(cache=True, nogil=True, **UNCOUNTED)
-def go_round(steps, turns, by_row, by_column, models, moments, biased, work):
-    """Solve some more rows and columns, those whose turn it is.
+@njit(cache=True, **UNCOUNTED)
+def _go_round(turns, by_row, by_column, models, moments, biased, work):
+    """Solve one more row and one more column, those whose turn it is.
 
     Factors of the other side have changed since a row had its last observation. To solve all rows
     and columns now and then helps; in turns nobody waits for that.
     """
-    for _ in range(steps):
-        turns[ROW] = turns[ROW] + 1 if turns[ROW] < turns[LAST_ROW] else 0
-        turns[COLUMN] = turns[COLUMN] + 1 if turns[COLUMN] < turns[LAST_COLUMN] else 0
-        i, j = turns[ROW], turns[COLUMN]
-        for m in range(len(models.ridges)):
-            if by_row.length[i] > 0:
-                solve_row(m, i, by_row, models, moments, biased, False, work)
-            if by_column.length[j] > 0:
-                solve_column(m, j, by_column, models, moments, biased, False, work)
+    turns[ROW] = turns[ROW] + 1 if turns[ROW] < turns[LAST_ROW] else 0
+    turns[COLUMN] = turns[COLUMN] + 1 if turns[COLUMN] < turns[LAST_COLUMN] else 0
+    i, j = turns[ROW], turns[COLUMN]
+    for m in range(len(models.ridges)):
+        if by_row.length[i] > 0:
+            solve_row(m, i, by_row, models, moments, biased, False, work)
+        if by_column.length[j] > 0:
+            solve_column(m, j, by_column, models, moments, biased, False, work)
+
+
+@njit(cache=True, nogil=True, **UNCOUNTED)
+def meet_events(rows, cols, y, w, by_row, models, moments, biased, clipped, work, out):
+    """Predict events one after another, and let the mixture learn from them, but no list.
+
+    ``by_row`` says how long the lists of rows were before the first.
+    """
+    for t in range(len(y)):
+        i, j = rows[t], cols[t]
+        out[t] = _meet(
+            models.loss, i, j, y[t], by_row, models, moments, biased, clipped, work.predicted
+        )
+        note(moments, y[t], w[t] if len(w) else 1.0)
 
 
 @njit(cache=True, nogil=True, **UNCOUNTED)
@@ -158,8 +173,8 @@ def learn_events(
     """Learn events one after another; return how many, fewer if lists or sums need more memory.
 
     Each is predicted into ``out`` before it is learned: appended to the lists of its row and its
-    column, whose regressions are then solved, the row first (if ``solving``), and now and then
-    those of another row and column.
+    column, whose regressions are then solved, the row first, and now and then those of another row
+    and column. Without ``solving`` they are appended, and nothing else.
     """
     for t in range(first, len(y)):
         i, j = rows[t], cols[t]
@@ -170,17 +185,18 @@ def learn_events(
         if not has_sums(models.column_sums, j, by_column.length[j] + 1):
             return t
         weight = w[t] if len(w) else 1.0
-        out[t] = _meet(
-            models.loss, i, j, y[t], by_row, models, moments, biased, clipped, work.predicted
-        )
-        note(moments, y[t], weight)
+        if solving:
+            out[t] = _meet(
+                models.loss, i, j, y[t], by_row, models, moments, biased, clipped, work.predicted
+            )
+            note(moments, y[t], weight)
         append(by_row, i, j, y[t], weight)
         append(by_column, j, i, y[t], weight)
-        _count(turns, i, j)
+        count_events(turns, rows[t : t + 1], cols[t : t + 1])
         if solving:
             for m in range(len(models.ridges)):
                 solve_row(m, i, by_row, models, moments, biased, False, work)
                 solve_column(m, j, by_column, models, moments, biased, False, work)
             if turns[EVENTS] % EVERY == 0:
-                go_round(1, turns, by_row, by_column, models, moments, biased, work)
+                _go_round(turns, by_row, by_column, models, moments, biased, work)
     return len(y)

@@ -17,8 +17,8 @@ from ..iterates import LowRank
 from ..linalg import Scales
 from ..line_search import Line
 from ..losses import Loss, Square
-from ..past.entries_state import Counts, all_entries, check_entries_shape
-from ..past.place import low_rank_class, new_entries, new_local_models
+from ..past.entries_state import Counts, check_entries_shape
+from ..past.place import listed, loaded_entries, low_rank_class, models_for, new_local_models
 from ..past.protocols import EntriesPast
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
 from . import merge_rule
@@ -165,7 +165,11 @@ class ObservedEntries(HeldEntries):
         again when they are needed.
         """
         self._low_rank.hold(left, weights, right)
-        self._past.set_offsets(rows, columns, copy=False)
+        if hasattr(self._past, "lists"):
+            self._past.set_offsets(rows, columns, copy=False)
+        else:
+            sides = zip((rows, columns), self.shape, strict=True)
+            self._past.set_offsets(*(offsets.all(n, self.dtype) for offsets, n in sides))
         self._has_offsets = True
 
     def changing(self) -> None:
@@ -173,21 +177,19 @@ class ObservedEntries(HeldEntries):
         held = self._low_rank._held
         self._low_rank._held = held._replace(weights=held.weights.copy())
 
-    def local_models(self, rank: int, ridges: Array, biased: bool, clipped: bool) -> Any:
-        """Return models without data, for local corrections of this matrix."""
-        past: Any = self._past
-        return new_local_models(past.lists, rank, ridges, biased, clipped, past.local_loss)
+    def local_models(self, models: Any, *options: Any) -> Any:
+        """Return models that learn with the entries where they are now.
 
-    def list_entries(self) -> Any:
-        """Keep entries in lists, for local corrections, which add to them; return that past."""
-        past: Any = self._past
-        if not hasattr(past, "lists"):
-            rows, cols, c, s = all_entries(past.state_dict())
-            past = new_entries(self._place, self._low_rank, self.dtype, self.loss, listed=True)
-            if rows.size:
-                past.append(rows, cols, c, s / c if past.sums_repeats else s)
-            self._past = past
-        return past
+        They are those that are given, in their state, or new ones if that is None: ``options`` are
+        rank, ridges, and whether there are biases and predictions are clipped.
+        """
+        self.list_entries()
+        past = self._past
+        return new_local_models(past, *options) if models is None else models_for(models, past)
+
+    def list_entries(self) -> None:
+        """Keep entries by row and by column from now on, for local corrections."""
+        self._past = listed(self._past, self._place, self._low_rank)
 
     def _refresh(self) -> None:
         self._past.refresh()
@@ -358,9 +360,7 @@ class ObservedEntries(HeldEntries):
                 raise ValueError(f"the block of a state has shape {np.shape(block)}, not ({m2}, 8)")
             block = kind._xp.array(block)
         offsets = None if state["offsets"] is None else RunningBiases.from_state(state["offsets"])
-        listed = "lists" in state["past"]
-        past = new_entries(self._place, theta, self.dtype, self.loss, listed)
-        past.load_state(state["past"])
+        past = loaded_entries(self._place, theta, self.dtype, self.loss, state["past"])
         old, self._past = self._past, past
         old.close()
         self._iterate, self.shape, self.offsets = theta, theta.shape, offsets

@@ -16,7 +16,7 @@ from .._validation import check_alone, check_growth, check_part, check_precision
 from .._whole import Broken
 from ..iterates import LowRank
 from ..losses import Correntropy, Gaussian, Loss, Square
-from ..past.place import check_place, low_rank_class, moved, new_entries
+from ..past.place import check_place, loaded_entries, low_rank_class, new_entries
 from ..past.protocols import EntriesPast
 from . import merge_rule
 from .base import Objective, PickledByState, other_place
@@ -93,7 +93,8 @@ class HeldEntries(PickledByState, Objective):
         if type(theta) is not kind:
             theta = kind.from_state(theta.state_dict())
             block = None if block is None else kind._xp.asarray(to_host(block))
-        past = moved(self._past, new_entries(place, theta, self.dtype, self.loss))
+        past = loaded_entries(place, theta, self.dtype, self.loss, self._past.state_dict())
+        self._past.close()
         parts = {"_past": past, "_iterate": theta, "_place": place, "_start": WarmStart(block)}
         vars(self).update(parts, _scaling=None)  # all at once
 
@@ -219,13 +220,16 @@ class HeldEntries(PickledByState, Objective):
         return loss
 
     def count(self, batch: Any) -> None:
-        """Count checked observations, which whoever calls adds to the lists of entries."""
+        """Count checked observations, which models add to the lists, or to the past elsewhere."""
         rows, cols, y, w, needed = batch
         m1, m2 = needed or (int(rows.max()) + 1, int(cols.max()) + 1)
         if m1 > self._shape[0] or m2 > self._shape[1]:
             self.grow(m1, m2)
         past: Any = self._past
-        past.count(w, y)
+        if hasattr(past, "lists"):
+            past.count(w, y)
+        else:  # it counts what it is given
+            self._merge_if_due()
         self._last_batch = rows.size
 
     def _add_handle(self, batch: HandleBatch) -> float:

@@ -17,8 +17,11 @@ __all__ = [
     "check_place",
     "here",
     "is_compiled",
+    "listed",
+    "loaded_entries",
     "loaded_local_models",
     "low_rank_class",
+    "models_for",
     "moved",
     "new_entries",
     "new_gram",
@@ -99,35 +102,91 @@ def new_entries(
 ) -> Any:
     """Return an :class:`~onlinefw.past.protocols.EntriesPast` without entries.
 
-    ``theta`` is of the place's own class (:func:`low_rank_class`). Entries that are ``listed`` by
-    row and by column are in this process's memory.
+    ``theta`` is of the place's own class (:func:`low_rank_class`). For local corrections entries
+    are ``listed`` by row and by column; on a GPU they are in both orders anyway.
     """
-    if listed:
-        from .host.listed_entries import ListedEntries
-
-        if place.workers is not None or place.device != "cpu":
-            raise ValueError("local corrections work in this process's memory, without workers")
-        return ListedEntries(theta, dtype, loss)
     if place.workers is not None:
         from .ray.entries import TABLE, EntriesPlacement
         from .ray.split_past import SplitPast
 
-        placement = EntriesPlacement(theta, dtype, loss, place.workers)
+        listed = listed and place.device == "cpu"
+        placement = EntriesPlacement(theta, dtype, loss, place.workers, listed)
         return SplitPast(TABLE, placement, place)
     if place.device == "cuda":
         from .cuda.entries import CudaEntries
 
         return CudaEntries(theta, dtype, loss)
+    if listed:
+        from .host.listed_entries import ListedEntries
+
+        return ListedEntries(theta, dtype, loss)
     from .host.entries import HostEntries
 
     return HostEntries(theta, dtype, loss)
 
 
-def new_local_models(*parameters: Any) -> Any:
-    """Return :class:`~onlinefw.past.host.local_models.LocalModels`, in this process's memory."""
-    from .host.local_models import LocalModels
+def loaded_entries(place: Place, theta: LowRank, dtype: np.dtype, loss: Loss, state: State) -> Any:
+    """Return entries with the state of others, from any place; those in lists stay in lists."""
+    in_lists = isinstance(state, dict) and "lists" in state
+    if in_lists and place.device != "cpu":
+        from .host.listed_entries import sorted_state
 
-    return LocalModels(*parameters)
+        state, in_lists = sorted_state(state, theta, dtype, loss), False
+    past = new_entries(place, theta, dtype, loss, in_lists)
+    try:
+        past.load_state(state)
+    except BaseException:
+        past.close()
+        raise
+    return past
+
+
+def listed(past: Any, place: Place, theta: LowRank) -> Any:
+    """Return entries for local corrections; where they are others, the old ones are closed."""
+    if place.workers is not None:
+        past.opens_handles = False  # values are predicted in this process before they are learned
+    if place.device != "cpu" or getattr(past, "listed", False):
+        return past
+    from .host.listed_entries import listed_state
+
+    past_state = past.state_dict() if len(past) else None
+    new = new_entries(place, theta, past.dtype, past.loss, listed=True)
+    if past_state is not None:
+        new.load_state(listed_state(past_state, past.dtype, past.loss))
+    if place.workers is not None:
+        new.opens_handles = False
+    past.close()
+    return new
+
+
+def new_local_models(past: Any, rank: int, ridges: Any, biased: bool, clipped: bool) -> Any:
+    """Return models without data, which learn with the entries of a past."""
+    from .host.local_models import LocalModels
+    from .placed_models import PlacedModels
+
+    lists = getattr(past, "lists", None)
+    if lists is None:
+        return PlacedModels(past, rank, ridges, biased, clipped)
+    return LocalModels(lists, rank, ridges, biased, clipped, past.local_loss)
+
+
+def models_for(models: Any, past: Any) -> Any:
+    """Return models that learn with this past: these, or others in the same state."""
+    from .host.local_models import LocalModels
+    from .placed_models import PlacedModels, without_sums
+
+    lists = getattr(past, "lists", None)
+    if lists is None:
+        if not isinstance(models, PlacedModels):
+            models = PlacedModels.from_state(models.state_dict())
+        if models.lists is not past:
+            models.use_past(past)
+    elif models.lists is not lists:
+        moved = models.lists is not None and len(models.lists)
+        if moved or isinstance(models, PlacedModels):
+            models = LocalModels.from_state(without_sums(models.state_dict()))
+        models.use_lists(lists, past.counts.observations, past.local_loss)
+    return models
 
 
 def loaded_local_models(state: State) -> Any:

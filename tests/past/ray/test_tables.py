@@ -14,6 +14,7 @@ KINDS = {
     "rows": (protocols.RowsPast, rows.TABLE, rows.RowsPlacement),
     "gram": (protocols.GramPast, gram.TABLE, gram.GramPlacement),
     "entries": (protocols.EntriesPast, entries.TABLE, EntriesPlacement),
+    "listed entries": (protocols.ListedPast, entries.TABLE, EntriesPlacement),
 }
 
 

@@ -7,21 +7,25 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._state import check_state
+from ..._threads import balanced_blocks
 from ..._typing import Array, State
 from ...iterates import LowRank
+from ...kernels.lists import some_lists
+from ...kernels.ridge import normal_rows
 from ...losses import Loss
-from ..entries_state import Counts, check_counts, check_offsets
-from ..stored_entries import NONE
+from ..entries_state import Counts, all_entries, check_counts, check_offsets
+from ..some_regressions import Other, SomeRegressions, packed_size
+from ..stored_entries import NONE, SUMMABLE
 from .entries import HostEntries
 from .entry_lists import EntryLists
 from .entry_store import EntryStore, Unfinished
 from .mixed_offsets import MixedOffsets
 
-__all__ = ["ListedEntries"]
+__all__ = ["ListedEntries", "listed_state", "sorted_state"]
 
 
-class ListedEntries(HostEntries):
-    """:class:`~onlinefw.past.protocols.EntriesPast` whose entries are in lists.
+class ListedEntries(SomeRegressions, HostEntries):
+    """:class:`~onlinefw.past.protocols.ListedPast` in this process's memory: entries in lists.
 
     Local corrections read the lists, and add entries to them. What reads all entries (gradients,
     values, certificates) needs them sorted, with their predictions: that is made from the lists
@@ -40,6 +44,7 @@ class ListedEntries(HostEntries):
     (array([0]), 0.0)
     """
 
+    listed = True
     _changed_by_growth: ClassVar[tuple[str, ...]] = ("_kept", "_offsets", "_version")
     _kept: EntryStore | None
 
@@ -98,6 +103,7 @@ class ListedEntries(HostEntries):
     def count(self, w: Array, y: Array) -> None:
         """Count entries, which the caller adds to the lists."""
         self._line = self._regressions = None
+        self._version = NONE  # no predictions are held: a move has nothing to move
         self._pending, self._kept, self._counts = None, None, self._counts.plus(w, y)
 
     def append(self, rows: Array, cols: Array, w: Array, y: Array, z: Array | None = None) -> Array:
@@ -111,6 +117,7 @@ class ListedEntries(HostEntries):
 
     def grow(self, m1: int, m2: int) -> None:
         self._line = self._regressions = self._pending = self._kept = None
+        self._version = NONE
         self.lists.grow(m1, m2)
         self._offsets = [
             offset if isinstance(offset, MixedOffsets) else np.pad(offset, (0, n - offset.size))
@@ -161,6 +168,22 @@ class ListedEntries(HostEntries):
     def columns_of(self, row: int) -> Array:
         return self.lists.columns_of(row)
 
+    def equations(self, of_rows: bool, which: Array, other: Other, mean: float) -> Array:
+        lists = self.lists.by_row if of_rows else self.lists.by_column
+        indptr, index, value, weight = some_lists(lists, which)
+        out = np.empty((which.size, other.offsets.shape[1], packed_size(other.rank)))
+        blocks = balanced_blocks(indptr)
+        for m in range(out.shape[1]):
+            factors, offsets = other.of(m)
+            features = np.empty((len(factors), other.rank + 1), self.dtype)
+            features[:, :-1], features[:, -1] = factors, 1
+            target = value - (offsets[index] + self.dtype.type(mean))
+            target = target * weight if weight.size else target
+            part = np.empty((which.size, out.shape[2]))
+            normal_rows(blocks, indptr, index, weight, target, features, part)
+            out[:, m] = part
+        return out
+
     # State ----------------------------------------------------------------------------------------
 
     def state_dict(self) -> State:
@@ -179,6 +202,24 @@ class ListedEntries(HostEntries):
         self.set_offsets(*state["offsets"])
         self._pending, self._kept, self.reads = None, None, int(state["reads"])
         self.lists, self._counts, self._version = lists, counts, NONE
+
+
+def sorted_state(state: State, theta: LowRank, dtype: Any, loss: Loss) -> State:
+    """Return the state of listed entries as sorted ones have it, with the predictions of theta."""
+    here = ListedEntries(LowRank.from_state(theta.state_dict()), dtype, loss)
+    here.load_state(state)
+    return HostEntries.state_dict(here)
+
+
+def listed_state(state: State, dtype: Any, loss: Loss) -> State:
+    """Return the state of sorted entries as listed ones have it, without predictions."""
+    rows, cols, c, s = all_entries(state)
+    shape = state["sorted"]["indptr"].size - 1, state["rank"].size
+    y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if type(loss) in SUMMABLE else s
+    lists = EntryLists(shape, np.dtype(dtype))
+    lists.append(rows, cols, y, None if (c == 1.0).all() else c)
+    same = {name: state[name] for name in ("offsets", "counts", "reads")}
+    return {"lists": lists.state_dict(), **same}
 
 
 def _finished(store: EntryStore | Unfinished) -> EntryStore:

@@ -12,10 +12,14 @@ from ..._typing import Array, State
 from ..._validation import check_precision, check_whole
 from ...kernels import local_models as kernels
 from ...kernels.local_events import (
+    COLUMN,
     EVENTS,
     EVERY,
-    go_round,
+    LAST_COLUMN,
+    LAST_ROW,
+    ROW,
     learn_events,
+    meet_events,
     new_turns,
     predict_entries,
 )
@@ -58,7 +62,7 @@ class LocalModels:
     >>> from onlinefw.past.host.entry_lists import EntryLists
     >>> from onlinefw.past.host.local_models import LocalModels
     >>> lists = EntryLists((2, 2), np.dtype(float))
-    >>> models = LocalModels(lists, 1, [[1.0, 0.0, 1.0]], True, True, None)
+    >>> models = LocalModels(lists, 1, [[1.0, 0.0, 1.0]], True, True)
     >>> rows, columns = np.array([0, 1, 0]), np.array([0, 0, 1])
     >>> models.learn(rows, columns, np.array([3.0, 5.0, 4.0])).round(2)
     array([0., 3., 3.])
@@ -71,7 +75,7 @@ class LocalModels:
         ridges: Any,
         biased: bool,
         clipped: bool,
-        loss: tuple[int, float] | None,
+        loss: tuple[int, float] | None = None,
     ) -> None:
         self.lists, self.dtype = lists, lists.dtype
         self.biased, self.clipped = bool(biased), bool(clipped)
@@ -154,9 +158,9 @@ class LocalModels:
     ) -> Array:
         """Learn entries one after another; return what was predicted for each before.
 
-        Without ``solving`` they are predicted and noted, and nothing else changes.
+        Without ``solving`` all are predicted with what was learned before the first, and noted.
         """
-        out, lists = np.empty(len(y)), self.lists
+        out, lists = np.empty(len(y)) if solving else self._met(rows, cols, y, w), self.lists
         if w is None:
             w = _NO_WEIGHTS
         else:
@@ -173,6 +177,19 @@ class LocalModels:
         self.n_observations += len(y)
         return out
 
+    def _met(self, rows: Array, cols: Array, y: Array, w: Array | None) -> Array:
+        """Return predictions of entries, from which moments, mixture and memories learn."""
+        out, w = np.empty(len(y)), _NO_WEIGHTS if w is None else w
+        meet_events(
+            rows, cols, y, w, self._seen()[0], self.models, self.moments, self.biased,
+            self.clipped, self._work, out,
+        )  # fmt: skip
+        return out
+
+    def _seen(self) -> tuple[Any, Any]:
+        """Return rows and columns with their ``length``: how many observations each has."""
+        return self.lists.by_row, self.lists.by_column
+
     def solve(self, rows: Array, columns: Array, *, anew: bool = False) -> None:
         """Solve the regressions of these rows, then of these columns, on all that they have.
 
@@ -187,12 +204,17 @@ class LocalModels:
                 self.moments, self.biased,
             )  # fmt: skip
 
-    def go_round(self, events: int) -> None:
-        """Solve as many more rows and columns, in turns, as belong to the last so many events."""
+    def in_turn(self, events: int) -> tuple[Array, Array]:
+        """Return the rows and columns whose turn came with the last so many events."""
         came = int(self.turns[EVENTS])
         steps = came // EVERY - (came - events) // EVERY
-        lists = self.lists.by_row, self.lists.by_column
-        go_round(steps, self.turns, *lists, self.models, self.moments, self.biased, self._work)
+        both = []
+        for at, last in ((ROW, LAST_ROW), (COLUMN, LAST_COLUMN)):
+            n = int(self.turns[last]) + 1
+            both.append((self.turns[at] + 1 + np.arange(min(steps, n))) % max(n, 1))
+            if steps:
+                self.turns[at] = (self.turns[at] + steps) % n
+        return both[0], both[1]
 
     def sweep(self) -> None:
         """Solve the regressions of all rows, then of all columns."""
@@ -231,10 +253,10 @@ class LocalModels:
     def offsets(self) -> tuple[MixedOffsets, MixedOffsets]:
         """Return what the mixture adds in every row, with the mean, and in every column."""
         models, w = self.models, self.weights.copy()
-        rows, columns = models.rows.offsets, models.columns.offsets
+        by_row, by_column = self._seen()
         return (
-            MixedOffsets(rows, w, self.mean, self.lists.by_row.length),
-            MixedOffsets(columns, w, 0.0, self.lists.by_column.length),
+            MixedOffsets(models.rows.offsets, w, self.mean, by_row.length),
+            MixedOffsets(models.columns.offsets, w, 0.0, by_column.length),
         )
 
     def memories(self) -> tuple[Array, Array]:
@@ -245,7 +267,7 @@ class LocalModels:
 
     def predict(self, rows: Array, cols: Array) -> Array:
         """Return what the mixture predicts for entries of the matrix, with the memories."""
-        models, lengths = self.models, self.lists.by_row.length
+        models, lengths = self.models, self._seen()[0].length
         sides = models.rows, models.columns
         return predict_entries(
             models.rank, rows, cols, lengths, *sides, models.mixture.weights, self.mean, self.sigma
@@ -311,17 +333,13 @@ class LocalModels:
         models.n_observations = int(state["n_observations"])
         return models
 
-    def use_lists(self, lists: EntryLists, loss: tuple[int, float] | None) -> None:
-        """Learn with these lists from now on; they are of the same entries and loss."""
+    def use_lists(
+        self, lists: EntryLists, n_observations: int, loss: tuple[int, float] | None
+    ) -> None:
+        """Learn with these lists from now on; they are of the same observations and loss."""
         if self.models.loss != loss:
             raise ValueError("the models of a state are damaged: they are of another loss")
-        of_models = self.shape, self.dtype, self.n_observations
-        given = lists.shape, lists.dtype, len(lists)
-        if of_models != given:
-            raise ValueError(
-                "local corrections of a {} matrix ({}, {} observations) do not fit one of {} "
-                "({}, {})".format(*of_models, *given)
-            )
+        self._check_same(lists.shape, lists.dtype, n_observations)
         for sums, one in (
             (self.models.row_sums, lists.by_row),
             (self.models.column_sums, lists.by_column),
@@ -330,6 +348,15 @@ class LocalModels:
             if (sums.added[sums.place[: long.size][long] - 1] > one.length[long, None]).any():
                 raise ValueError("the models of a state are damaged: sums of more than their lists")
         self.lists = lists
+
+    def _check_same(self, *given: Any) -> None:
+        """Refuse entries of another shape, type or number."""
+        of_models = self.shape, self.dtype, self.n_observations
+        if of_models != given:
+            raise ValueError(
+                "local corrections of a {} matrix ({}, {} observations) do not fit one of {} "
+                "({}, {})".format(*of_models, *given)
+            )
 
 
 def _sums_state(sums: kernels.Sums, n: int) -> State:

@@ -14,6 +14,7 @@ from ...kernels.entries import QUADRATIC
 from ...losses import Loss
 from ..entries_state import Counts
 from ..host.row_loss import compiled
+from ..stored_entries import NONE
 from . import entries_in_worker as in_worker
 from .entries_files import OpenedEntries, ReadAhead
 from .shards import Message
@@ -32,9 +33,11 @@ class EntriesPlacement(Placement):
     Theta is in this process's memory; the objective moves it before it calls ``move``.
     """
 
-    opens_handles = True
-
-    def __init__(self, theta: LowRank, dtype: Any, loss: Loss, n: int) -> None:
+    def __init__(
+        self, theta: LowRank, dtype: Any, loss: Loss, n: int, listed: bool = False
+    ) -> None:
+        self.opens_handles = True
+        self.listed = listed  # whether shards have lists, where everything is sorted
         self.theta, self.dtype, self.loss = theta, np.dtype(dtype), loss
         self.quadratic = compiled(loss)[0] == QUADRATIC
         self.shape = self._first_shape = theta.shape
@@ -63,7 +66,8 @@ class EntriesPlacement(Placement):
         """Return what makes a shard, as large as the matrix was at the start."""
         m1, m2 = self._first_shape
         shape = row_count(k, n, m1), m2
-        return in_worker.new_shard, (shape, self.theta.dtype, self.dtype, self.loss, device)
+        kind = self.theta.dtype, self.dtype, self.loss
+        return in_worker.new_shard, (shape, *kind, device, self.listed)
 
     def rebuild(self, past: SplitPast, k: int, logged: Iterable[Message]) -> Iterator[Message]:
         """Yield the log, then messages that sort entries in, set offsets and predict."""
@@ -104,8 +108,12 @@ class EntriesPlacement(Placement):
 
     def _lengthen(self, owners: Array, counts: Counts) -> None:
         arrived = self.arrived + np.bincount(owners, minlength=self.arrived.size)
-        longer = self.owners.extended(owners)
         self.due = True
+        if self.listed:  # shards forget predictions when entries come
+            self.version, self.moving = NONE, False
+            self.arrived, self.n_sorted, self.counts = arrived, int(arrived.sum()), counts
+            return
+        longer = self.owners.extended(owners)
         self.arrived, self.owners, self.counts = arrived, longer, counts
 
     def merged(self, n: int, n_sorted: int) -> None:
@@ -119,7 +127,9 @@ class EntriesPlacement(Placement):
         self.row_offset = np.pad(self.row_offset, (0, m1 - self.row_offset.size))
         self.col_offset = np.pad(self.col_offset, (0, m2 - self.col_offset.size))
         self.shape, self.row_scale, self.due, self.moving = (m1, m2), None, True, False
-        if self.version + 1 == self.theta.version:
+        if self.listed:
+            self.version = NONE
+        elif self.version + 1 == self.theta.version:
             self.version = self.theta.version
 
     def offset(self, rows: Array, columns: Array) -> None:
@@ -151,12 +161,20 @@ class EntriesPlacement(Placement):
     def start_with(self, state: State) -> None:
         """Note what is in a state that the shards have loaded."""
         self.owners = GrowingArray(dtype=np.uint16)
-        self.owners.append(state["tail"]["row"] % self.arrived.size)
-        self.arrived = self.tail_lengths(self.n_newest)
-        self.n_sorted, self.counts = len(state["sorted"]["col"]), Counts(*state["counts"])
+        if self.listed:
+            by_shard = np.arange(self.shape[0]) % self.arrived.size
+            lengths = state["lists"]["rows"]["length"]
+            self.arrived = np.bincount(by_shard, lengths, self.arrived.size).astype(np.int64)
+            self.n_sorted = int(lengths.sum())
+        else:
+            self.owners.append(state["tail"]["row"] % self.arrived.size)
+            self.arrived = self.tail_lengths(self.n_newest)
+            self.n_sorted = len(state["sorted"]["col"])
+        self.counts = Counts(*state["counts"])
         self.row_offset, self.col_offset = (np.array(offset) for offset in state["offsets"])
         self.reads, self.due, self.moving = int(state["reads"]), True, False
-        self.version, self.known_atoms, self.row_scale = self.theta.version, None, None
+        self.version = NONE if self.listed else self.theta.version
+        self.known_atoms = self.row_scale = None
 
     # Reads ----------------------------------------------------------------------------------------
 

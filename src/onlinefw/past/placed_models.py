@@ -1,0 +1,198 @@
+"""Models of a matrix whose entries are elsewhere: on a GPU, or with workers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from .._devices import namespace, to_host
+from .._typing import Array, State
+from ..kernels.local_events import count_events
+from ..kernels.local_models import Side
+from .host.local_models import LocalModels
+from .some_regressions import Other
+
+__all__ = ["PlacedModels", "without_sums"]
+
+
+class Lengths(NamedTuple):
+    """How many observations rows, or columns, have: all that predictions need of their lists."""
+
+    length: Array
+
+
+class PlacedModels(LocalModels):
+    """:class:`~onlinefw.past.host.local_models.LocalModels` that ask a past to solve regressions.
+
+    They learn in batches: all rows of a batch are solved at once, then all columns. Single entries
+    are batches of one, which take milliseconds here.
+
+    Factors, offsets and memories are in this process's memory, where entries are predicted. On a
+    GPU there is a copy of factors and offsets, for regressions and theta; solutions go to both.
+
+    Parameters
+    ----------
+    past : EntriesPast
+        Made for local corrections.
+    rank, ridges, biased, clipped
+        As there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.iterates import LowRank
+    >>> from onlinefw.losses import Square
+    >>> from onlinefw.past.host.listed_entries import ListedEntries
+    >>> from onlinefw.past.placed_models import PlacedModels
+    >>> past = ListedEntries(LowRank((2, 2)), float, Square())
+    >>> models = PlacedModels(past, 1, [[1.0, 0.0, 1.0]], True, True)
+    >>> rows, columns = np.array([0, 1, 0]), np.array([0, 0, 1])
+    >>> models.learn(rows, columns, np.array([3.0, 5.0, 4.0])).round(2)
+    array([0., 3., 3.])
+    """
+
+    lists: Any  # the past
+
+    def __init__(self, past: Any, *options: Any) -> None:
+        self._lengths = Lengths(np.zeros(0, np.int64)), Lengths(np.zeros(0, np.int64))
+        self._copies: list[Other] | None = None
+        super().__init__(past, *options)
+        theta = getattr(past, "theta", None)
+        if theta is not None and theta._xp is not np:
+            self._copy(theta._xp)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the past out, and what is on its device."""
+        return {**super().__getstate__(), "_copies": None}
+
+    def use_past(self, past: Any) -> None:
+        """Learn with this past from now on; it has the same entries."""
+        self._check_same(past.shape, past.dtype, past.counts.observations)
+        weights = past.weighted_sums(*(np.ones(n) for n in past.shape), False)
+        for lengths, weight in zip(self._lengths, weights, strict=True):
+            lengths.length[: weight.size] = np.ceil(weight)
+        self.lists, self._copies = past, None
+        if past.theta._xp is not np:
+            self._copy(past.theta._xp)
+
+    # Growing --------------------------------------------------------------------------------------
+
+    def grow(self, m1: int, m2: int) -> None:
+        """Let there be m1 rows and m2 columns at least."""
+        old, before = self.shape, self.models
+        super().grow(m1, m2)
+        lengths = []
+        for one, side in zip(self._lengths, self._sides(), strict=True):
+            longer = np.zeros(len(side.factors), np.int64)
+            longer[: one.length.size] = one.length
+            lengths.append(Lengths(longer))
+        self._lengths = lengths[0], lengths[1]
+        if self._copies is None:
+            return
+        sides = zip(self._copies, self._sides(), (before.rows, before.columns), old, strict=True)
+        if any(side.factors is not had.factors for _, side, had, _ in sides):
+            self._copy(self.lists.theta._xp)
+            return
+        pairs, xp = zip(self._copies, self._sides(), strict=True), self.lists.theta._xp
+        for (copy, side), first, last in zip(pairs, old, self.shape, strict=True):
+            if last > first:  # columns begin with numbers of their own
+                copy.factors[first:last] = xp.asarray(side.factors[first:last])
+
+    def _copy(self, xp: Any) -> None:
+        """Copy factors and offsets to the device."""
+        rank = self.models.rank
+        self._copies = [Other(rank, *map(xp.asarray, side[:2])) for side in self._sides()]
+
+    def _sides(self) -> tuple[Side, Side]:
+        return self.models.rows, self.models.columns
+
+    def _there(self) -> list[Other]:
+        """Return rows and columns where the past wants them."""
+        if self._copies is not None:
+            return self._copies
+        return [Other(self.models.rank, *side[:2]) for side in self._sides()]
+
+    # Learning -------------------------------------------------------------------------------------
+
+    def learn(
+        self, rows: Array, cols: Array, y: Array, w: Array | None = None, *, solving: bool = True
+    ) -> Array:
+        """Learn entries one after another; return what was predicted for each before.
+
+        Without ``solving`` all are predicted with what was learned before the first, and noted.
+        """
+        if solving:
+            out = np.empty(len(y))
+            for t in range(len(y)):
+                one = slice(t, t + 1)
+                weight = None if w is None else w[one]
+                out[one] = self.learn(rows[one], cols[one], y[one], weight, solving=False)
+                self.solve(rows[one], cols[one])
+                self.solve(*self.in_turn(1))
+            return out
+        weights, z = np.ones(len(y)) if w is None else w, np.zeros(len(y), self.dtype)
+        self.lists.append(rows, cols, weights, y, z)  # if it is refused, nothing was learned
+        out = self._met(rows, cols, y, w)
+        for lengths, index in zip(self._lengths, (rows, cols), strict=True):
+            np.add.at(lengths.length, index, 1)
+        self.n_observations += len(y)
+        count_events(self.turns, rows, cols)
+        return out
+
+    def _seen(self) -> tuple[Any, Any]:
+        return self._lengths
+
+    def solve(self, rows: Array, columns: Array, *, anew: bool = False) -> None:
+        """Solve the regressions of these rows, then of these columns, on all that they have."""
+        models, sigma = self.models, self.sigma
+        ridges = models.ridges.copy()
+        if not self.biased:
+            ridges[:, 2] = np.inf
+        for own, which in ((0, rows), (1, columns)):
+            if not which.size:
+                continue
+            mean, there = self.mean if own == 0 else 0.0, self._there()
+            found = self.lists.solve_some(own == 0, which, self._cut(there, 1 - own), mean, ridges)
+            factors, offsets = found[:, :, : models.rank] / sigma, found[:, :, models.rank] + mean
+            _write(there[own], which, factors, offsets)
+            if self._copies is not None:
+                here = Other(models.rank, *self._sides()[own][:2])
+                _write(here, which, to_host(factors), to_host(offsets))
+
+    def _cut(self, there: list[Other], side: int) -> Other:
+        """Return a side without memory to spare."""
+        n, (rank, factors, offsets) = self.shape[side], there[side]
+        return Other(rank, factors[:n], offsets[:n])
+
+    def sweep(self) -> None:
+        """Solve the regressions of all rows, then of all columns."""
+        self.solve(*(np.flatnonzero(one.length) for one in self._lengths))
+
+    def factors(self) -> tuple[Array, Array, Array]:
+        """Return both factors of the mixture at the place, and the weights of their columns."""
+        (m1, m2), (rows, columns), (_, weights, _) = self.shape, self._there(), super().factors()
+        return rows.factors[:m1], weights, columns.factors[:m2]
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Make the models that ``state_dict`` described; to learn they need a past."""
+        return super().from_state(without_sums(state))
+
+
+def without_sums(state: State) -> State:
+    """Return a state of models without running sums, which depend on the order of long lists."""
+    sides = {}
+    for side in ("rows", "columns"):
+        its = state[side]
+        none = {"equations": its["equations"][:0], "added": its["added"][:0]}
+        sides[side] = {**its, "place": np.zeros_like(its["place"]), **none}
+    return {**state, **sides}
+
+
+def _write(own: Other, which: Array, factors: Array, offsets: Array) -> None:
+    models = own.offsets.shape[1]
+    each = own.factors.reshape(len(own.factors), models, -1)
+    index = namespace(each).asarray(which)
+    each[index, :, : own.rank] = factors.astype(each.dtype)
+    own.offsets[index] = offsets.astype(each.dtype)
