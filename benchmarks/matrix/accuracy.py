@@ -25,6 +25,7 @@ import numpy as np
 from sklearn.base import clone
 
 import onlinefw as ofw
+from onlinefw._words import gap_share
 from onlinefw.evaluate import progressive
 from onlinefw.objectives import RunningBiases
 
@@ -131,7 +132,7 @@ def default_model():
             errors[-1].append(mse(model.correct(), X, y, test))
             errors[-1].append(mse(fitted(X, y, train, "auto", 3, {})[0], X, y, test))
         once, corrected, thrice = np.mean(errors, axis=0)
-        share = model.gap_ / model.objective_.value()
+        share = gap_share(model.gap_, model.mean_loss_)
         with TemporaryDirectory() as folder:
             ofw.save(model, Path(folder) / "model.ofw")
             size = (Path(folder) / "model.ofw").stat().st_size
@@ -139,7 +140,7 @@ def default_model():
         csv = sum(len(f"{user},{film},{stars:g}\n") for user, film, stars in rows)
         yield (
             f"| {name} | {len(seeds)} | {once:.4f} | {corrected:.4f} | {thrice:.4f} | "
-            f"{1e6 * np.median(seconds):.1f} | {share:.0%} | {size / 1000:,.0f} | "
+            f"{1e6 * np.median(seconds):.1f} | {share} | {size / 1000:,.0f} | "
             f"{csv / 1000:,.0f} |"
         )
     yield ""

@@ -1,8 +1,17 @@
-"""Numbers with their nouns, and what a gap means."""
+"""Numbers with their nouns, and what a gap and a short memory mean."""
 
 from __future__ import annotations
 
-__all__ = ["counted", "gap_in_words", "printable"]
+from math import isnan
+
+__all__ = ["UNINFORMATIVE", "counted", "gap_in_words", "gap_share", "is_informative", "printable"]
+
+#: What is said of a certificate that proves nothing.
+UNINFORMATIVE = (
+    "uninformative: the gap, {gap:.3g}, is larger than the mean loss itself, {loss:.3g}, and no "
+    "loss is below 0. The model may still be good; few steps in a wide ball, or few observations "
+    "a row, make the gap large"
+)
 
 
 def counted(n: int, noun: str) -> str:
@@ -10,22 +19,56 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
-def gap_in_words(gap: float, convex: bool) -> str:
+def gap_in_words(gap: float, convex: bool, loss: float | None = None) -> str:
     """Say what a duality gap proves about a model: nothing, unless its loss is convex.
+
+    ``loss`` is the mean loss that the gap speaks of; None if it is not known, or if values of
+    the loss may be below 0.
 
     Examples
     --------
     >>> from onlinefw._words import gap_in_words
     >>> gap_in_words(0.0123, convex=True)
     'certificate: its mean loss is at most 0.0123 above the smallest possible'
+    >>> gap_in_words(0.0123, convex=True, loss=0.41)
+    'certificate: its mean loss is at most 0.0123 above the smallest possible (3% of the loss)'
+    >>> gap_in_words(4.1, convex=True, loss=0.41).split(",")[0]
+    'certificate: uninformative: the gap'
     >>> gap_in_words(0.0123, convex=False)
     'gap 0.0123: a measure of stationarity, no proof of optimality (the loss is not convex)'
     """
-    if convex:
-        return f"certificate: its mean loss is at most {gap:.3g} above the smallest possible"
-    return (
-        f"gap {gap:.3g}: a measure of stationarity, no proof of optimality (the loss is not convex)"
-    )
+    if not convex:
+        return (
+            f"gap {gap:.3g}: a measure of stationarity, no proof of optimality "
+            "(the loss is not convex)"
+        )
+    informative = is_informative(gap, loss)
+    if informative is False:
+        return f"certificate: {UNINFORMATIVE.format(gap=gap, loss=loss)}"
+    share = f" ({gap_share(gap, loss)} of the loss)" if informative else ""
+    return f"certificate: its mean loss is at most {gap:.3g} above the smallest possible{share}"
+
+
+def is_informative(gap: float, loss: float | None) -> bool | None:
+    """Whether a certificate says more than that no loss is below 0; None if that is not known."""
+    if loss is None or not loss > 0.0 or isnan(gap):  # nan is not known, either
+        return None
+    return gap < loss
+
+
+def gap_share(gap: float, loss: float | None) -> str:
+    """Return a gap as a percentage of the loss, or that it is uninformative.
+
+    Examples
+    --------
+    >>> from onlinefw._words import gap_share
+    >>> gap_share(0.066, 0.41), gap_share(0.0012, 0.41), gap_share(4.1, 0.41)
+    ('16%', '0.29%', 'uninformative')
+    """
+    if loss is None or not is_informative(gap, loss):
+        return "uninformative" if is_informative(gap, loss) is False else "unknown"
+    share = 100.0 * gap / loss
+    return f"{share:.0f}%" if share >= 10.0 else f"{share:.2g}%"
 
 
 def printable(text: object) -> str:

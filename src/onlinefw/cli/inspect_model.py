@@ -11,8 +11,9 @@ import typer
 
 from .. import FrankWolfeMatrixCompletion, RadiusSearch
 from .._typing import Array
-from .._words import gap_in_words, printable
+from .._words import printable
 from ..files import read_header
+from ..fitting.certificate import gap_facts, gap_said
 from ..fitting.notes import notes_of
 from .json_text import as_json_text
 from .model_file import load_model
@@ -55,7 +56,7 @@ def describe(model: Any, top: int = 10) -> dict[str, Any]:
     for name in ("rows learned", "progressive", "held out", "test file"):
         if name in summary:
             facts[name] = summary[name]
-    facts |= {"gap": float(best.gap_), "gap is a certificate": bool(best.loss_.convex)}
+    facts |= gap_facts(best)
     if isinstance(model, FrankWolfeMatrixCompletion):
         shape = model.shape_
         facts |= {"rows": shape[0], "columns": shape[1], "rank": model.rank_}
@@ -91,8 +92,8 @@ def _largest(row: Array, names: list[str], top: int) -> dict[str, float]:
 def _lines(facts: dict[str, Any]) -> Iterator[str]:
     for name, value in facts.items():
         if name == "gap":
-            yield gap_in_words(value, facts["gap is a certificate"])
-        elif name == "gap is a certificate":
+            yield gap_said(facts)
+        elif name in ("gap is a certificate", "certificate is informative") or value is None:
             continue
         elif name == "largest coefficients" and "classes" in facts:
             for label, row in value.items():

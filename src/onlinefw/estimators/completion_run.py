@@ -209,12 +209,11 @@ class CompletionRun(Run):
         with self.turns:
             return float(self.local.ball(self.objective).radius)
 
-    def certificate(self) -> float:
+    def _certificate_of(self, learner: Any) -> float:
         """Return the certificate; of local corrections without a radius, in theta's own ball."""
         if not self.has_own_ball:
-            return super().certificate()
-        with self.turns:
-            return self.objective.certificate(self.local.ball(self.objective))
+            return super()._certificate_of(learner)
+        return learner.objective.certificate(self.local.ball(learner.objective))
 
     @property
     def has_offsets(self) -> bool:

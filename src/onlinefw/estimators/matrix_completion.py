@@ -127,6 +127,8 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     gap_ : float
         An upper bound on how far the objective is above its minimum over the ball, with offsets
         and weights as they are now (with probability 1 - 1e-6). Computed when asked for.
+    mean_loss_ : float
+        That objective. A larger certificate is uninformative, where no loss is below 0.
     factors_ : (U, s, V)
         Singular value decomposition of the low-rank part.
     rank_ : int

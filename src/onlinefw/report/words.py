@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from .._words import counted
+from .._words import UNINFORMATIVE, counted, gap_share
+from ..fitting.certificate import gap_facts
 from .facts import Facts
 
 __all__ = ["certificate", "commands", "heading", "score_cards", "what_it_is"]
@@ -85,14 +86,21 @@ def _constraint(facts: Facts) -> str:
 
 def certificate(facts: Facts) -> str:
     """Return what the duality gap says about this model."""
-    gap, loss = float(facts.best.gap_), facts.recent_loss
+    told = gap_facts(facts.best)
+    gap, loss = told["gap"], told["mean loss"]
     data = f"the {_seen(facts)} learned"
     if not facts.convex:
         return (
             f"The gap is {gap:.3g}. The {facts.loss} loss is not convex, so this says how near "
             f"the model is to a stationary point on {data}, not that no better one exists."
         )
-    share = f": {gap / loss:.2%} of the loss it paid lately, {loss:.3g}" if loss > 0 else ""
+    informative = told["certificate is informative"]
+    if informative is False:
+        return (
+            f"The certificate is {UNINFORMATIVE.format(gap=gap, loss=loss)}. It is about {data}; "
+            "the scores are about new data. The line is the gap of each round before its step."
+        )
+    share = f": {gap_share(gap, loss)} of that loss, {loss:.3g}" if informative else ""
     searched = facts.kind == "matrix" and facts.best.radius == "auto"
     jumps = " It jumps where another radius took the lead." if searched else ""
     given = ", with the offsets and weights of users and items as they are" * (
