@@ -2,7 +2,14 @@
 
 import pytest
 
-from onlinefw._words import counted, gap_in_words, gap_share, is_informative, printable
+from onlinefw._words import (
+    counted,
+    gap_in_words,
+    gap_share,
+    is_informative,
+    memory_in_words,
+    printable,
+)
 
 
 @pytest.mark.parametrize(
@@ -45,3 +52,10 @@ def test_a_certificate_above_the_loss_is_called_uninformative(gap, loss, informa
     assert ("%" in said) is (informative is True)
     if informative is False:
         assert "The model may still be good" in said
+
+
+@pytest.mark.parametrize(("gain", "said"), [(0.03, "helps here"), (0.001, "hardly matters here")])
+def test_a_short_memory_is_said_to_help_or_not(gain, said):
+    assert f"That {said}: it explains {100 * gain:.2g}% of the variance" in memory_in_words(
+        0.5, 0.1, gain
+    )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isnan
 
-__all__ = ["UNINFORMATIVE", "counted", "gap_in_words", "gap_share", "is_informative", "printable"]
+__all__ = ["UNINFORMATIVE", "counted", "gap_in_words", "gap_share", "is_informative",
+           "memory_in_words", "mixture_in_words", "printable"]  # fmt: skip
 
+#: A short memory that explains so much of the variance helps.
+HELPS = 0.005
 #: What is said of a certificate that proves nothing.
 UNINFORMATIVE = (
     "uninformative: the gap, {gap:.3g}, is larger than the mean loss itself, {loss:.3g}, and no "
@@ -69,6 +73,41 @@ def gap_share(gap: float, loss: float | None) -> str:
         return "uninformative" if is_informative(gap, loss) is False else "unknown"
     share = 100.0 * gap / loss
     return f"{share:.0f}%" if share >= 10.0 else f"{share:.2g}%"
+
+
+def memory_in_words(rows: float, columns: float, gain: float) -> str:
+    """Say what a short memory of errors does, and whether it helps.
+
+    Examples
+    --------
+    >>> from onlinefw._words import memory_in_words
+    >>> memory_in_words(0.52, 0.1, 0.026).split(". ")[1]
+    'That helps here: it explains 2.6% of the variance of the values'
+    >>> memory_in_words(0.03, -0.06, 0.0003).split(". ")[1]
+    'That hardly matters here: it explains 0.03% of the variance of the values'
+    """
+    helps = "helps" if gain >= HELPS else "hardly matters"
+    return (
+        "where the latest predictions of a row were too low or too high, its next ones are "
+        f"corrected by {rows:.2g} times that error; of a column by {columns:.2g} times. That "
+        f"{helps} here: it explains {100.0 * gain:.2g}% of the variance of the values"
+    )
+
+
+def mixture_in_words(weights: Sequence[float], ridges: Sequence[tuple[float, float]]) -> str:
+    """Say which models are mixed.
+
+    Examples
+    --------
+    >>> from onlinefw._words import mixture_in_words
+    >>> mixture_in_words((0.7, 0.3), ((10.0, 0.02), (5.0, 0.1))).split(" weights ")[1][:46]
+    '0.7 (ridge 10 + 0.02 n), 0.3 (ridge 5 + 0.1 n)'
+    """
+    parts = (f"{w:.2g} (ridge {a:g} + {b:g} n)" for w, (a, b) in zip(weights, ridges, strict=True))
+    return (
+        f"models that learn side by side are added up with the weights {', '.join(parts)}; the "
+        "larger the ridge, the smaller a model's factors for a row or column of n values"
+    )
 
 
 def printable(text: object) -> str:

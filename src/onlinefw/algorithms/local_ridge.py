@@ -213,9 +213,16 @@ class LocalRidge(Corrective):
         rows, columns = (side.astype(float) for side in self._models.offsets())
         return Biases(self._models.mean, rows - self._models.mean, columns)
 
-    def whole_offsets(self) -> tuple[Array, Array]:
-        """Return all that is added to theta in rows and columns, short memories included."""
+    @property
+    def models(self) -> Any:
+        """The models that are mixed; None before the first observation."""
+        return self._models
+
+    def whole_offsets(self, memories: bool = True) -> tuple[Array, Array]:
+        """Return all that is added to theta in rows and columns, with short memories or without."""
         rows, columns = self._models.offsets()
+        if not memories:
+            return rows, columns
         of_rows, of_columns = self._models.memories()
         return rows + of_rows, columns + of_columns
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import typer
 
 from .. import FrankWolfeMatrixCompletion, RadiusSearch
 from .._typing import Array
-from .._words import printable
+from .._words import memory_in_words, mixture_in_words, printable
 from ..files import read_header
 from ..fitting.certificate import gap_facts, gap_said
 from ..fitting.notes import notes_of
@@ -21,6 +21,12 @@ from .paths import check_path
 from .refuse import one_line_errors
 
 __all__ = ["run_inspect"]
+
+#: Facts that the text tells in a sentence.
+SENTENCES: dict[str, Callable[..., str]] = {
+    "mixture": mixture_in_words,
+    "short memory": memory_in_words,
+}
 
 
 def run_inspect(model_path: Path, top: int, plot: Path | None, as_json: bool) -> None:
@@ -61,6 +67,8 @@ def describe(model: Any, top: int = 10) -> dict[str, Any]:
         shape = model.shape_
         facts |= {"rows": shape[0], "columns": shape[1], "rank": model.rank_}
         facts["radius"] = model.radius_
+        for name, found in (("mixture", model.mixture_), ("short memory", model.short_memory_)):
+            facts |= {} if found is None else {name: found._asdict()}
         return facts
     coef = np.reshape(best.coef_, (-1, best.n_features_in_))
     facts |= {"nonzeros": int(np.count_nonzero(coef)), "coefficients": coef.size}
@@ -102,6 +110,8 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
         elif name == "largest coefficients":
             yield f"{name}:"
             yield from _rows(value)
+        elif name in SENTENCES:
+            yield f"{name}: {SENTENCES[name](**value)}"
         elif isinstance(value, dict):
             yield f"{name}: {', '.join(f'{key} {_shown(item)}' for key, item in value.items())}"
         else:

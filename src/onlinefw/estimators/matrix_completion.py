@@ -133,6 +133,11 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         Singular value decomposition of the low-rank part.
     rank_ : int
         Its rank.
+    short_memory_ : (rows, columns, gain) or None
+        What the latest errors of a row and of a column are multiplied by in predictions, and about
+        how much of the variance of the values that explains (local corrections).
+    mixture_ : (weights, ridges) or None
+        Those of the models that are mixed (local corrections with several ridges).
     radius_ : float
         The radius in use.
     n_rounds_, n_observations_ : int

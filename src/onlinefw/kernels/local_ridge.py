@@ -30,6 +30,7 @@ __all__ = [
     "new_mixture",
     "new_moments",
     "new_workspace",
+    "remembered",
     "solve_lists",
     "standard",
     "start_factors",
@@ -119,6 +120,14 @@ def standard(moments):
     """Return the standard deviation of the values; 1 while they do not differ."""
     spread = moments[SQUARES] / moments[WEIGHT] if moments[WEIGHT] > 0.0 else 0.0
     return sqrt(spread) if spread > 0.0 else 1.0
+
+
+def remembered(n: int) -> float:
+    """Return the number of errors that count in the mixture after n: those forgotten do not.
+
+    It grows by 1 - count / (HORIZON + n / 4) with an error, once there are HORIZON.
+    """
+    return min(float(n), 0.8 * HORIZON + 0.2 * n)
 
 
 @njit(cache=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from .._words import UNINFORMATIVE, counted, gap_share
+from .._words import UNINFORMATIVE, counted, gap_share, memory_in_words, mixture_in_words
 from ..fitting.certificate import gap_facts
 from .facts import Facts
 
@@ -38,7 +38,7 @@ def what_it_is(facts: Facts) -> list[str]:
     learned = (
         f"It was learned from {_seen(facts)} in {counted(facts.best.n_rounds_, 'round')}{order}."
     )
-    return [f"{_predicts(facts)} {learned}", _constraint(facts)]
+    return [f"{_predicts(facts)} {learned}", _constraint(facts), *_local(facts)]
 
 
 def _seen(facts: Facts) -> str:
@@ -63,6 +63,15 @@ def _predicts(facts: Facts) -> str:
         shown = ", ".join(labels[:8]) + (", ..." if len(labels) > 8 else "")
         text += f" The classes are {shown}."
     return text
+
+
+def _local(facts: Facts) -> list[str]:
+    """Return what local corrections of a matrix have found about the stream."""
+    if facts.kind != "matrix":
+        return []
+    mixture, memory = facts.best.mixture_, facts.best.short_memory_
+    said = [] if mixture is None else [f"Mixture: {mixture_in_words(*mixture)}."]
+    return said if memory is None else [*said, f"Short memory: {memory_in_words(*memory)}."]
 
 
 def _constraint(facts: Facts) -> str:

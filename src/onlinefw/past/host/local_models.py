@@ -179,6 +179,16 @@ class LocalModels:
         return row, column
 
     @property
+    def memory_gain(self) -> float:
+        """About how much of the variance of the values the memories explain beyond the models."""
+        weights, spread = self.models.mixture
+        # In least squares so much is added to the squared errors, in standard units, if some
+        # weights are 0 and the others are found again.
+        added = weights[-2:] @ np.linalg.lstsq(spread[-2:, -2:], weights[-2:])[0]
+        gain = float(added) / max(1.0, kernels.remembered(self.n_observations))
+        return min(max(gain, 0.0), 1.0)
+
+    @property
     def mean(self) -> float:
         """The mean of the values; 0 without biases."""
         return float(self.moments[kernels.MEAN]) if self.biased else 0.0
