@@ -56,6 +56,13 @@ def test_curvature_is_bounded_by_smoothness_and_signed_by_convexity(loss):
 
 
 @every_loss
+def test_whether_values_may_be_below_zero(loss):
+    z = np.linspace(-30.0, 30.0, 20001)
+    values = np.array([loss.value(z, y) for y in TARGETS[loss]])
+    assert loss.nonnegative == bool((values >= 0).all())
+
+
+@every_loss
 @given(z=st.floats(allow_nan=False, allow_infinity=False), data=st.data())
 def test_finite_input_never_gives_nan(loss, z, data):
     y = data.draw(st.sampled_from([*TARGETS[loss], max(TARGETS[loss])]))

@@ -14,6 +14,7 @@ from peer_systems import Result, system
 from scipy.sparse import issparse
 
 import onlinefw as ofw
+from onlinefw._words import gap_share
 from onlinefw.sets import KSparse
 from onlinefw.steps import Power
 
@@ -29,8 +30,7 @@ def fitted(model, X_train, y_train, X_test, y_test):
     model.fit(X_train, y_train)
     seconds = perf_counter() - started
     best = getattr(model, "best_estimator_", model)
-    objective = best.objective_
-    facts = {"gap / loss": f"{best.gap_ / objective.value():.2%}"}
+    facts = {"gap / loss": gap_share(best.gap_, best.mean_loss_)}
     if hasattr(model, "best_radius_"):
         facts |= {"radius": model.best_radius_, "of": str(model.radii_.tolist())}
     wrong = 100.0 * np.mean(model.predict(X_test) != y_test)

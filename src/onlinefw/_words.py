@@ -1,8 +1,21 @@
-"""Numbers with their nouns, and what a gap means."""
+"""Numbers with their nouns, and what a gap and a short memory mean."""
 
 from __future__ import annotations
 
-__all__ = ["counted", "gap_in_words", "printable"]
+from collections.abc import Sequence
+from math import isnan
+
+__all__ = ["UNINFORMATIVE", "counted", "gap_in_words", "gap_share", "is_informative",
+           "memory_in_words", "mixture_in_words", "printable"]  # fmt: skip
+
+#: A short memory that explains so much of the variance helps.
+HELPS = 0.005
+#: What is said of a certificate that proves nothing.
+UNINFORMATIVE = (
+    "uninformative: the gap, {gap:.3g}, is larger than the mean loss itself, {loss:.3g}, and no "
+    "loss is below 0. The model may still be good; few steps in a wide ball, or few observations "
+    "a row, make the gap large"
+)
 
 
 def counted(n: int, noun: str) -> str:
@@ -10,21 +23,90 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
-def gap_in_words(gap: float, convex: bool) -> str:
+def gap_in_words(gap: float, convex: bool, loss: float | None = None) -> str:
     """Say what a duality gap proves about a model: nothing, unless its loss is convex.
+
+    ``loss`` is the mean loss that the gap speaks of; None if it is not known, or if values of
+    the loss may be below 0.
 
     Examples
     --------
     >>> from onlinefw._words import gap_in_words
     >>> gap_in_words(0.0123, convex=True)
     'certificate: its mean loss is at most 0.0123 above the smallest possible'
+    >>> gap_in_words(0.0123, convex=True, loss=0.41)
+    'certificate: its mean loss is at most 0.0123 above the smallest possible (3% of the loss)'
+    >>> gap_in_words(4.1, convex=True, loss=0.41).split(",")[0]
+    'certificate: uninformative: the gap'
     >>> gap_in_words(0.0123, convex=False)
     'gap 0.0123: a measure of stationarity, no proof of optimality (the loss is not convex)'
     """
-    if convex:
-        return f"certificate: its mean loss is at most {gap:.3g} above the smallest possible"
+    if not convex:
+        return (
+            f"gap {gap:.3g}: a measure of stationarity, no proof of optimality "
+            "(the loss is not convex)"
+        )
+    informative = is_informative(gap, loss)
+    if informative is False:
+        return f"certificate: {UNINFORMATIVE.format(gap=gap, loss=loss)}"
+    share = f" ({gap_share(gap, loss)} of the loss)" if informative else ""
+    return f"certificate: its mean loss is at most {gap:.3g} above the smallest possible{share}"
+
+
+def is_informative(gap: float, loss: float | None) -> bool | None:
+    """Whether a certificate says more than that no loss is below 0; None if that is not known."""
+    if loss is None or not loss > 0.0 or isnan(gap):  # nan is not known, either
+        return None
+    return gap < loss
+
+
+def gap_share(gap: float, loss: float | None) -> str:
+    """Return a gap as a percentage of the loss, or that it is uninformative.
+
+    Examples
+    --------
+    >>> from onlinefw._words import gap_share
+    >>> gap_share(0.066, 0.41), gap_share(0.0012, 0.41), gap_share(4.1, 0.41)
+    ('16%', '0.29%', 'uninformative')
+    """
+    if loss is None or not is_informative(gap, loss):
+        return "uninformative" if is_informative(gap, loss) is False else "unknown"
+    share = 100.0 * gap / loss
+    return f"{share:.0f}%" if share >= 10.0 else f"{share:.2g}%"
+
+
+def memory_in_words(rows: float, columns: float, gain: float) -> str:
+    """Say what a short memory of errors does, and whether it helps.
+
+    Examples
+    --------
+    >>> from onlinefw._words import memory_in_words
+    >>> memory_in_words(0.52, 0.1, 0.026).split(". ")[1]
+    'That helps here: it explains 2.6% of the variance of the values'
+    >>> memory_in_words(0.03, -0.06, 0.0003).split(". ")[1]
+    'That hardly matters here: it explains 0.03% of the variance of the values'
+    """
+    helps = "helps" if gain >= HELPS else "hardly matters"
     return (
-        f"gap {gap:.3g}: a measure of stationarity, no proof of optimality (the loss is not convex)"
+        "where the latest predictions of a row were too low or too high, its next ones are "
+        f"corrected by {rows:.2g} times that error; of a column by {columns:.2g} times. That "
+        f"{helps} here: it explains {100.0 * gain:.2g}% of the variance of the values"
+    )
+
+
+def mixture_in_words(weights: Sequence[float], ridges: Sequence[tuple[float, float]]) -> str:
+    """Say which models are mixed.
+
+    Examples
+    --------
+    >>> from onlinefw._words import mixture_in_words
+    >>> mixture_in_words((0.7, 0.3), ((10.0, 0.02), (5.0, 0.1))).split(" weights ")[1][:46]
+    '0.7 (ridge 10 + 0.02 n), 0.3 (ridge 5 + 0.1 n)'
+    """
+    parts = (f"{w:.2g} (ridge {a:g} + {b:g} n)" for w, (a, b) in zip(weights, ridges, strict=True))
+    return (
+        f"models that learn side by side are added up with the weights {', '.join(parts)}; the "
+        "larger the ridge, the smaller a model's factors for a row or column of n values"
     )
 
 

@@ -44,6 +44,8 @@ class Loss(ABC):
         The largest value of ``|second_derivative|``; ``inf`` where it is unbounded.
     quadratic : bool
         Whether phi(., y) is a quadratic, so that a line search has a closed form.
+    nonnegative : bool
+        Whether no value is below 0, so that a certificate above the mean loss says nothing.
     targets : str
         In words, the targets that ``allows`` lets pass.
     remedy : str
@@ -53,6 +55,7 @@ class Loss(ABC):
     convex: bool = False
     smoothness: float = np.inf
     quadratic: bool = False
+    nonnegative: bool = False
     targets: str = "finite targets"
     remedy: str = "remove or correct that row"
 
@@ -93,6 +96,7 @@ class Loss(ABC):
 class SignedLabels(Loss):
     """Losses of the margin y z, with labels -1 and +1."""
 
+    nonnegative = True
     targets = "labels in {-1, +1}"
     remedy = "map the two classes to -1 and +1 first"
 
@@ -128,6 +132,8 @@ class Square(Quadratic):
     >>> float(Square().value(3.0, 1.0)), float(Square().derivative(3.0, 1.0))
     (2.0, 2.0)
     """
+
+    nonnegative = True
 
     def value(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return (z - y)^2 / 2."""
@@ -246,6 +252,7 @@ class Bernoulli(Loss):
 
     convex = True
     smoothness = 0.25
+    nonnegative = True
     targets = "targets in {0, 1}"
     remedy = "for labels in {-1, +1} use Logistic()"
 
@@ -378,6 +385,7 @@ class Correntropy(Loss):
     [0.0, 1.0]
     """
 
+    nonnegative = True
     sigma: float
 
     def __post_init__(self) -> None:

@@ -1,14 +1,22 @@
 """``ofw inspect``: what a model is, what it has seen, how good it is."""
 
+from html import unescape
+
 import numpy as np
 import pytest
 
-from onlinefw import load
+from onlinefw import FrankWolfeRegressor, load, save
+from onlinefw._words import memory_in_words, mixture_in_words
 
+from ..files.make_golden import GOLDEN
 from ..readers.writing import write
 from .running import ofw_json, ofw_says, ratings, refusal, rows
 
 FAST = ("--radius", "3", "--batch-size", "20", "--test-fraction", "0.2")
+
+
+#: What the text says in a sentence.
+IN_WORDS = {"gap", "gap is a certificate", "certificate is informative", "largest coefficients"}
 
 
 def fitted(tmp_path, kind):
@@ -30,13 +38,22 @@ def test_it_tells_what_fitting_told(tmp_path, kind):
     assert facts["gap"] == pytest.approx(told["gap"])
     convex = kind != "classification"  # the sigmoid is not
     assert facts["gap is a certificate"] is told["gap is a certificate"] is convex
+    assert facts["mean loss"] == pytest.approx(told["mean loss"])
+    informative = facts["certificate is informative"]
+    assert (
+        informative
+        is told["certificate is informative"]
+        is (facts["gap"] < facts["mean loss"] if convex else None)
+    )
     size = "rank" if kind == "matrix" else "nonzeros"
     assert facts[size] == told[size]
     assert facts["radius"] == pytest.approx(3.0)
     said = ofw_says("inspect", out)
-    if convex:
+    if informative:
         assert f"certificate: its mean loss is at most {told['gap']:.3g} above" in said
-    for name in facts.keys() - {"gap", "gap is a certificate", "largest coefficients"}:
+    elif convex:
+        assert f"certificate: uninformative: the gap, {told['gap']:.3g}, is larger" in said
+    for name in facts.keys() - IN_WORDS:
         assert f"{name}:" in said
 
 
@@ -101,3 +118,57 @@ def test_what_cannot_be_inspected(tmp_path):
         out.write_bytes(whole[:cut])
         line = refusal("inspect", out)
         assert "is not an onlinefw file" in line or "cut short or was altered" in line
+
+
+def test_a_certificate_above_the_loss_has_no_percentage(tmp_path):
+    """One plain step in a much too wide ball leaves a gap of many times the loss."""
+    data, out = write(tmp_path / "a.csv", ratings()), tmp_path / "m.ofw"
+    fit = ofw_says("fit", "matrix", data, "-o", out, "--radius", "1e5", "--batch-size", "240")
+    says_that_it_is_uninformative(fit)
+    says_that_it_is_uninformative(*pages(out, tmp_path))
+
+
+def test_nor_has_that_of_a_linear_model(tmp_path):
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    model = FrankWolfeRegressor("l2", 1e5, inner_steps=1, batch_size=60).fit(X, X[:, 0])
+    save(model, tmp_path / "m.ofw")
+    assert model.gap_ > model.mean_loss_
+    says_that_it_is_uninformative(*pages(tmp_path / "m.ofw", tmp_path))
+
+
+def pages(model, folder):
+    """Return what is said of a model in a terminal and in a browser."""
+    assert ofw_json("inspect", model)["certificate is informative"] is False
+    ofw_says("report", model, "-o", folder / "page.html")
+    return ofw_says("inspect", model), (folder / "page.html").read_text(encoding="utf-8")
+
+
+def says_that_it_is_uninformative(*texts):
+    for text in texts:
+        assert "uninformative: the gap, " in text and "model may still be good" in text
+        assert "of the loss)" not in text and "% of that loss" not in text
+
+
+def test_a_file_that_does_not_tell_the_loss_has_the_gap_alone(tmp_path):
+    facts = ofw_json("inspect", GOLDEN / "completion-ridge-v2.ofw")
+    assert facts["mean loss"] is facts["certificate is informative"] is None
+    assert facts["gap is a certificate"] is True
+    said = ofw_says("inspect", GOLDEN / "completion-ridge-v2.ofw")
+    assert "above the smallest possible\n" in said and "mean loss:" not in said
+
+
+def test_mixture_and_short_memory_are_told_as_python_tells_them(tmp_path):
+    data, out = write(tmp_path / "a.csv", ratings()), tmp_path / "m.ofw"
+    ofw_says("fit", "matrix", data, "-o", out)
+    facts, model = ofw_json("inspect", out), load(out)
+    assert facts["short memory"] == model.short_memory_._asdict()
+    assert facts["mixture"]["weights"] == list(model.mixture_.weights)
+    assert facts["mixture"]["ridges"] == [list(pair) for pair in model.mixture_.ridges]
+    ofw_says("report", out, "-o", tmp_path / "page.html")
+    page = unescape((tmp_path / "page.html").read_text(encoding="utf-8"))
+    for name, sentence in (
+        ("ixture", mixture_in_words(*model.mixture_)),
+        ("hort memory", memory_in_words(*model.short_memory_)),
+    ):
+        assert f"{name}: {sentence}\n" in ofw_says("inspect", out)
+        assert f"{name}: {sentence}.</p>" in page

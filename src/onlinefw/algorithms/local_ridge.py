@@ -233,17 +233,24 @@ class LocalRidge(Corrective):
         """Return mean and biases of rows and columns; None without biases."""
         if self._models is None or not self.biases:
             return None
-        rows, columns = self._whole_offsets(float)
+        rows, columns = self._offsets(float)
         return Biases(self._models.mean, rows - self._models.mean, columns)
 
-    def _whole_offsets(self, dtype: Any) -> tuple[Array, Array]:
+    def _offsets(self, dtype: Any) -> tuple[Array, Array]:
         sides = zip(self._models.offsets(), self._models.shape, strict=True)
         rows, columns = (offsets.all(n, dtype) for offsets, n in sides)
         return rows, columns
 
-    def whole_offsets(self) -> tuple[Array, Array]:
-        """Return all that is added to theta in rows and columns, short memories included."""
-        rows, columns = self._whole_offsets(self._models.dtype)
+    @property
+    def models(self) -> Any:
+        """The models that are mixed; None before the first observation."""
+        return self._models
+
+    def whole_offsets(self, memories: bool = True) -> tuple[Array, Array]:
+        """Return all that is added to theta in rows and columns, with short memories or without."""
+        rows, columns = self._offsets(self._models.dtype)
+        if not memories:
+            return rows, columns
         of_rows, of_columns = self._models.memories()
         return rows + of_rows, columns + of_columns
 

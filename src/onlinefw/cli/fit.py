@@ -15,9 +15,10 @@ from sklearn.base import clone
 
 from .._devices import NoDevice
 from .._files import only_writer
-from .._words import counted, gap_in_words, printable
+from .._words import counted, printable
 from ..distributed import ClusterLost
 from ..files import ModelFileError, save
+from ..fitting.certificate import gap_facts, gap_said
 from ..fitting.loop import Checkpoint, learn, new_session, resume
 from ..fitting.ratings import RatingsSession
 from ..fitting.session import Session
@@ -253,8 +254,7 @@ def _summary(
         "rounds": session.rounds,
         "epochs": session.model.epochs,
         "progressive": session.score.summary(),
-        "gap": float(session.model.gap_),
-        "gap is a certificate": bool(session.model.loss_.convex),
+        **gap_facts(session.model),
         **session.size(),
         "radius": session.model.radius_,
     }
@@ -302,8 +302,7 @@ def _say(summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool) -> N
     else:
         coefficients = counted(summary["coefficients"], "coefficient")
         size = f"nonzeros {summary['nonzeros']:,} of {coefficients}"
-    gap = gap_in_words(summary["gap"], summary["gap is a certificate"])
-    lines.append(f"model: {size}, radius {summary['radius']:.4g}; {gap}")
+    lines.append(f"model: {size}, radius {summary['radius']:.4g}; {gap_said(summary)}")
     if "rows left out" in summary:
         reasons = ", ".join(f"{n:,} {reason}" for reason, n in summary["rows left out"].items())
         lines.append(f"rows left out: {reasons}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import isnan, nan
 from time import perf_counter
 from typing import Any, Self
 
-import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from .._words import is_informative
 from ..fitting.session import Session
 
 __all__ = ["Display"]
@@ -55,10 +56,13 @@ class Display:
             f"round {session.rounds:,}  {rate:,.0f} rows/s  {session.score.name} "
             f"{session.score.value:.4g}"
         )
-        for what, digits in (("loss", 4), ("gap", 3)):
-            # The first events have no line in the history yet, and no event has a gap.
-            if history[what].size and not np.isnan(history[what][-1]):
-                line += f"  {what} {history[what][-1]:.{digits}g}"
+        # The first events have no line in the history yet, and no event has a gap.
+        loss, gap = (history[what][-1] if history[what].size else nan for what in ("loss", "gap"))
+        line += "" if isnan(loss) else f"  loss {loss:.4g}"
+        line += "" if isnan(gap) else f"  gap {gap:.3g}"
+        kind = session.model.loss_
+        if kind.convex and kind.nonnegative and is_informative(gap, loss) is False:
+            line += " (uninformative: above the loss)"
         line += f"  {name} {size:,}"
         if self._bar is None:
             self._console.print(line, highlight=False, soft_wrap=True)

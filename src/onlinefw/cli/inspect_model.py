@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ import typer
 
 from .. import FrankWolfeMatrixCompletion, RadiusSearch
 from .._typing import Array
-from .._words import gap_in_words, printable
+from .._words import memory_in_words, mixture_in_words, printable
 from ..files import read_header
+from ..fitting.certificate import gap_facts, gap_said
 from ..fitting.notes import notes_of
 from .json_text import as_json_text
 from .model_file import load_model
@@ -20,6 +21,12 @@ from .paths import check_path
 from .refuse import one_line_errors
 
 __all__ = ["run_inspect"]
+
+#: Facts that the text tells in a sentence.
+SENTENCES: dict[str, Callable[..., str]] = {
+    "mixture": mixture_in_words,
+    "short memory": memory_in_words,
+}
 
 
 def run_inspect(model_path: Path, top: int, plot: Path | None, as_json: bool) -> None:
@@ -55,11 +62,13 @@ def describe(model: Any, top: int = 10) -> dict[str, Any]:
     for name in ("rows learned", "progressive", "held out", "test file"):
         if name in summary:
             facts[name] = summary[name]
-    facts |= {"gap": float(best.gap_), "gap is a certificate": bool(best.loss_.convex)}
+    facts |= gap_facts(best)
     if isinstance(model, FrankWolfeMatrixCompletion):
         shape = model.shape_
         facts |= {"rows": shape[0], "columns": shape[1], "rank": model.rank_}
         facts["radius"] = model.radius_
+        for name, found in (("mixture", model.mixture_), ("short memory", model.short_memory_)):
+            facts |= {} if found is None else {name: found._asdict()}
         return facts
     coef = np.reshape(best.coef_, (-1, best.n_features_in_))
     facts |= {"nonzeros": int(np.count_nonzero(coef)), "coefficients": coef.size}
@@ -91,8 +100,8 @@ def _largest(row: Array, names: list[str], top: int) -> dict[str, float]:
 def _lines(facts: dict[str, Any]) -> Iterator[str]:
     for name, value in facts.items():
         if name == "gap":
-            yield gap_in_words(value, facts["gap is a certificate"])
-        elif name == "gap is a certificate":
+            yield gap_said(facts)
+        elif name in ("gap is a certificate", "certificate is informative") or value is None:
             continue
         elif name == "largest coefficients" and "classes" in facts:
             for label, row in value.items():
@@ -101,6 +110,8 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
         elif name == "largest coefficients":
             yield f"{name}:"
             yield from _rows(value)
+        elif name in SENTENCES:
+            yield f"{name}: {SENTENCES[name](**value)}"
         elif isinstance(value, dict):
             yield f"{name}: {', '.join(f'{key} {_shown(item)}' for key, item in value.items())}"
         else:

@@ -16,6 +16,7 @@ from .base import StreamingEstimator
 from .completion_parts import choice
 from .completion_run import CompletionRun
 from .linear_parts import FAMILIES
+from .local_facts import ModelMixture, ShortMemory
 
 __all__ = ["CompletedMatrix"]
 
@@ -140,6 +141,26 @@ class CompletedMatrix(StreamingEstimator):
     def has_offsets_(self) -> bool:
         """Whether an offset for each row and column is added to the low-rank part."""
         return bool(self._fitted("has_offsets_").has_offsets)
+
+    @property
+    def short_memory_(self) -> ShortMemory | None:
+        """What the latest errors of a row and of a column are multiplied by in predictions.
+
+        A named tuple ``(rows, columns, gain)``; ``gain`` is about how much of the variance of the
+        values that explains. None without a short memory: it comes with ``corrective="local"``
+        and no radius.
+        """
+        facts = self._fitted("short_memory_").local_facts
+        return None if facts is None else facts.memory
+
+    @property
+    def mixture_(self) -> ModelMixture | None:
+        """The ``weights`` and ``ridges`` of the models that are mixed; None if there is only one.
+
+        A ridge (a, b) keeps the factors of a row or column of n values small by a + b n.
+        """
+        facts = self._fitted("mixture_").local_facts
+        return None if facts is None or len(facts.mixture.weights) < 2 else facts.mixture
 
     @property
     def rank_(self) -> int:

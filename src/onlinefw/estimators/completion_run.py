@@ -16,6 +16,7 @@ from ..objectives.entries import EntriesBatch
 from .completion_parts import NO_CAP, CompletionParts
 from .history import History
 from .learned_matrix import LearnedMatrix
+from .local_facts import LocalFacts
 from .race import Race
 from .run import Run, read_counters
 from .smoothed_weights import SmoothedWeights
@@ -98,6 +99,7 @@ class CompletionRun(Run):
     def __init__(self, *run: Any, matrix: LearnedMatrix | None = None) -> None:
         super().__init__(*run)
         self._matrix = matrix
+        self._local_facts: LocalFacts | None = None  # of a model file
         self.low, self.high = np.inf, -np.inf
         self._unnoted = 0.0  # losses of events since the last one in the history
         self.weights = None if self.parts.weighting is None else SmoothedWeights()
@@ -203,12 +205,11 @@ class CompletionRun(Run):
         with self.turns:
             return float(self.local.ball(self.objective).radius)
 
-    def certificate(self) -> float:
+    def _certificate_of(self, learner: Any) -> float:
         """Return the certificate; of local corrections without a radius, in theta's own ball."""
         if not self.has_own_ball:
-            return super().certificate()
-        with self.turns:
-            return self.objective.certificate(self.local.ball(self.objective))
+            return super()._certificate_of(learner)
+        return learner.objective.certificate(self.local.ball(learner.objective))
 
     @property
     def has_offsets(self) -> bool:
@@ -235,6 +236,14 @@ class CompletionRun(Run):
                 z[seen] += side[index[seen]]
         return z.astype(self.matrix.dtype)
 
+    @property
+    def local_facts(self) -> LocalFacts | None:
+        """What local corrections have found; None without them, or if an old file tells nothing."""
+        if self.local is None or self.local.models is None:
+            return self._local_facts
+        with self.turns:
+            return LocalFacts.of(self.local.models, self.has_own_ball)
+
     # State ----------------------------------------------------------------------------------------
 
     def state_dict(self, past: bool, team: bool = True) -> State:
@@ -250,9 +259,13 @@ class CompletionRun(Run):
         if not past:
             matrix = self._matrix
             if matrix is None:
-                offsets = None if self.local is None else self.local.whole_offsets()
+                # As in ``predict``: a model that is scaled into a small ball has no short memory.
+                offsets = self.local and self.local.whole_offsets(self.has_own_ball)
                 matrix = LearnedMatrix.of(self.objective, self.biases, offsets)
             state["matrix"] = matrix.state_dict()
+            facts = self.local_facts
+            if facts is not None:
+                state["local"] = facts.state_dict()
         return state
 
 
@@ -289,6 +302,8 @@ def run_from_state(model: Any, state: State) -> CompletionRun:
         matrix = LearnedMatrix.from_state(state["matrix"])
     run = CompletionRun(parts, team, radii.tolist(), race, history, matrix=matrix)
     run.low, run.high = float(state["low"]), float(state["high"])
+    if matrix is not None and state.get("local") is not None:
+        run._local_facts = LocalFacts.from_state(state["local"])
     run._unnoted = number(state.get("unnoted", 0.0), "the sum of losses")
     if run.weights is not None and state["weights_due"] is not None:
         run.weights.due = float(state["weights_due"])

@@ -109,7 +109,16 @@ class LearnedModel(SavedByState):
     @property
     def gap_(self) -> float:
         """The certificate of the current model, computed when asked for; nothing changes."""
-        return self._fitted("gap_").certificate()
+        return self._fitted("gap_").certified()[0]
+
+    @property
+    def mean_loss_(self) -> float:
+        """The mean loss of what is kept of the past, which the certificate ``gap_`` speaks of.
+
+        A certificate that exceeds it is uninformative, if no loss is below 0. Of several classes
+        it is that of the class whose certificate is largest; nan in older model files.
+        """
+        return self._fitted("mean_loss_").loss_now()
 
     @property
     def history_(self) -> dict[str, Array]:

@@ -129,10 +129,17 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     gap_ : float
         An upper bound on how far the objective is above its minimum over the ball, with offsets
         and weights as they are now (with probability 1 - 1e-6). Computed when asked for.
+    mean_loss_ : float
+        That objective. A larger certificate is uninformative, where no loss is below 0.
     factors_ : (U, s, V)
         Singular value decomposition of the low-rank part.
     rank_ : int
         Its rank.
+    short_memory_ : (rows, columns, gain) or None
+        What the latest errors of a row and of a column are multiplied by in predictions, and about
+        how much of the variance of the values that explains (local corrections).
+    mixture_ : (weights, ridges) or None
+        Those of the models that are mixed (local corrections with several ridges).
     radius_ : float
         The radius in use.
     n_rounds_, n_observations_ : int

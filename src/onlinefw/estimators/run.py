@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from .._state import check_state
+from .._state import check_state, number
 from .._typing import Array, State
 from .._whole import Turns
 from ..algorithms import NewtonSteps, Round
@@ -53,6 +54,8 @@ class Run:
         self.place: tuple[str, int | None] | None = None
         #: The gap when the model was saved without its past.
         self.gap = float("nan")
+        #: The mean loss then; nan in files that do not tell.
+        self.mean_loss = float("nan")
 
     # Learning -------------------------------------------------------------------------------------
 
@@ -169,12 +172,27 @@ class Run:
             widest = max(rounds, key=lambda one: one.gap)
             self.history.append(widest, self.n_rounds, loss)
 
-    def certificate(self) -> float:
-        """Return the certificate of the radius in use; of several classes, the largest."""
+    def certified(self) -> tuple[float, float]:
+        """Return the certificate of the radius in use, and the mean loss that it speaks of.
+
+        Of several classes they are those of the class with the largest certificate.
+        """
         if self.team is None:
-            return self.gap
+            return self.gap, self.mean_loss
         with self.turns:
-            return max(one.certificate() for one in self.learners)
+            gaps = [self._certificate_of(one) for one in self.learners]
+            gap = max(gaps)
+            return gap, float(self.learners[gaps.index(gap)].objective.value())
+
+    def loss_now(self) -> float:
+        """Return the mean loss that the certificate speaks of."""
+        if len(self.learners) != 1:
+            return self.certified()[1]
+        with self.turns:
+            return float(self.learners[0].objective.value())
+
+    def _certificate_of(self, learner: Any) -> float:
+        return learner.certificate()
 
     # State ----------------------------------------------------------------------------------------
 
@@ -191,7 +209,9 @@ class Run:
             "history": self.history.state_dict(),
         }
         if not past:
-            return {**state, "gap": float(self.certificate())}
+            gap, mean_loss = self.certified()
+            told = {"mean_loss": mean_loss} if isfinite(mean_loss) else {}
+            return {**state, "gap": float(gap), **told}
         if self.team is None:
             raise ValueError(CANNOT_LEARN)
         race = None if self.race is None else self.race.state_dict()
@@ -206,6 +226,8 @@ class Run:
         self.n_rounds, self.n_refined, self.n_observations = counts
         if self.team is None:
             self.gap = float(state["gap"])
+            if "mean_loss" in state:
+                self.mean_loss = number(state["mean_loss"], "the mean loss")
         else:
             self.leader = int(state["leader"])
             if not 0 <= self.leader < len(self.radii):

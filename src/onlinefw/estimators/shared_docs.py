@@ -84,6 +84,8 @@ workers : int, optional
 gap_ : float
     The certificate of the current coefficients, computed when asked for: for a convex loss,
     the mean loss over the rows kept is at most this far above its minimum over the set.
+mean_loss_ : float
+    That mean loss. A larger certificate is uninformative, where no loss is below 0.
 radius_ : float
     The radius in use.
 scale_ : ndarray or None

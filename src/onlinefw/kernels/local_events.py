@@ -25,7 +25,14 @@ from .local_models import (
 )
 from .local_ridge import solve_column, solve_row
 
-__all__ = ["count_events", "learn_events", "meet_events", "new_turns", "predict_entries"]
+__all__ = [
+    "count_events",
+    "learn_events",
+    "meet_events",
+    "new_turns",
+    "predict_entries",
+    "remembered",
+]
 
 #: Errors are forgotten slowly: after n observations those of the last HORIZON + n / 4 count most.
 HORIZON = 20_000.0
@@ -118,6 +125,14 @@ def _meet(loss, i, j, y, lists, models, moments, biased, clipped, x):
     rows[i] += RATE * (sigma * error - rows[i])
     columns[j] += RATE * (sigma * error - columns[j])
     return min(max(value, moments[LEAST]), moments[LARGEST]) if clipped else value
+
+
+def remembered(n: int) -> float:
+    """Return the number of errors that count in the mixture after n: those forgotten do not.
+
+    It grows by 1 - count / (HORIZON + n / 4) with an error, once there are HORIZON.
+    """
+    return min(float(n), 0.8 * HORIZON + 0.2 * n)
 
 
 def new_turns() -> Array:

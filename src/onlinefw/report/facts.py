@@ -11,7 +11,6 @@ import numpy as np
 from .. import FrankWolfeClassifier, FrankWolfeMatrixCompletion, RadiusSearch
 from .._typing import Array
 from ..fitting.notes import notes_of
-from ..plots.history import running_mean
 
 __all__ = ["Facts"]
 
@@ -81,14 +80,6 @@ class Facts:
     def convex(self) -> bool:
         """Whether a small gap proves that the model is nearly the best."""
         return bool(self.best.loss_.convex)
-
-    @property
-    def recent_loss(self) -> float:
-        """The mean loss before learning, over the last quarter of the rounds."""
-        history = self.best.history_
-        paid = np.isfinite(history["loss"])
-        means = running_mean(history["t"][paid], history["loss"][paid])
-        return float(means[-1]) if means.size else float("nan")
 
     @property
     def coefficients(self) -> Array:

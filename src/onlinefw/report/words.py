@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from .._words import counted
+from .._words import UNINFORMATIVE, counted, gap_share, memory_in_words, mixture_in_words
+from ..fitting.certificate import gap_facts
 from .facts import Facts
 
 __all__ = ["certificate", "commands", "heading", "score_cards", "what_it_is"]
@@ -37,7 +38,7 @@ def what_it_is(facts: Facts) -> list[str]:
     learned = (
         f"It was learned from {_seen(facts)} in {counted(facts.best.n_rounds_, 'round')}{order}."
     )
-    return [f"{_predicts(facts)} {learned}", _constraint(facts)]
+    return [f"{_predicts(facts)} {learned}", _constraint(facts), *_local(facts)]
 
 
 def _seen(facts: Facts) -> str:
@@ -64,6 +65,15 @@ def _predicts(facts: Facts) -> str:
     return text
 
 
+def _local(facts: Facts) -> list[str]:
+    """Return what local corrections of a matrix have found about the stream."""
+    if facts.kind != "matrix":
+        return []
+    mixture, memory = facts.best.mixture_, facts.best.short_memory_
+    said = [] if mixture is None else [f"Mixture: {mixture_in_words(*mixture)}."]
+    return said if memory is None else [*said, f"Short memory: {memory_in_words(*memory)}."]
+
+
 def _constraint(facts: Facts) -> str:
     radius = f"{facts.best.radius_:.4g}"
     if facts.kind == "matrix":
@@ -85,14 +95,21 @@ def _constraint(facts: Facts) -> str:
 
 def certificate(facts: Facts) -> str:
     """Return what the duality gap says about this model."""
-    gap, loss = float(facts.best.gap_), facts.recent_loss
+    told = gap_facts(facts.best)
+    gap, loss = told["gap"], told["mean loss"]
     data = f"the {_seen(facts)} learned"
     if not facts.convex:
         return (
             f"The gap is {gap:.3g}. The {facts.loss} loss is not convex, so this says how near "
             f"the model is to a stationary point on {data}, not that no better one exists."
         )
-    share = f": {gap / loss:.2%} of the loss it paid lately, {loss:.3g}" if loss > 0 else ""
+    informative = told["certificate is informative"]
+    if informative is False:
+        return (
+            f"The certificate is {UNINFORMATIVE.format(gap=gap, loss=loss)}. It is about {data}; "
+            "the scores are about new data. The line is the gap of each round before its step."
+        )
+    share = f": {gap_share(gap, loss)} of that loss, {loss:.3g}" if informative else ""
     searched = facts.kind == "matrix" and facts.best.radius == "auto"
     jumps = " It jumps where another radius took the lead." if searched else ""
     given = ", with the offsets and weights of users and items as they are" * (

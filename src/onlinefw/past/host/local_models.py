@@ -22,6 +22,7 @@ from ...kernels.local_events import (
     meet_events,
     new_turns,
     predict_entries,
+    remembered,
 )
 from ...kernels.local_ridge import solve_lists
 from ...kernels.ridge import WIDTH
@@ -232,6 +233,16 @@ class LocalModels:
         """What the memories of a row and of a column are multiplied by in predictions."""
         row, column = self.models.mixture.weights[-2:].tolist()
         return row, column
+
+    @property
+    def memory_gain(self) -> float:
+        """About how much of the variance of the values the memories explain beyond the models."""
+        weights, spread, _ = self.models.mixture
+        # In least squares so much is added to the squared errors, in standard units, if some
+        # weights are 0 and the others are found again.
+        added = weights[-2:] @ np.linalg.lstsq(spread[-2:, -2:], weights[-2:])[0]
+        gain = float(added) / max(1.0, remembered(self.n_observations))
+        return min(max(gain, 0.0), 1.0)
 
     @property
     def mean(self) -> float:
