@@ -38,8 +38,7 @@ def test_json_counts_and_items_seen(tmp_path):
     model = fitted(tmp_path, columns)
     told = json.loads(ofw_says("recommend", model, "--user", "u3", "-n", "4", "--seen", "--json"))
     loaded = load(model)
-    user = loaded.row_ids_.tolist().index("u3")
-    scores = loaded.predict([[user, k] for k in range(loaded.shape_[1])])
+    scores = loaded.predict([["u3", item] for item in loaded.col_ids_.tolist()])
     best = np.argsort(-scores, kind="stable")[:4]
     assert [one["item"] for one in told] == loaded.col_ids_[best].tolist()
     np.testing.assert_allclose([one["prediction"] for one in told], scores[best], rtol=1e-6)

@@ -140,7 +140,7 @@ def test_identifiers_must_name_every_row(tmp_path):
     model = ofw.FrankWolfeMatrixCompletion(3.0).fit([[0, 0], [2, 1]], [1.0, 2.0])
     with pytest.raises(ValueError, match="row_ids must name each of the 3 rows seen, got 1"):
         ofw.save(model, tmp_path / "model.ofw", row_ids=["ann"])
-    with pytest.raises(ValueError, match="must be numbers or text"):
+    with pytest.raises(ValueError, match="all text or all whole numbers"):
         ofw.save(model, tmp_path / "model.ofw", row_ids=[1, "two", None])
     with pytest.raises(ValueError, match="for matrix completion"):
         ofw.save(fitted("regressor, sums")[0], tmp_path / "model.ofw", row_ids=["ann"])

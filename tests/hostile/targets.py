@@ -85,7 +85,10 @@ def use(model):
         return
     if isinstance(model, ofw.FrankWolfeMatrixCompletion):
         X, y = np.array([[0, 0], [1, 1], [2, 0]]), np.array([1.0, -1.0, 1.0])
-        model.recommend(0, 3)
+        if model.row_ids_ is not None:
+            rows, columns = model.row_ids_.tolist(), model.col_ids_.tolist()
+            X = [[rows[r], columns[c]] for r, c in X.tolist()]
+        model.recommend(X[0][0], 3)
     else:
         X, y = np.eye(3, N_FEATURES), np.array([1.0, 0.0, 1.0])
     model.predict(X)
