@@ -5,6 +5,7 @@ import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import narwhals
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 import onlinefw as ofw
 from onlinefw.estimators import ids as ids_module
-from onlinefw.estimators import pairs as pairs_module
+from onlinefw.estimators.pairs import pairs_of
 from onlinefw.files import load_checkpoint, save_checkpoint
 
 FRAMES = {
@@ -130,11 +131,25 @@ def test_whole_numbers_in_a_frame_are_ids_and_stay_so_in_arrays():
     assert model.recommend(np.int64(9))[0].tolist() == [10**9]
 
 
-def test_long_columns_are_read_in_slices(monkeypatch):
-    monkeypatch.setattr(pairs_module, "SLICE", 7)
-    columns, X, y = ratings()
-    model = local().fit(pl.DataFrame(columns), y)
-    np.testing.assert_array_equal(model.predict(objects(columns)), local().fit(X, y).predict(X))
+@pytest.mark.parametrize("library", FRAMES)
+def test_with_arrow_or_without_it_columns_are_read_alike(library, monkeypatch):
+    columns, X, _ = ratings()
+    frame = FRAMES[library](columns)
+
+    def missing(self):
+        raise ImportError
+
+    found = [pairs_of(frame)]
+    monkeypatch.setattr(narwhals.Series, "to_arrow", missing)
+    for pairs in (*found, pairs_of(frame)):
+        np.testing.assert_array_equal(np.column_stack([side.codes for side in pairs]), X)
+        assert pairs.rows.ids.dtype == np.int64 and pairs.columns.ids.dtype == object
+
+
+def test_objects_of_a_frame_are_looked_at_one_by_one():
+    frame = pd.DataFrame({"p": pd.Series(["a"] * 200 + [7], dtype=object), "f": [1] * 201})
+    with pytest.raises(ValueError, match="'a' in row 0 and 7 in row 200"):
+        local().fit(frame, np.ones(201))
 
 
 def test_a_few_pairs_and_many_are_looked_up_alike(monkeypatch):

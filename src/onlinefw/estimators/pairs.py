@@ -15,8 +15,6 @@ __all__ = ["SIDES", "Column", "Pairs", "are_ids", "column_of", "pairs_of"]
 
 #: What the two columns of X are about.
 SIDES = ("row", "column")
-#: So many cells of a frame are Python's strings at a time.
-SLICE = 1 << 18
 #: Of arrays that hold text, or may: numpy's two kinds of text, and objects.
 MAY_BE_TEXT = "UTO"
 
@@ -102,9 +100,9 @@ def column_of(what: str, values: Array) -> Column:
     cells = values.tolist()
     types = set(map(type, cells))
     if types == {str}:
-        return _texts([cells])
+        return _texts(cells)
     if all(issubclass(one, str) for one in types):  # numpy's own text
-        return _texts([list(map(str, cells))])
+        return _texts(list(map(str, cells)))
     if all(_is_whole(one) for one in types):
         try:
             return _integers(what, np.array(cells, dtype=np.int64))
@@ -124,14 +122,11 @@ def _integers(what: str, values: Array) -> Column:
     return Column(ids[order], places[codes])
 
 
-def _texts(slices: Iterable[list[str]]) -> Column:
+def _texts(cells: list[str]) -> Column:
     known: dict[str, int] = {}
     # len(known) is taken before the text is put in, so it is the next code.
-    codes = [
-        np.fromiter((known.setdefault(text, len(known)) for text in one), np.int64, len(one))
-        for one in slices
-    ]
-    return Column(as_objects(known), np.concatenate(codes))
+    codes = [known.setdefault(text, len(known)) for text in cells]
+    return Column(as_objects(known), np.array(codes, dtype=np.int64))
 
 
 def _is_whole(kind: type) -> bool:
@@ -203,7 +198,13 @@ def _column_of_frame(what: str, series: Any) -> Column:
         raise ValueError(
             f"a {what} id is missing, in row {k} of the column {series.name!r}: leave the row out"
         )
-    if str(series.dtype) == "String":
-        n = len(series)
-        return _texts(series[k : k + SLICE].to_list() for k in range(0, n, SLICE))
-    return column_of(what, series.to_numpy())
+    kind = str(series.dtype)
+    if kind not in ("String", "Int64", "Int32"):
+        return column_of(what, series.to_numpy())
+    try:
+        encoded = series.to_arrow().dictionary_encode()  # in the order of first appearance
+    except (ImportError, TypeError, ValueError):  # no pyarrow, or objects that are no text
+        return column_of(what, as_objects(series.to_list()))
+    ids = encoded.dictionary.to_pylist()
+    different = as_objects(ids) if kind == "String" else np.array(ids, dtype=np.int64)
+    return Column(different, encoded.indices.to_numpy().astype(np.int64))
