@@ -50,6 +50,10 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     time, and ``gap_`` says how far from optimal the model is. Without arguments it is the best we
     know for ratings, the same as ``ofw fit matrix``; :meth:`paper` is the paper's set-up.
 
+    Rows and columns are known by *indices*, whole numbers from 0 in an array, or by *ids*, which
+    are text or whole numbers: the first X decides. Text, arrays of objects, and frames of pandas,
+    Polars and Arrow hold ids. Those of rows are of one kind, and so are those of columns.
+
     What is "auto" is decided once, at the start, by the loss and by the number of observations
     that will come (those of ``fit``; in a stream, ``expected_size``).
 
@@ -138,6 +142,8 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         Rounds played, and observations learned.
     shape_ : (int, int)
         Rows and columns seen.
+    row_ids_, col_ids_ : ndarray or None
+        Ids in the order in which they were learned; None if the model has indices.
     history_ : dict of arrays
         t, loss (paid before learning), gap, gap_upper, step_size, kind, reads, seconds.
     objective_ : ObservedEntries
@@ -154,6 +160,10 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     >>> bool(np.abs(error).max() < 0.5)
     True
     >>> items, scores = model.recommend(3, n=2, exclude_seen=False)
+    >>> model = ofw.FrankWolfeMatrixCompletion()
+    >>> _ = model.learn([["ann", "Jaws"], ["bob", "Up"], ["bob", "Jaws"]], [5.0, 2.0, 4.0])
+    >>> model.recommend("ann")[0]
+    array(['Up'], dtype=object)
     """
 
     _losses = LOSSES
