@@ -151,11 +151,13 @@ class CompletedMatrix(StreamingEstimator):
             run = self._run
             matrix, ids = run.matrix, run.ids
             number = self._number_of(row)
-            columns = matrix.shape[1] if ids is None else len(ids.columns)
+            columns = matrix.shape[1]
             n = check_whole("n", n)
             scores = run.predict(np.full(columns, number), np.arange(columns)).astype(float)
             if exclude_seen:
                 scores[matrix.columns_of(number)] = -np.inf
+            if ids is not None:
+                scores[len(ids.columns) :] = -np.inf  # room that ``shape`` has left
             best = np.argsort(-scores, kind="stable")[:n]
             best = best[scores[best] > -np.inf]
             values = np.empty(0, matrix.dtype)

@@ -121,8 +121,8 @@ def load(path: str | Path) -> Any:
     ...     path = pathlib.Path(folder) / "ratings.ofw"
     ...     ofw.save(model, path, row_ids=["ann", "bob"], col_ids=[10, 20])
     ...     loaded = ofw.load(path)
-    >>> loaded.recommend("bob")[0], loaded.predict([["ann", 20]]).round(1)
-    (array([20]), array([2.], dtype=float32))
+    >>> loaded.recommend("bob")[0], loaded.row_ids_.tolist()
+    (array([20]), ['ann', 'bob'])
     """
     header, tree = read_tree(path, "model")
     with whole(path, "model"):
