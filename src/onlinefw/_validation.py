@@ -285,9 +285,14 @@ def _check_column(name: str, values: Any, n_rows: int) -> Array:
     return values
 
 
-def check_growth(shape: Shape, most: tuple[int, int]) -> None:
+def check_growth(shape: Shape, most: tuple[int, int], named_by: str = "indices") -> None:
     """Refuse to let a matrix have more rows or columns than it may."""
     for n, limit, what in zip(shape, most, ("row", "column"), strict=True):
+        if n > limit and named_by == "ids":
+            raise ValueError(
+                f"there would be {n:,} {what} ids, but a matrix grows to {limit:,} {what}s at "
+                f"most: allow more with max_{what}s={n}"
+            )
         if n > limit:
             raise ValueError(
                 f"X has {what} {n - 1}, but a matrix grows to {limit:,} {what}s at most: number "

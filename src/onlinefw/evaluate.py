@@ -10,6 +10,7 @@ import numpy as np
 from ._typing import Array
 from ._validation import check_whole
 from .estimators import FrankWolfeClassifier, FrankWolfeMatrixCompletion
+from .estimators.pairs import are_ids, pairs_of
 
 __all__ = ["Progress", "progressive"]
 
@@ -111,14 +112,19 @@ def progressive(
         if times.shape != (len(y),):
             raise ValueError(f"times must be one for each of {len(y)} values, got {times.shape}")
         order = np.argsort(times, kind="stable")
+    matrix = isinstance(model, FrankWolfeMatrixCompletion)
+    befores: tuple[Any, Any] = (None, None)
+    if matrix and (are_ids(X) or getattr(model, "row_ids_", None) is not None):
+        pairs = pairs_of(X)
+        X = np.column_stack([side.ids.astype(object)[side.codes] for side in pairs])
+        befores = _before(pairs.rows.codes[order]), _before(pairs.columns.codes[order])
+    elif matrix:
+        befores = _before(np.asarray(X)[order, 0]), _before(np.asarray(X)[order, 1])
     X, y, times = _taken(X, order), y[order], times[order]
     weights = None if sample_weight is None else np.asarray(sample_weight)[order]
     predicted = model.learn(X, y, sample_weight=weights, batch_size=batch_size)
     labels = isinstance(model, FrankWolfeClassifier)
     wrong = predicted != y if labels else (predicted - y) ** 2
-    befores: tuple[Any, Any] = (None, None)
-    if isinstance(model, FrankWolfeMatrixCompletion):
-        befores = _before(X[:, 0]), _before(X[:, 1])
     return Progress(predicted, y, np.asarray(wrong, float), times, *befores)
 
 

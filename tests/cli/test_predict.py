@@ -43,8 +43,8 @@ def test_pairs_come_back_in_order_with_their_ids(tmp_path, users, ending):
     assert list(got) == ["user", "item", "prediction"]
     assert [str(u) for u in got["user"]] == columns["user"]
     assert [str(i) for i in got["item"]] == columns["item"]
-    row = {str(name): k for k, name in enumerate(loaded.row_ids_.tolist())}
-    column = {str(name): k for k, name in enumerate(loaded.col_ids_.tolist())}
+    row = {str(name): name for name in loaded.row_ids_.tolist()}
+    column = {str(name): name for name in loaded.col_ids_.tolist()}
     pairs = zip(columns["user"], columns["item"], strict=True)
     expected = loaded.predict([[row[u], column[i]] for u, i in pairs])
     np.testing.assert_allclose(got["prediction"], expected, rtol=1e-6)
@@ -60,8 +60,7 @@ def test_unknown_ids_get_the_fallback_and_are_counted_on_stderr(tmp_path):
     assert result.stderr.count("\n") == 1
     got = [float(line.split(",")[2]) for line in result.stdout.splitlines()[1:]]
     loaded = load(model)
-    u, i = loaded.row_ids_.tolist().index("u1"), loaded.col_ids_.tolist().index(3)
-    X = [[u, i], [10**6, i], [u, 10**6], [10**6, 10**6]]
+    X = [["u1", 3], ["nobody", 3], ["u1", 10**6], ["nobody", 10**6]]
     np.testing.assert_allclose(got, loaded.predict(X, unknown="fallback"), rtol=1e-6)
 
 

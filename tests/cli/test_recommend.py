@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from onlinefw import load
+from onlinefw import FrankWolfeMatrixCompletion, load, save
 
 from ..readers.writing import write
-from .running import ofw_says, ratings, refusal, rows
+from .running import ofw, ofw_says, ratings, refusal, rows
 
 FAST = ("--radius", "10", "--batch-size", "20")
 
@@ -38,11 +38,27 @@ def test_json_counts_and_items_seen(tmp_path):
     model = fitted(tmp_path, columns)
     told = json.loads(ofw_says("recommend", model, "--user", "u3", "-n", "4", "--seen", "--json"))
     loaded = load(model)
-    user = loaded.row_ids_.tolist().index("u3")
-    scores = loaded.predict([[user, k] for k in range(loaded.shape_[1])])
+    scores = loaded.predict([["u3", item] for item in loaded.col_ids_.tolist()])
     best = np.argsort(-scores, kind="stable")[:4]
     assert [one["item"] for one in told] == loaded.col_ids_[best].tolist()
     np.testing.assert_allclose([one["prediction"] for one in told], scores[best], rtol=1e-6)
+
+
+@pytest.mark.parametrize("user", ["ann", "7"])
+def test_a_model_of_ids_that_python_saved(user, tmp_path):
+    X = [["ann", "up"], ["7", "jaws"], ["7", "up"], ["ann", "tron"], ["7", "tron"]]
+    model = FrankWolfeMatrixCompletion().fit(X, [5.0, 3.0, 4.0, 1.0, 2.0])
+    save(model, tmp_path / "m.ofw")
+    told = json.loads(ofw_says("recommend", tmp_path / "m.ofw", "--user", user, "--seen", "--json"))
+    films, scores = model.recommend(user, exclude_seen=False)
+    assert [one["item"] for one in told] == films.tolist()
+    np.testing.assert_allclose([one["prediction"] for one in told], scores, rtol=1e-5)
+    (tmp_path / "pairs.csv").write_text(f"user,item\n{user},jaws\neve,up\n")
+    lines = ofw("predict", tmp_path / "m.ofw", tmp_path / "pairs.csv").stdout.splitlines()
+    expected = model.predict([[user, "jaws"], ["eve", "up"]], unknown="fallback")
+    found = [float(line.rpartition(",")[2]) for line in lines[1:]]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert "rows: 2\ncolumns: 3\n" in ofw_says("inspect", tmp_path / "m.ofw")
 
 
 def test_a_user_the_model_has_not_seen(tmp_path):

@@ -565,7 +565,7 @@ BAD_DATA = {
     "a fraction": (([[0, 0], [0.5, 1.0]], [1.0, 1.0]), r"whole-number.*\[0.5, 1.0\] in row 1"),
     "NaN as an index": (([[np.nan, 1.0]], [1.0]), r"whole-number.*\[nan, 1.0\] in row 0"),
     "infinity as an index": (([[np.inf, 1.0]], [1.0]), "index inf"),
-    "text": (([["a", "b"]], [1.0]), "whole-number"),
+    "text among indices": (([[0, 1], ["a", "b"]], [1.0, 1.0]), "whole-number"),
     "a negative index": (([[0, -3]], [1.0]), "negative index -3"),
     "a huge index": (([[2**40, 0]], [1.0]), f"index {2**40}.*below 2"),
     "NaN": (([[0, 0], [0, 1]], [1.0, np.nan]), "y has nan in row 1"),

@@ -11,6 +11,7 @@ import onlinefw as ofw
 from onlinefw.estimators import completion_run, linear_run
 from onlinefw.files import ModelFileError, container, models, save_checkpoint
 from onlinefw.files.container import read_tree, write_tree
+from onlinefw.files.labels import labels_to_tree
 from onlinefw.losses import Square
 
 from .make_golden import GOLDEN
@@ -136,11 +137,43 @@ def test_identifiers_travel_with_a_matrix(ids, tmp_path):
     assert ofw.load(tmp_path / "again.ofw").row_ids_.tolist() == list(ids)
 
 
+@pytest.mark.parametrize(
+    ("labels", "ids"),
+    [
+        (["ann", "bob", ""], ["ann", "bob", ""]),
+        (np.array([7, 8, 9], np.uint8), [7, 8, 9]),
+        (np.array([0.5, 1.5, 2.0]), ["0.5", "1.5", "2.0"]),
+    ],
+)
+def test_identifiers_of_older_files_are_the_ids_of_the_model(labels, ids, tmp_path):
+    """They were beside the state, and could be anything."""
+    model = ofw.FrankWolfeMatrixCompletion(3.0).fit([[0, 0], [2, 1]], [1.0, 2.0])
+    ofw.save(model, tmp_path / "model.ofw")
+    _, tree = read_tree(tmp_path / "model.ofw", "model")
+    del tree["state"]["run"]["ids"]
+    write_tree(
+        tmp_path / "older.ofw", "model", {**tree, "row_ids": labels_to_tree(labels, "row_ids")}
+    )
+    loaded = ofw.load(tmp_path / "older.ofw")
+    assert loaded.row_ids_.tolist() == ids and loaded.col_ids_.tolist() == [0, 1]
+    np.testing.assert_array_equal(loaded.predict([[ids[2], 1]]), model.predict([[2, 1]]))
+    two = {**tree, "row_ids": labels_to_tree(labels[:2], "row_ids")}
+    write_tree(tmp_path / "short.ofw", "model", two)
+    with pytest.raises(ofw.files.ModelFileError, match="2 names for 3 rows"):
+        ofw.load(tmp_path / "short.ofw")
+
+
+def test_identifiers_must_differ(tmp_path):
+    model = ofw.FrankWolfeMatrixCompletion(3.0).fit([[0, 0], [2, 1]], [1.0, 2.0])
+    with pytest.raises(ValueError, match="row ids must differ from each other, got 'ann' twice"):
+        ofw.save(model, tmp_path / "model.ofw", row_ids=["ann", "bob", "ann"])
+
+
 def test_identifiers_must_name_every_row(tmp_path):
     model = ofw.FrankWolfeMatrixCompletion(3.0).fit([[0, 0], [2, 1]], [1.0, 2.0])
     with pytest.raises(ValueError, match="row_ids must name each of the 3 rows seen, got 1"):
         ofw.save(model, tmp_path / "model.ofw", row_ids=["ann"])
-    with pytest.raises(ValueError, match="must be numbers or text"):
+    with pytest.raises(ValueError, match="all text or all whole numbers"):
         ofw.save(model, tmp_path / "model.ofw", row_ids=[1, "two", None])
     with pytest.raises(ValueError, match="for matrix completion"):
         ofw.save(fitted("regressor, sums")[0], tmp_path / "model.ofw", row_ids=["ann"])

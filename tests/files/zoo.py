@@ -66,6 +66,7 @@ COMPLETIONS = {
         random_state=np.random.default_rng(1),
         certify_every=3,
     ),
+    "ids": lambda: ofw.FrankWolfeMatrixCompletion(corrective="local"),
 }
 ZOO = {
     **{f"regressor, {name}": make for name, make in REGRESSORS.items()},
@@ -95,6 +96,8 @@ def _batch(name, rng, k):
     if name.startswith("completion"):
         X = np.column_stack((rng.integers(3 + k, size=n), rng.integers(8, size=n)))
         y = rng.standard_normal(n) + X[:, 0] % 3
+        if "ids" in name:
+            X = np.array([[f"p{row}", 7 * column] for row, column in X.tolist()], dtype=object)
         return {"X": X, "y": np.where(y > 1.0, 1.0, -1.0) if "labels" in name else y}
     X = rng.standard_normal((n, N_FEATURES))
     X[rng.random(X.shape) < 0.4] = 0.0
@@ -131,10 +134,18 @@ def answers(model, X):
     history = {k: v for k, v in model.history_.items() if k not in ("seconds", "reads")}
     told = [model.predict(X), model.n_rounds_, *history.values()]
     if isinstance(model, ofw.FrankWolfeMatrixCompletion):
-        rows = range(model.shape_[0])
+        rows = range(model.shape_[0]) if model.row_ids_ is None else model.row_ids_
         best = [part for row in rows for part in model.recommend(row, 3)]
-        beyond = model.predict([[0, 1000], [1000, 0], [1000, 1000]], unknown="fallback")
-        told += [*model.factors_, model.rank_, model.radius_, beyond, *best]
+        beyond = model.predict_entries([0, 1000, 1000], [1000, 0, 1000], unknown="fallback")
+        told += [
+            list(rows),
+            model.col_ids_,
+            *model.factors_,
+            model.rank_,
+            model.radius_,
+            beyond,
+            *best,
+        ]
     else:
         path = model.path_
         told += [model.coef_, model.intercept_, path["t"], path["coef"].toarray()]

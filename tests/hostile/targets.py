@@ -85,7 +85,10 @@ def use(model):
         return
     if isinstance(model, ofw.FrankWolfeMatrixCompletion):
         X, y = np.array([[0, 0], [1, 1], [2, 0]]), np.array([1.0, -1.0, 1.0])
-        model.recommend(0, 3)
+        if model.row_ids_ is not None and model.row_ids_.size and model.col_ids_.size:
+            rows, columns = model.row_ids_.tolist(), model.col_ids_.tolist()
+            X = [[rows[r % len(rows)], columns[c % len(columns)]] for r, c in X.tolist()]
+        model.recommend(X[0][0], 3)
     else:
         X, y = np.eye(3, N_FEATURES), np.array([1.0, 0.0, 1.0])
     model.predict(X)

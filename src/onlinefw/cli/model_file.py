@@ -36,7 +36,8 @@ def check_checkpoint(path: Path) -> None:
 def ids_of(model: FrankWolfeMatrixCompletion) -> tuple[Array, Array]:
     """Return the ids of users and items; numbers from 0 if the model was saved without ids."""
     rows, columns = model.shape_
+    row_ids, col_ids = model.row_ids_, model.col_ids_
     return (
-        getattr(model, "row_ids_", np.arange(rows)),
-        getattr(model, "col_ids_", np.arange(columns)),
+        np.arange(rows) if row_ids is None else row_ids,
+        np.arange(columns) if col_ids is None else col_ids,
     )

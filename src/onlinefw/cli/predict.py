@@ -88,11 +88,11 @@ def _pairs(
             unknown["users"] += int((X[:, 0] < 0).sum())
             unknown["items"] += int((X[:, 1] < 0).sum())
             unknown["rows"] += int((X < 0).any(axis=1).sum())
-            X[X < 0] = max(len(users), len(items))  # an index that no row or column has
+            X[X < 0] = max(model.shape_)  # an index that no row or column has
             if not called:
                 called.extend(_names_of_pairs(reader))
             table = dict(zip(called, (chunk.users, chunk.items), strict=True))
-            return {**table, "prediction": model.predict(X, unknown="fallback")}
+            return {**table, "prediction": model.predict_entries(*X.T, unknown="fallback")}
 
         yield from _tables(reader, predicted)
     if unknown["rows"]:

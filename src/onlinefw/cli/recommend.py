@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -35,7 +34,7 @@ def run_recommend(
                 "(ofw fit matrix)"
             )
         users = IdMap()
-        row_ids, col_ids = ids_of(model)
+        row_ids, _ = ids_of(model)
         users.add(row_ids)
         row = int(users.lookup([user])[0])
         if row < 0:
@@ -43,12 +42,11 @@ def run_recommend(
                 f"{model_path} has not seen the user {user!r}; it knows {len(users):,}, "
                 f"such as {', '.join(map(str, users.ids[:3]))}"
             )
-        columns, scores = model.recommend(row, n, exclude_seen=not seen)
-        items: list[Any] = col_ids[columns].tolist()
+        items, scores = model.recommend(row_ids[row], n, exclude_seen=not seen)
     if as_json:
-        pairs = zip(items, scores.tolist(), strict=True)
+        pairs = zip(items.tolist(), scores.tolist(), strict=True)
         typer.echo(json.dumps([{"item": item, "prediction": score} for item, score in pairs]))
         return
-    for item, score in zip(items, scores, strict=True):
+    for item, score in zip(items.tolist(), scores, strict=True):
         name = safe_text(item) if spreadsheet_safe and isinstance(item, str) else item
         typer.echo(f"{printable(name)}\t{score:.3f}")

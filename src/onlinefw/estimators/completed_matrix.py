@@ -10,13 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._devices import to_host
 from .._typing import Array
-from .._validation import check_indices, check_whole
+from .._validation import LARGEST_INDEX, check_indices, check_whole
 from ..losses import Logistic, Sigmoid
 from .base import StreamingEstimator
 from .completion_parts import choice
 from .completion_run import CompletionRun
 from .linear_parts import FAMILIES
 from .local_facts import ModelMixture, ShortMemory
+from .pairs import are_ids, pairs_of
 
 __all__ = ["CompletedMatrix"]
 
@@ -36,20 +37,38 @@ class CompletedMatrix(StreamingEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, 2)
-            Rows and columns.
+        X : array-like of shape (n, 2), or frame with two columns
+            Rows and columns: their ids if the model has ids, else their indices.
         unknown : "raise" or "fallback"
             What to do with rows or columns that were never seen: refuse, or predict what the
             offsets know about them: the mean plus the bias of the row or column that was seen
             (0 without offsets).
         """
         check_is_fitted(self)
+        with self._run.turns:  # of the same round: what is predicted, and what it is clipped to
+            return self._as_values(self.decision_function(X, unknown=unknown))
+
+    def predict_entries(self, rows: Any, columns: Any, *, unknown: str = "raise") -> Array:
+        """Return what ``predict`` does, for entries given by numbers whatever ids they have.
+
+        Parameters
+        ----------
+        rows, columns : array-like of int
+            Numbers from 0, in the order of ``row_ids_`` and ``col_ids_``.
+        unknown : "raise" or "fallback"
+            As for ``predict``.
+        """
+        check_is_fitted(self)
+        choice("unknown", unknown, ("raise", "fallback"))
+        rows, columns = check_indices(np.column_stack((rows, columns)), (0, 0), growing=True)
+        with self._run.turns:
+            return self._as_values(self._entries(rows, columns, unknown))
+
+    def _as_values(self, z: Array) -> Array:
+        """Return what is predicted, given entries of the model."""
         run = self._run
-        with run.turns:  # of the same round: what is predicted, and what it is clipped to
-            z = self.decision_function(X, unknown=unknown)
-            low, high = run.low, run.high
         z = self._answer(z)
-        return np.clip(z, low, high) if run.parts.clip else z
+        return np.clip(z, run.low, run.high) if run.parts.clip else z
 
     def _answer(self, z: Array) -> Array:
         """Return the expected values that belong to the model's entries."""
@@ -64,31 +83,62 @@ class CompletedMatrix(StreamingEstimator):
         """Return the model's entries, low-rank part plus offsets; parameters as for predict."""
         check_is_fitted(self)
         choice("unknown", unknown, ("raise", "fallback"))
-        rows, cols = check_indices(X, (0, 0), growing=True)
         run = self._run
         with run.turns:
-            matrix = run.matrix
-            m1, m2 = matrix.shape
-            known = (rows < m1) & (cols < m2)
-            if known.all():
-                return run.predict(rows, cols)
-            if unknown == "raise":
-                k = int(np.argmin(known))
+            ids = run.ids
+            if ids is None:
+                return self._entries(*self._indices(X), unknown)
+            few = ids.few(X)
+            if few is not None:
+                return self._entries(few[:, 0], few[:, 1], unknown)
+            pairs = pairs_of(X)
+            rows, cols = ids.look_up(pairs)
+            new = (rows < 0) | (cols < 0)
+            if unknown == "raise" and new.any():
+                k = int(np.argmax(new))
+                row, column = (side.ids[side.codes[k : k + 1]].tolist()[0] for side in pairs)
                 raise ValueError(
-                    f"X has the entry ({rows[k]}, {cols[k]}), but the model has seen {m1} rows and "
-                    f'{m2} columns; pass unknown="fallback" to predict what is known without it'
+                    f"X has the entry ({row!r:.40}, {column!r:.40}), and the model has not learned "
+                    f"{'that row' if rows[k] < 0 else 'that column'}; it knows "
+                    f"{len(ids.rows):,} row ids and {len(ids.columns):,} column ids; pass "
+                    'unknown="fallback" to predict what is known without it'
                 )
-            z = run.fallback(rows, cols)
-            z[known] = run.predict(rows[known], cols[known])
-            return z
+            rows[rows < 0], cols[cols < 0] = LARGEST_INDEX, LARGEST_INDEX
+            return self._entries(rows, cols, unknown)
+
+    def _indices(self, X: Any) -> tuple[Array, Array]:
+        """Return rows and columns, for a model that knows them by their indices."""
+        if are_ids(X):
+            raise ValueError(
+                "X holds ids, and this model has learned indices, whole numbers from 0: pass an "
+                "array of those (frame.to_numpy()), or call fit with ids to begin anew"
+            )
+        return check_indices(X, (0, 0), growing=True)
+
+    def _entries(self, rows: Array, cols: Array, unknown: str) -> Array:
+        """Return the model at entries, with the fallback outside the matrix."""
+        run = self._run
+        m1, m2 = run.matrix.shape
+        known = (rows < m1) & (cols < m2)
+        if known.all():
+            return run.predict(rows, cols)
+        if unknown == "raise":
+            k = int(np.argmin(known))
+            raise ValueError(
+                f"X has the entry ({rows[k]}, {cols[k]}), but the model has seen {m1} rows and "
+                f'{m2} columns; pass unknown="fallback" to predict what is known without it'
+            )
+        z = run.fallback(rows, cols)
+        z[known] = run.predict(rows[known], cols[known])
+        return z
 
     def score(self, X: Any, y: Any) -> float:
         """Return the coefficient of determination R^2 of the predictions (1 is best)."""
         from sklearn.metrics import r2_score
 
-        return float(r2_score(y, self.predict(X, unknown="fallback")))
+        return float(r2_score(np.asarray(y), self.predict(X, unknown="fallback")))
 
-    def recommend(self, row: int, n: int = 10, *, exclude_seen: bool = True) -> tuple[Array, Array]:
+    def recommend(self, row: Any, n: int = 10, *, exclude_seen: bool = True) -> tuple[Array, Array]:
         """Return the n columns with the largest predictions in a row, and the predictions.
 
         For labels (logistic, sigmoid) the values of ``decision_function`` are returned instead,
@@ -96,8 +146,8 @@ class CompletedMatrix(StreamingEstimator):
 
         Parameters
         ----------
-        row : int
-            The row.
+        row : int or str
+            The row: its id if the model has ids, else its index. Columns are returned likewise.
         n : int
             How many columns, at most.
         exclude_seen : bool
@@ -105,23 +155,55 @@ class CompletedMatrix(StreamingEstimator):
         """
         check_is_fitted(self)
         with self._run.turns:
-            matrix = self._run.matrix
-            m1, m2 = matrix.shape
-            if not isinstance(row, Integral) or not 0 <= row < m1:
+            run = self._run
+            matrix, ids = run.matrix, run.ids
+            number = self._number_of(row)
+            columns = matrix.shape[1]
+            n = check_whole("n", n)
+            scores = run.predict(np.full(columns, number), np.arange(columns)).astype(float)
+            if exclude_seen:
+                scores[matrix.columns_of(number)] = -np.inf
+            if ids is not None:
+                scores[len(ids.columns) :] = -np.inf  # room that ``shape`` has left
+            best = np.argsort(-scores, kind="stable")[:n]
+            best = best[scores[best] > -np.inf]
+            values = np.empty(0, matrix.dtype)
+            if best.size:
+                values = run.predict(np.full(best.size, number), best)
+                values = values if isinstance(run.loss, LABELS) else self._as_values(values)
+            return (best if ids is None else ids.columns.take(best)), values
+
+    def _number_of(self, row: Any) -> int:
+        """Return the number of a row, given by its index or its id."""
+        ids, m1 = self._run.ids, self._run.matrix.shape[0]
+        if ids is None:
+            if not isinstance(row, Integral) or not 0 <= int(row) < m1:
                 raise ValueError(
                     f"row must be one of the {m1} rows seen, 0 to {m1 - 1}, got {row!r}"
                 )
-            n = check_whole("n", n)
-            scores = self._run.predict(np.full(m2, int(row)), np.arange(m2)).astype(float)
-            if exclude_seen:
-                scores[matrix.columns_of(int(row))] = -np.inf
-            best = np.argsort(-scores, kind="stable")[:n]
-            best = best[scores[best] > -np.inf]
-            if best.size == 0:
-                return best, np.empty(0, matrix.dtype)
-            entries = np.column_stack((np.full(best.size, int(row)), best))
-            labels = isinstance(self._run.loss, LABELS)
-            return best, self.decision_function(entries) if labels else self.predict(entries)
+            return int(row)
+        number = -1
+        if isinstance(row, (str, Integral)):
+            number = ids.rows.get(int(row) if isinstance(row, np.integer) else row)
+        if number < 0:
+            some = ", ".join(f"{one!r:.40}" for one in ids.rows.ids[:3].tolist())
+            raise ValueError(
+                f"row must be one of the {len(ids.rows):,} row ids that the model has learned, "
+                f"such as {some}, got {row!r:.40}"
+            )
+        return number
+
+    @property
+    def row_ids_(self) -> Array | None:
+        """The ids of the rows, in the order of their numbers; None if the model has indices."""
+        ids = self._fitted("row_ids_").ids
+        return None if ids is None else ids.rows.ids
+
+    @property
+    def col_ids_(self) -> Array | None:
+        """The ids of the columns, likewise."""
+        ids = self._fitted("col_ids_").ids
+        return None if ids is None else ids.columns.ids
 
     @property
     def shape_(self) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from ..algorithms import OnlineFrankWolfe, Round
 from ..objectives.entries import EntriesBatch
 from .completion_parts import NO_CAP, CompletionParts
 from .history import History
+from .ids import Ids
 from .learned_matrix import LearnedMatrix
 from .local_facts import LocalFacts
 from .race import Race
@@ -103,11 +104,13 @@ class CompletionRun(Run):
         self.low, self.high = np.inf, -np.inf
         self._unnoted = 0.0  # losses of events since the last one in the history
         self.weights = None if self.parts.weighting is None else SmoothedWeights()
+        #: What rows and columns are called; None if they have their numbers alone.
+        self.ids: Ids | None = None
 
     def learn(self, batch: Batch, targets: list[Any]) -> None:
         """Play a round with a batch and its values."""
-        team = self.team
-        X, y, w = batch
+        team, batch = self.team, self._current(batch)
+        X, y, w = batch[:3]
         if self.weights is not None:
             self.weights.grow(team.learners, X)
         if y is None:
@@ -119,6 +122,15 @@ class CompletionRun(Run):
         self.low, self.high = min(self.low, low), max(self.high, high)
         if self.weights is not None:
             self.weights.refresh(team.learners)
+        self._know(batch)
+
+    def _current(self, batch: Batch) -> Batch:
+        return batch if self.ids is None or batch.fresh is None else self.ids.current(batch)
+
+    def _know(self, batch: Batch) -> None:
+        """Know the ids of a batch that has been learned."""
+        if self.ids is not None and batch.fresh is not None:
+            self.ids.learned(batch)
 
     def rounds_without_data(self, rounds: int, passes: int) -> int:
         """Return how many such rounds make later passes; of local corrections, one for each."""
@@ -170,7 +182,8 @@ class CompletionRun(Run):
 
     def learn_events(self, batch: Batch) -> Array:
         """Let local corrections learn observations one after another; return the predictions."""
-        X, y, w = batch
+        batch = self._current(batch)
+        X, y, w = batch[:3]
         assert y is not None
         (learner,) = self.learners
         rows, cols = np.ascontiguousarray(X[:, 0]), np.ascontiguousarray(X[:, 1])
@@ -179,6 +192,7 @@ class CompletionRun(Run):
         self._note_events(self.loss.value(predicted, y))
         self.n_observations += y.size
         self.low, self.high = min(self.low, float(y.min())), max(self.high, float(y.max()))
+        self._know(batch)
         return predicted
 
     def _note_events(self, losses: Array) -> None:
@@ -255,6 +269,7 @@ class CompletionRun(Run):
             "high": float(self.high),
             "unnoted": self._unnoted,
             "weights_due": None if self.weights is None else self.weights.due,
+            "ids": None if self.ids is None else self.ids.state_dict(),
         }
         if not past:
             matrix = self._matrix
@@ -282,7 +297,10 @@ def new_run(parts: CompletionParts, first: Batch, rounds: int | None) -> Complet
         most = RACE_ROUNDS if rounds is None else max(LEAST_ROUNDS, ceil(RACE_SHARE * rounds))
         race = Race(len(radii), rounds=most, rows=RACE_SIZE, least_rounds=LEAST_ROUNDS, late=True)
     team = Apart([parts.learner(shape, radius) for radius in radii])
-    return CompletionRun(parts, team, radii, race, History(model._history_size()))
+    run = CompletionRun(parts, team, radii, race, History(model._history_size()))
+    if first.fresh is not None:
+        run.ids = Ids.like(first.fresh)
+    return run
 
 
 def run_from_state(model: Any, state: State) -> CompletionRun:
@@ -308,4 +326,6 @@ def run_from_state(model: Any, state: State) -> CompletionRun:
     if run.weights is not None and state["weights_due"] is not None:
         run.weights.due = float(state["weights_due"])
     run._load(state)
+    if state.get("ids") is not None:  # older files have none
+        run.ids = Ids.from_state(state["ids"], run.matrix.shape)
     return run

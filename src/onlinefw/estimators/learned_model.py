@@ -19,7 +19,7 @@ from .run import CANNOT_LEARN, Run
 __all__ = ["BESIDE", "LearnedModel", "SavedByState"]
 
 #: Attributes that files and users add to an estimator, beside its parameters and its state.
-BESIDE = ("row_ids_", "col_ids_", "notes_")
+BESIDE = ("notes_",)
 
 
 class SavedByState(BaseEstimator):
@@ -78,7 +78,7 @@ class LearnedModel(SavedByState):
         return run
 
     def _drop_names(self) -> None:
-        """Forget the ids and notes of an earlier fit."""
+        """Forget the notes of an earlier fit."""
         for name in BESIDE:
             self.__dict__.pop(name, None)
 

@@ -270,7 +270,7 @@ def suggested_radii(loss: Loss, n_models: int, first: Batch) -> list[float]:
     the largest root mean square of a feature. It is rounded to three digits, so that a repeated row
     and a row of twice the weight give the same to the last bit.
     """
-    X, y, w = first
+    X, y, w = first[:3]
     assert y is not None  # files are opened if radii are to be suggested
     squares = X.astype(float).power(2) if sparse.issparse(X) else np.square(X, dtype=float)
     weights = np.full(len(y), 1.0 / len(y)) if w is None else w / w.sum()

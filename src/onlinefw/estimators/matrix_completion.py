@@ -15,7 +15,6 @@ from .._validation import (
     MOST,
     TOO_LARGE_FOR_FLOAT32,
     check_growth,
-    check_indices,
     check_magnitude,
     check_precision,
     check_targets,
@@ -32,7 +31,9 @@ from ..readers.rounds import FileRounds
 from .completed_matrix import CompletedMatrix
 from .completion_parts import LOSSES, MANY, CompletionParts, given_shape
 from .completion_run import CompletionRun, new_run, run_from_state
+from .ids import Ids
 from .linear_parts import is_auto
+from .pairs import are_ids, pairs_of
 from .stream import Batch, FileStream
 
 __all__ = ["FrankWolfeMatrixCompletion"]
@@ -49,6 +50,10 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     Each batch is one round. The model can predict after each, new rows and columns may come at any
     time, and ``gap_`` says how far from optimal the model is. Without arguments it is the best we
     know for ratings, the same as ``ofw fit matrix``; :meth:`paper` is the paper's set-up.
+
+    Rows and columns are known by *indices*, whole numbers from 0 in an array, or by *ids*, which
+    are text or whole numbers: the first X decides. Text, arrays of objects, and frames of pandas,
+    Polars and Arrow hold ids. Those of rows are of one kind, and so are those of columns.
 
     What is "auto" is decided once, at the start, by the loss and by the number of observations
     that will come (those of ``fit``; in a stream, ``expected_size``).
@@ -146,6 +151,8 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         Rounds played, and observations learned.
     shape_ : (int, int)
         Rows and columns seen.
+    row_ids_, col_ids_ : ndarray or None
+        Ids in the order in which they were learned; None if the model has indices.
     history_ : dict of arrays
         t, loss (paid before learning), gap, gap_upper, step_size, kind, reads, seconds.
     objective_ : ObservedEntries
@@ -162,6 +169,10 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     >>> bool(np.abs(error).max() < 0.5)
     True
     >>> items, scores = model.recommend(3, n=2, exclude_seen=False)
+    >>> model = ofw.FrankWolfeMatrixCompletion()
+    >>> _ = model.learn([["ann", "Jaws"], ["bob", "Up"], ["bob", "Jaws"]], [5.0, 2.0, 4.0])
+    >>> model.recommend("ann")[0]
+    array(['Up'], dtype=object)
     """
 
     _losses = LOSSES
@@ -241,9 +252,11 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
 
         Parameters
         ----------
-        X : array-like of shape (n, 2), or ParquetRatings
-            Row and column of each observation, whole numbers from 0. Or files with values as well,
-            in batches of their own size and order, which ``workers`` read themselves (this process
+        X : array-like of shape (n, 2), frame with two columns, or ParquetRatings
+            Row and column of each observation: whole numbers from 0 in an array or a list, which
+            are *indices*; or *ids*, which are text, an array of objects, or a frame of pandas,
+            Polars or Arrow (then whole numbers are ids, too). Or files with values as well, in
+            batches of their own size and order, which ``workers`` read themselves (this process
             does with ``offsets`` or ``weighting``, which it learns from them).
         y : array-like of shape (n,)
             The observed values.
@@ -312,7 +325,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
             self._learn(batch)
 
     def _expect(self, X: Any) -> Array:
-        return self.predict(X, unknown="fallback")
+        return self.predict_entries(X[:, 0], X[:, 1], unknown="fallback")
 
     def batch_length(self, n: int) -> int:
         """Return how many of n observations make a round of ``fit``."""
@@ -325,25 +338,56 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, first: bool, classes: Any = None
     ) -> Batch:
-        if not first and sample_weight is None and self._are_plain(X, y):
-            return Batch(X, y)
+        ids = None if first else self._run.ids
+        if not first and sample_weight is None:
+            plain = X if ids is None else self._few(ids, X)
+            if self._are_plain(plain, y):
+                return Batch(plain, y)
         if isinstance(X, (BatchHandle, FileRounds)):
             raise ValueError(f"{X}: ratings are needed, ParquetRatings")
         if y is None:
             raise ValueError("y is missing: pass the observed value of each entry")
-        rows, cols = check_indices(X, (0, 0), growing=True)
-        y = check_targets(y, rows.size, self._loss())
-        w = check_weights(sample_weight, rows.size)
+        if ids is not None or (first and are_ids(X)):
+            return self._numbered(ids, X, y, sample_weight)
+        rows, cols = self._indices(X)
+        batch = self._with_values(np.column_stack((rows, cols)), y, sample_weight)
+        check_growth((int(rows.max()) + 1, int(cols.max()) + 1), self._most(first))
+        # A batch may have no weight at all.
+        return batch if batch.w is None or batch.w.all() else batch.part(batch.w > 0.0)
+
+    def _with_values(self, X: Any, y: Any, sample_weight: Any) -> Batch:
+        """Return a batch with values and weights that are checked."""
+        y = check_targets(y, len(X), self._loss())
+        w = check_weights(sample_weight, len(X))
         check_magnitude(y, w, check_precision(self.dtype))
+        return Batch(X, y, None if sample_weight is None else w)
+
+    def _most(self, first: bool) -> tuple[int, int]:
+        """Return how many rows and columns there may be."""
         known = given_shape(self) if first else self._run.matrix.shape
         most = check_whole("max_rows", self.max_rows), check_whole("max_columns", self.max_columns)
-        needed = int(rows.max()) + 1, int(cols.max()) + 1
-        check_growth(needed, (max(most[0], known[0]), max(most[1], known[1])))
-        X = np.column_stack((rows, cols))
-        if sample_weight is None:
-            return Batch(X, y)
-        batch = Batch(X, y, w)
-        return batch if w.all() else batch.part(w > 0.0)  # a batch may have no weight at all
+        return max(most[0], known[0]), max(most[1], known[1])
+
+    def _few(self, ids: Ids, X: Any) -> Array | None:
+        with self._run.turns:
+            return ids.few(X)
+
+    def _numbered(self, ids: Ids | None, X: Any, y: Any, sample_weight: Any) -> Batch:
+        """Return a batch of ids, of which the new ones are numbered aside; ``ids`` None: all."""
+        pairs = pairs_of(X)
+        batch = self._with_values(np.arange(pairs.n), y, sample_weight)
+        if batch.w is not None and not batch.w.all():
+            batch = batch.part(batch.w > 0.0)
+            pairs = pairs.part(batch.X)
+        if ids is None:
+            numbers, fresh = Ids.like(pairs).number(pairs)
+        else:
+            with self._run.turns:
+                numbers, fresh = ids.number(pairs)
+        needed = int(numbers[:, 0].max()) + 1, int(numbers[:, 1].max()) + 1
+        check_growth(needed, self._most(ids is None), "ids")
+        is_new = ids is None or fresh[0].ids.size or fresh[1].ids.size
+        return batch._replace(X=numbers, fresh=fresh if is_new else None)
 
     def _are_plain(self, X: Any, y: Any) -> bool:
         """Whether indices and values need no conversion, and are in the matrix as it is."""
@@ -383,6 +427,11 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     def _from_file(self, batch: Any, first: bool = False) -> Batch:
         if not isinstance(batch, ParquetBatch):
             raise ValueError(f"{batch}: ratings are needed, ParquetRatings")
+        if not first and self._run.ids is not None:
+            raise ValueError(
+                f"{batch} has the numbers of rows and columns, and this model has ids: read the "
+                "ids yourself, and pass them as arrays or frames"
+            )
         if self.workers is not None and not first:
             parts = self._run.parts
             if parts.offsets is None and parts.weighting is None and parts.local is None:

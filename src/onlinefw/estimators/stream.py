@@ -17,6 +17,8 @@ class Batch(NamedTuple):
     X: Any
     y: Array | None = None
     w: Array | None = None
+    #: Of a model of ids, those that have no number in the model yet.
+    fresh: Any = None
 
     @property
     def n(self) -> int:
@@ -31,7 +33,8 @@ class Batch(NamedTuple):
     def part(self, rows: Any) -> Batch:
         """Return some of the observations."""
         assert self.y is not None
-        return Batch(self.X[rows], self.y[rows], None if self.w is None else self.w[rows])
+        w = None if self.w is None else self.w[rows]
+        return Batch(self.X[rows], self.y[rows], w, self.fresh)
 
 
 class ArrayRounds:

@@ -5,20 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import State
 from ..estimators import FrankWolfeMatrixCompletion
+from ..estimators.ids import Ids
+from ..readers.id_tables import as_objects
 from .container import read_tree, write_tree
 from .errors import whole
 from .format_1 import from_format_1
-from .labels import labels_from_tree, labels_to_tree
+from .labels import labels_from_tree
 from .parameters import ESTIMATORS, parameters_from_tree, parameters_to_tree
 
 __all__ = ["load", "save"]
 
-#: What the rows and the columns of a matrix are called.
-IDS = ("row_ids", "col_ids")
+#: What the rows and the columns of a matrix are called, in arguments and in older files.
+IDS = {"row_ids": "rows", "col_ids": "columns"}
 
 
 def save(
@@ -44,8 +47,9 @@ def save(
     path : str or Path
         Where to; ``.ofw`` is the usual ending.
     row_ids, col_ids : array-like of int or str, optional
-        Matrix completion only: what the rows and columns are called, kept as the loaded
-        estimator's ``row_ids_`` and ``col_ids_``.
+        Matrix completion only: what the rows and columns are called, if the model does not know
+        or they are to have other ids. The loaded estimator is a model of ids, which are its
+        ``row_ids_`` and ``col_ids_``; where only one side is named, the other has its numbers.
     notes : dict, optional
         JSON values of your own, kept as the loaded estimator's ``notes_``.
 
@@ -67,27 +71,34 @@ def save(
         )
     check_is_fitted(estimator)
     tree: State = {"estimator": name, "parameters": parameters_to_tree(estimator)}
+    ids = None
+    if row_ids is not None or col_ids is not None:
+        ids = _ids_state(estimator, row_ids, col_ids)
     tree["state"] = estimator.state_dict(past=False)
-    for label, ids in zip(IDS, (row_ids, col_ids), strict=True):
-        ids = getattr(estimator, f"{label}_", None) if ids is None else ids
-        if ids is not None:
-            tree[label] = _checked_ids(estimator, label, ids)
+    if ids is not None:
+        tree["state"]["run"]["ids"] = ids
     notes = getattr(estimator, "notes_", None) if notes is None else notes
     if notes is not None:
         tree["notes"] = notes
     write_tree(path, "model", tree, compress=True)
 
 
-def _checked_ids(estimator: Any, label: str, ids: Any) -> Any:
+def _ids_state(estimator: Any, *given: Any) -> State:
+    """Return ids as the state of a model has them."""
     if not isinstance(estimator, FrankWolfeMatrixCompletion):
         name = type(estimator).__name__
         raise ValueError(f"row_ids and col_ids are for matrix completion, not for a {name}")
-    side = IDS.index(label)
-    size = estimator.shape_[side]
-    if len(ids) != size:
-        what = ("rows", "columns")[side]
-        raise ValueError(f"{label} must name each of the {size} {what} seen, got {len(ids)} names")
-    return labels_to_tree(ids, label)
+    own = estimator.row_ids_, estimator.col_ids_
+    sides = []
+    for label, ids, known, size in zip(IDS, given, own, estimator.shape_, strict=True):
+        if ids is None:
+            ids = np.arange(size) if known is None else known
+        elif len(ids) != size:
+            raise ValueError(
+                f"{label} must name each of the {size} {IDS[label]} seen, got {len(ids)} names"
+            )
+        sides.append(ids)
+    return Ids.of(*sides).state_dict()
 
 
 def load(path: str | Path) -> Any:
@@ -110,9 +121,8 @@ def load(path: str | Path) -> Any:
     ...     path = pathlib.Path(folder) / "ratings.ofw"
     ...     ofw.save(model, path, row_ids=["ann", "bob"], col_ids=[10, 20])
     ...     loaded = ofw.load(path)
-    >>> items, scores = loaded.recommend(1)
-    >>> loaded.row_ids_[1], loaded.col_ids_[items]
-    (np.str_('bob'), array([20]))
+    >>> loaded.recommend("bob")[0], loaded.row_ids_.tolist()
+    (array([20]), ['ann', 'bob'])
     """
     header, tree = read_tree(path, "model")
     with whole(path, "model"):
@@ -123,16 +133,23 @@ def _from_tree(tree: State) -> Any:
     model = ESTIMATORS[tree["estimator"]](**parameters_from_tree(tree["parameters"]))
     if "team" in tree["state"] or "team" in tree["state"].get("run", {}):
         raise ValueError("it holds a past, which only a checkpoint does")
+    if any(label in tree for label in IDS):
+        tree["state"]["run"]["ids"] = _older_ids(tree)
     model.load_state(tree["state"])
-    for label in IDS:
-        if label in tree:
-            ids = labels_from_tree(tree[label])
-            size = model.shape_[IDS.index(label)]
-            if ids.size != size:
-                raise ValueError(f"{label} has {ids.size} names for {size} rows or columns")
-            setattr(model, f"{label}_", ids)
     if "notes" in tree:
         if not isinstance(tree["notes"], dict):
             raise ValueError("its notes are no dict")
         model.notes_ = tree["notes"]
     return model
+
+
+def _older_ids(tree: State) -> State:
+    """Return the ids of a file that has them beside the state, where any labels were allowed."""
+    matrix, sides = tree["state"]["run"]["matrix"], []
+    for label, factor in zip(IDS, (matrix["left"], matrix["right"]), strict=True):
+        size = len(factor)
+        ids = labels_from_tree(tree[label]) if label in tree else np.arange(size)
+        if ids.size != size:
+            raise ValueError(f"{label} has {ids.size} names for {size} {IDS[label]}")
+        sides.append(ids if ids.dtype.kind in "iu" else as_objects(map(str, ids.tolist())))
+    return Ids.of(*sides).state_dict()

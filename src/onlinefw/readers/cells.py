@@ -16,6 +16,7 @@ from .._typing import Array
 from .._validation import moderate
 from ..losses import Loss
 from .errors import shown
+from .id_tables import as_objects
 
 __all__ = [
     "EXACT",
@@ -120,12 +121,12 @@ def ids_from_cells(cells: list[Any]) -> Array:
     """Return ids as int64 if all are integers, otherwise as text."""
     if all(isinstance(cell, int) for cell in cells):
         return np.array(cells, dtype=np.int64)
-    return _objects([str(cell) for cell in cells])
+    return as_objects([str(cell) for cell in cells])
 
 
 def as_text(ids: Array) -> Array:
     """Return ids as text, whatever they were."""
-    return ids if ids.dtype == object else _objects([str(i) for i in ids.tolist()])
+    return ids if ids.dtype == object else as_objects([str(i) for i in ids.tolist()])
 
 
 def labels(ids: Array) -> Array:
@@ -145,19 +146,13 @@ def labels(ids: Array) -> Array:
         return np.array([int(found[text]) for text in ids.tolist()], dtype=np.int64)
     if all(text == label for text, label in found.items()):
         return ids
-    return _objects([found[text] for text in ids.tolist()])
+    return as_objects([found[text] for text in ids.tolist()])
 
 
 def _label(text: str) -> str:
     """A whole number in its shortest form ("1.0" is 1); with leading zeros it is a code, as ids."""
     number = float(text) if _UNPADDED.fullmatch(text) else 0.5
     return str(int(number)) if number.is_integer() and abs(number) < EXACT else text
-
-
-def _objects(texts: list[str]) -> Array:
-    out = np.empty(len(texts), dtype=object)
-    out[:] = texts
-    return out
 
 
 def numbers(column: Any, loss: Loss | None = None) -> Array | None:
@@ -201,7 +196,7 @@ def ids_from_arrow(column: Any) -> Array | None:
         return None
     integers = _integers(different)
     # Each text is made a Python string once, however often it occurs.
-    return (_objects(different.to_pylist()) if integers is None else integers)[indices]
+    return (as_objects(different.to_pylist()) if integers is None else integers)[indices]
 
 
 def _integers(texts: Any) -> Array | None:

@@ -141,8 +141,8 @@ def draw_singular_values(axes: Any, facts: Facts) -> None:
 def draw_predictions(axes: Any, facts: Facts) -> None:
     """Draw what the model predicts for users and items drawn at random."""
     rng, (rows, columns) = np.random.default_rng(0), facts.best.shape_
-    pairs = np.column_stack((rng.integers(rows, size=SAMPLE), rng.integers(columns, size=SAMPLE)))
-    axes.hist(facts.best.predict(pairs), bins=60, color=GAP, density=True)
+    pairs = rng.integers(rows, size=SAMPLE), rng.integers(columns, size=SAMPLE)
+    axes.hist(facts.best.predict_entries(*pairs), bins=60, color=GAP, density=True)
     axes.set(xlabel="prediction", ylabel="share of pairs")
     axes.set_yticks([])
     plain(axes)
@@ -157,9 +157,9 @@ def draw_items(axes: Any, facts: Facts) -> None:
         (order[:NAMED], np.random.default_rng(0).permutation(order[NAMED:])[: MOST_POINTS - NAMED])
     )  # fmt: skip
     axes.plot(*points[kept].T, "o", color=GAP, markersize=3, alpha=0.6, markeredgewidth=0)
-    ids = getattr(facts.model, "col_ids_", None)
+    ids = facts.model.col_ids_
     for k in order[:NAMED]:
-        label = str(k if ids is None else ids[k])
+        label = str(k if ids is None or k >= len(ids) else ids[k])
         axes.annotate(
             label if len(label) <= 24 else f"{label[:23]}...",
             points[k],

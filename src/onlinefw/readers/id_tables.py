@@ -1,0 +1,229 @@
+"""Different ids in order, each with its index: one table for integers, one for text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from itertools import pairwise, repeat
+from typing import Any
+
+import numpy as np
+
+from .._state import check_state
+from .._typing import Array, State
+
+__all__ = ["IntegerTable", "Table", "TextTable", "as_objects", "table_from_state"]
+
+_HALF = np.uint64(32)
+_WORD = 2**64 - 1
+
+
+def as_objects(values: Iterable[Any]) -> Array:
+    """Return values as an array of objects: numpy's own text drops what it takes for padding."""
+    listed = list(values)
+    out = np.empty(len(listed), dtype=object)
+    out[:] = listed
+    return out
+
+
+class IntegerTable:
+    """Different integers in order, each with its index 0, 1, 2, ...
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.readers.id_tables import IntegerTable
+    >>> table = IntegerTable()
+    >>> table.append(np.array([196, 22]))
+    >>> table.indices(np.array([22, 7])), table.get(196), table.ids
+    (array([ 1, -1]), 0, array([196,  22]))
+
+    Notes
+    -----
+    Open addressing with linear probing, at most half full, so that few steps are needed. Every
+    table hashes by two random odd factors of its own, so that nobody can choose integers that meet
+    in one place; indices do not depend on them.
+    """
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._factors = np.frombuffer(os.urandom(16), np.uint64) | np.uint64(1)
+        self._first, self._second = self._factors.tolist()
+        self._bits = 4
+        self._keys = np.zeros(1 << self._bits, dtype=np.int64)
+        self._indices = np.full(1 << self._bits, -1, dtype=np.int64)
+        # Capacity doubles, so that a chunk at a time costs no more than all at once.
+        self._integers = np.empty(16, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def ids(self) -> Array:
+        """All of them, in order."""
+        return self._integers[: self._n].copy()
+
+    def take(self, indices: Any) -> Array:
+        """Return those with these indices."""
+        return self._integers[: self._n][indices]
+
+    def get(self, integer: Any) -> int:
+        """Return the index of one integer; -1 for what is not in the table."""
+        if type(integer) is not int:
+            return -1
+        spread = (integer * self._first & _WORD) ^ (integer * self._first & _WORD) >> 32
+        slot = (spread * self._second & _WORD) >> (64 - self._bits)
+        while (index := self._indices.item(slot)) >= 0 and self._keys.item(slot) != integer:
+            slot = (slot + 1) & (len(self._keys) - 1)
+        return index
+
+    def state_dict(self) -> State:
+        """Return the integers as a plain array."""
+        return {"kind": "int", "ids": self.ids}
+
+    def indices(self, integers: Array) -> Array:
+        """Return the index of each integer; -1 for those that are not in the table."""
+        slots = self._first_slots(integers)
+        found = self._indices[slots]
+        searching = np.flatnonzero((found >= 0) & (self._keys[slots] != integers))
+        slots = slots[searching]
+        while len(searching):
+            slots = (slots + 1) & (len(self._keys) - 1)
+            here = self._indices[slots]
+            found[searching] = here
+            again = (here >= 0) & (self._keys[slots] != integers[searching])
+            slots, searching = slots[again], searching[again]
+        return found
+
+    def append(self, integers: Array) -> None:
+        """Add integers that differ from each other and from those in the table."""
+        n = self._n + len(integers)
+        if n > len(self._integers):
+            grown = np.empty(max(n, 2 * len(self._integers)), dtype=np.int64)
+            grown[: self._n] = self._integers[: self._n]
+            self._integers = grown
+        self._integers[self._n : n] = integers
+        first, self._n = self._n, n
+        if 2 * n > len(self._keys):
+            self._bits = int(2 * n - 1).bit_length()
+            self._keys = np.zeros(1 << self._bits, dtype=np.int64)
+            self._indices = np.full(1 << self._bits, -1, dtype=np.int64)
+            first = 0
+        self._insert(np.arange(first, n))
+
+    def _insert(self, indices: Array) -> None:
+        slots = self._first_slots(self._integers[indices])
+        while len(indices):
+            free = self._indices[slots] < 0
+            # Where several want one slot, one of them gets it and the others go on.
+            self._indices[slots[free]] = indices[free]
+            going_on = self._indices[slots] != indices
+            inserted = ~going_on
+            self._keys[slots[inserted]] = self._integers[indices[inserted]]
+            indices = indices[going_on]
+            slots = (slots[going_on] + 1) & (len(self._keys) - 1)
+
+    def _first_slots(self, integers: Array) -> Array:
+        spread = integers.astype(np.int64, copy=False).view(np.uint64) * self._factors[0]
+        spread ^= spread >> _HALF  # the first factor alone leaves evenly spaced integers in clumps
+        spread *= self._factors[1]
+        return (spread >> np.uint64(64 - self._bits)).astype(np.int64)
+
+
+class TextTable:
+    """Different texts in order, each with its index 0, 1, 2, ...
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.readers.id_tables import TextTable
+    >>> table = TextTable()
+    >>> table.append(["ann", "bob"])
+    >>> table.indices(["bob", "eve"]), table.get("ann"), table.ids.tolist()
+    (array([ 1, -1]), 0, ['ann', 'bob'])
+    """
+
+    def __init__(self) -> None:
+        self._indices: dict[str, int] = {}
+        self._texts: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @property
+    def ids(self) -> Array:
+        """All of them, in order."""
+        return as_objects(self._texts)
+
+    def take(self, indices: Any) -> Array:
+        """Return those with these indices."""
+        texts = self._texts
+        return as_objects(texts[k] for k in np.asarray(indices).tolist())
+
+    def get(self, text: Any) -> int:
+        """Return the index of one text; -1 for what is not in the table."""
+        return self._indices.get(text, -1)
+
+    def indices(self, texts: Any) -> Array:
+        """Return the index of each text; -1 for those that are not in the table."""
+        return np.fromiter(map(self._indices.get, texts, repeat(-1)), np.int64, len(texts))
+
+    def append(self, texts: Any) -> None:
+        """Add texts that differ from each other and from those in the table."""
+        first = len(self._texts)
+        self._texts.extend(texts)
+        new = self._texts[first:]
+        self._indices.update(zip(new, range(first, first + len(new)), strict=True))
+
+    def state_dict(self) -> State:
+        """Return the texts as UTF-8 bytes with the end of each."""
+        encoded = [text.encode("utf-8", "surrogatepass") for text in self._texts]
+        ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
+        return {"kind": "str", "utf8": np.frombuffer(b"".join(encoded), np.uint8), "ends": ends}
+
+
+Table = IntegerTable | TextTable
+
+
+def table_from_state(state: State) -> Table:
+    """Return the table that ``state_dict`` described.
+
+    Examples
+    --------
+    >>> from onlinefw.readers.id_tables import TextTable, table_from_state
+    >>> table = TextTable()
+    >>> table.append(["ann", "bob"])
+    >>> table_from_state(table.state_dict()).get("bob")
+    1
+    """
+    check_state(state, "kind")
+    table: Table
+    if state["kind"] == "int":
+        check_state(state, "ids")
+        table, ids = IntegerTable(), state["ids"]
+        if not isinstance(ids, np.ndarray) or ids.dtype != np.int64 or ids.ndim != 1:
+            raise ValueError("ids that are integers must be a one-dimensional array of int64")
+        different = np.unique(ids).size
+    elif state["kind"] == "str":
+        table, ids = TextTable(), _texts(state)
+        different = len(set(ids))
+    else:
+        raise ValueError(f"there are no ids of the kind {state['kind']!r:.40}")
+    if different < len(ids):
+        raise ValueError("the ids of a state hold an id twice")
+    table.append(ids)
+    return table
+
+
+def _texts(state: State) -> list[str]:
+    check_state(state, "utf8", "ends")
+    utf8, ends = state["utf8"], state["ends"]
+    for array, dtype in ((utf8, np.uint8), (ends, np.int64)):
+        if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
+            raise ValueError("ids that are text must be UTF-8 bytes and the end of each")
+    starts = np.concatenate((np.zeros(1, np.int64), ends))
+    if (starts[1:] < starts[:-1]).any() or starts[-1] != utf8.size:
+        raise ValueError("the ends of ids do not fit their bytes")
+    whole = utf8.tobytes()
+    cuts = pairwise(starts.tolist())
+    return [whole[start:end].decode("utf-8", "surrogatepass") for start, end in cuts]
