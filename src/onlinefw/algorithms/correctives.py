@@ -17,8 +17,8 @@ class Corrective:
 
     A learner calls ``receive`` when F_t has a new batch, ``step`` in every step, where
     ``takes_steps`` is true, and ``after_round`` at the end of every round; ``learner.correct()``
-    calls ``correct``. All of them leave theta inside
-    the set, so gaps and certificates stay valid. A corrective of your own is a subclass that
+    calls ``correct``, and ``learner.finish()`` calls ``finish``. All of them leave theta inside the
+    set, so gaps and certificates stay valid. A corrective of your own is a subclass that
     overrides what it needs: by default nothing is done.
 
     A learner works with a copy of the corrective that it is given, so two learners do not share
@@ -89,6 +89,10 @@ class Corrective:
 
     def correct(self, objective: Objective, constraint: ConvexSet) -> None:
         """Correct theta now."""
+
+    def finish(self, objective: Objective, constraint: ConvexSet) -> None:
+        """Correct theta at the end of a stream; nothing, if that has been done already."""
+        self.correct(objective, constraint)
 
     def state_dict(self) -> State:
         """Return parameters and progress as plain values: all attributes, by default."""

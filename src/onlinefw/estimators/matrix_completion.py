@@ -38,8 +38,9 @@ __all__ = ["FrankWolfeMatrixCompletion"]
 
 #: ``batch_size="auto"``: so many rounds in one pass, of at least so many observations ...
 ROUNDS_PER_PASS, LEAST_BATCH = 1000, 32
-#: ... and fewer rounds where the factors are re-optimised now and then.
-MANY_ROUNDS = 80
+#: ... and few rounds where the factors are re-optimised whenever the data have doubled: a power of
+#: two, so that the last time is the end.
+MANY_ROUNDS = 16
 
 
 class FrankWolfeMatrixCompletion(CompletedMatrix):
@@ -69,7 +70,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         Predict mean + row bias + column bias + low rank. "biases" are running shrunken means of
         the values, "joint" those of what the low-rank part leaves over
         (:class:`~onlinefw.objectives.RunningBiases`; pass one for another shrinkage). "auto" is
-        "joint" for a regression ("biases" with many observations), None for other losses.
+        "joint" for a regression, None for other losses.
     weighting : "auto", None or "smoothed"
         Weigh the trace norm by the square roots of half empirical, half uniform frequencies of
         rows and columns. They are refreshed as data come; theta is scaled back into the ball if
@@ -81,7 +82,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         as "poisson" needs "line-search" (which "auto" is), or a small radius.
     batch_size : int or "auto"
         Observations a round in ``fit``; "auto" makes 1000 rounds of a pass, of at least 32
-        observations each (80 rounds with many observations).
+        observations each (16 rounds with many observations).
     epochs : int
         Passes of ``fit``. From the second on nothing is stored again: rounds use what is
         already kept.

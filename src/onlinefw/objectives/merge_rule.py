@@ -31,7 +31,7 @@ def due_for_merge(n_sorted: int, n_newest: int, last_batch: int) -> int:
     (0, 1488)
     """
     longest = int(min(max(SHORTEST_TAIL, sqrt(MERGE_COST * n_sorted * last_batch)), LONGEST_TAIL))
-    return 0 if n_newest <= longest else n_newest - min(longest // 2, NEWEST)
+    return 0 if n_newest <= longest else n_newest - min(max(longest, last_batch) // 2, NEWEST)
 
 
 def held_out(n_newest: int) -> int:
