@@ -390,6 +390,9 @@ def check_precision(dtype: DTypeLike) -> np.dtype:
 def check_magnitude(y: Array, weights: Array, dtype: np.dtype) -> None:
     """Refuse values and weights whose products would overflow when they are squared."""
     limit = TOO_LARGE_FOR_FLOAT32 if dtype == np.float32 else TOO_LARGE
+    size, heaviest = max(float(y.max()), -float(y.min())), float(weights.max())
+    if max(size, heaviest, size * heaviest) <= limit:
+        return
     sizes = np.abs(y)
     with np.errstate(over="ignore"):
         largest = np.maximum(np.maximum(sizes, weights), sizes * weights)

@@ -163,7 +163,10 @@ class RidgeSweeps(Corrective):
                 best, best_score, ridge = other, found, trial
         if best is None:
             return  # no trial has a finite loss
+        first = ridge
         for factor in (0.5, 2.0, 1.0):
+            if factor == 2.0 and ridge < first:
+                continue  # it has just come from there
             for _ in range(HALVINGS):
                 other = problem.sweep((best.left, best.right), factor * ridge, 1)
                 if not (found := score(other)) < BETTER * best_score:

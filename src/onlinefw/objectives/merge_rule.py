@@ -35,5 +35,9 @@ def due_for_merge(n_sorted: int, n_newest: int, last_batch: int) -> int:
 
 
 def held_out(n_newest: int) -> int:
-    """Return how many of the newest entries regressions leave out, so that they can be judged."""
-    return min(n_newest // 2, NEWEST)
+    """Return how many of the newest entries regressions leave out, so that they can be judged.
+
+    A tail that has just been cut is left out as a whole: to sort half of it in would read all
+    entries for a few.
+    """
+    return n_newest if NEWEST // 2 <= n_newest <= NEWEST else min(n_newest // 2, NEWEST)
