@@ -23,9 +23,11 @@ __all__ = ["RidgeSweeps"]
 
 Factors = tuple[Array, Array]
 
-#: The first ridge is the best of these, times the square root of (rank * mean loss): that is about
-#: right if half of the variance is in as many directions of equal weight.
-SEARCH = (16.0, 4.0, 1.0)
+#: Before there are so many observations for each number in the factors, sweeps fit noise.
+LEAST = 2.0
+#: The first ridge is this times the square root of (rank * mean loss). That square root would be
+#: right if half of the variance were in as many directions of equal weight; less is, as a rule.
+FIRST = 8.0
 #: Then it is halved, doubled, or kept at most this many times in one correction, with a sweep each,
 #: while the newest entries are predicted better by this factor.
 HALVINGS, BETTER = 3, 0.999
@@ -107,8 +109,13 @@ class RidgeSweeps(Corrective):
 
     def after_round(self, objective: Objective, constraint: ConvexSet) -> None:
         """Correct theta if the data have grown enough since the last time."""
-        if objective.n_observations >= max(self._due, self.start):
-            self.correct(objective, constraint)
+        assert isinstance(objective, ObservedEntries)
+        n = objective.n_observations
+        if n >= max(self._due, self.start):
+            if n >= LEAST * self.rank * sum(objective.shape or ()):
+                self.correct(objective, constraint)
+            else:  # the next time is that of a schedule that begins here
+                self._due = self.growth * n
 
     def finish(self, objective: Objective, constraint: ConvexSet) -> None:
         """Correct theta at the end of a stream, unless it is what the last correction has left."""
@@ -150,20 +157,9 @@ class RidgeSweeps(Corrective):
         before = score(objective._low_rank)
         if not 0.0 < before < inf:
             return  # theta explains everything, or its loss overflows
-        # Where nothing has helped yet, look around: each time from theta, for a ridge that is too
-        # large makes the factors 0.
-        if self._found is not None:
-            trials = [self._found]
-        else:
-            trials = [step * sqrt(self.rank * before) / problem.mean_penalty for step in SEARCH]
-        best, best_score, ridge = None, inf, 0.0
-        for trial in trials:
-            other = problem.sweep(start, trial, self.sweeps)
-            if (found := score(other)) < best_score:
-                best, best_score, ridge = other, found, trial
-        if best is None:
-            return  # no trial has a finite loss
-        first = ridge
+        first = ridge = self._found or FIRST * sqrt(self.rank * before) / problem.mean_penalty
+        best = problem.sweep(start, ridge, self.sweeps)
+        best_score = score(best)
         for factor in (0.5, 2.0, 1.0):
             if factor == 2.0 and ridge < first:
                 continue  # it has just come from there

@@ -14,8 +14,8 @@ from .._validation import (
     MOST,
     TOO_LARGE_FOR_FLOAT32,
     check_growth,
-    check_indices,
     check_magnitude,
+    check_pairs,
     check_precision,
     check_targets,
     check_weights,
@@ -320,19 +320,16 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
             raise ValueError(f"{X}: ratings are needed, ParquetRatings")
         if y is None:
             raise ValueError("y is missing: pass the observed value of each entry")
-        rows, cols = check_indices(X, (0, 0), growing=True)
-        y = check_targets(y, rows.size, self._loss())
-        w = check_weights(sample_weight, rows.size)
+        X, needed = check_pairs(X)
+        y = check_targets(y, len(X), self._loss())
+        w = None if sample_weight is None else check_weights(sample_weight, len(X))
         check_magnitude(y, w, check_precision(self.dtype))
         known = given_shape(self) if first else self._run.matrix.shape
         most = check_whole("max_rows", self.max_rows), check_whole("max_columns", self.max_columns)
-        needed = int(rows.max()) + 1, int(cols.max()) + 1
         check_growth(needed, (max(most[0], known[0]), max(most[1], known[1])))
-        X = np.column_stack((rows, cols))
-        if sample_weight is None:
-            return Batch(X, y)
         batch = Batch(X, y, w)
-        return batch if w.all() else batch.part(w > 0.0)  # a batch may have no weight at all
+        # a batch may have no weight at all
+        return batch if w is None or w.all() else batch.part(w > 0.0)
 
     def _are_plain(self, X: Any, y: Any) -> bool:
         """Whether indices and values need no conversion, and are in the matrix as it is."""
