@@ -17,7 +17,7 @@ from .sorted_store import Merging, SortedStore
 __all__ = ["EntryStore", "Unfinished", "new_tail", "without_oldest"]
 
 #: Columns are ranked by popularity again when the store has grown by this factor.
-RERANK_FACTOR = 16
+RERANK_FACTOR = 32
 
 
 class EntryStore:
@@ -200,4 +200,4 @@ def without_oldest(tail: Columns, n: int, n_rows: int) -> tuple[SortedStore, Col
     merging.sort_by_row(row, oldest[0], indptr, order)
     ordered = tuple(np.empty_like(x) for x in oldest)
     share(merging.take_four, blocks_for(n, n), order, tuple(oldest), ordered)
-    return SortedStore(indptr, *ordered, np.zeros_like(g)), tail.without_first(n)
+    return SortedStore(indptr, *(*ordered, np.zeros_like(g))), tail.without_first(n)
