@@ -62,7 +62,8 @@ class RidgeSweeps(Corrective):
     growth : float
         Correct when the data have grown by this factor since the last time.
     start : int
-        Do not begin before this many observations.
+        Do not begin before this many observations, nor before there are two for each number in the
+        factors.
 
     Examples
     --------
