@@ -19,6 +19,7 @@ __all__ = [
     "check_growth",
     "check_indices",
     "check_magnitude",
+    "check_pairs",
     "check_part",
     "check_precision",
     "check_row_magnitude",
@@ -40,6 +41,8 @@ TOO_LARGE_FOR_FLOAT32 = 1e15
 KEPT = (np.dtype(np.float32), np.dtype(np.uint8))
 #: Stores keep indices in 32 bits.
 LARGEST_INDEX = 2**32
+#: Indices are searched for the largest so many at a time.
+PIECE = 2**16
 #: A matrix that grows does so up to this many rows and columns, unless more are asked for: memory
 #: follows the largest index, and one wrong index should not take all of it.
 MOST = 10_000_000
@@ -311,8 +314,11 @@ def check_width(shape: Shape, most: int) -> None:
         )
 
 
-def check_indices(X: Any, shape: Shape, growing: bool) -> tuple[Array, Array]:
-    """Return row and column indices that lie in the matrix (or beyond it, if it may grow)."""
+def check_pairs(X: Any) -> tuple[Array, tuple[int, int]]:
+    """Return (row, column) pairs as whole numbers, and the shape of the matrix they need.
+
+    Whole numbers are returned as they are, not copied.
+    """
     if X is None:
         raise ValueError("X is missing: call observe(X, y) with (row, column) pairs")
     check_unmasked("X", X)
@@ -328,8 +334,7 @@ def check_indices(X: Any, shape: Shape, growing: bool) -> tuple[Array, Array]:
         raise ValueError(
             f"X must hold whole-number indices (row, column), got {X[k].tolist()} in row {k}"
         )
-    sides = [np.ascontiguousarray(side) for side in X.T]  # faster to search than X
-    low, high = min(side.min() for side in sides), [side.max() for side in sides]
+    low, high = _extremes(X)
     if low < 0:
         raise ValueError(f"X has the negative index {low:.0f}; indices count from 0")
     if max(high) >= LARGEST_INDEX:
@@ -337,13 +342,30 @@ def check_indices(X: Any, shape: Shape, growing: bool) -> tuple[Array, Array]:
             f"X has the index {max(high):.0f}, but indices must be below 2**32; number the rows "
             "and columns from 0 (np.unique(..., return_inverse=True) does)"
         )
+    X = X.astype(np.int64) if X.dtype.kind == "f" else X
+    return X, (int(high[0]) + 1, int(high[1]) + 1)
+
+
+def _extremes(X: Array) -> tuple[Any, list[Any]]:
+    """Return the least number of two columns, and the largest of each: piece by piece, in cache."""
+    least, largest = [], []
+    for start in range(0, len(X), PIECE):
+        sides = np.ascontiguousarray(X[start : start + PIECE].T)  # faster to search
+        least.append(sides.min())
+        largest.append(sides.max(axis=1))
+    return min(least), list(np.max(largest, axis=0))
+
+
+def check_indices(X: Any, shape: Shape, growing: bool) -> tuple[Array, Array]:
+    """Return row and column indices that lie in the matrix (or beyond it, if it may grow)."""
+    X, needed = check_pairs(X)
     for axis, name in enumerate(("row", "column")):
-        if not growing and high[axis] >= shape[axis]:
+        if not growing and needed[axis] > shape[axis]:
             raise ValueError(
-                f"X has {name} {int(high[axis])}, but the matrix has shape {tuple(shape)}; use "
+                f"X has {name} {needed[axis] - 1}, but the matrix has shape {tuple(shape)}; use "
                 "growing=True to add rows and columns as they come"
             )
-    rows, cols = (side.astype(np.int64, copy=False) for side in sides)
+    rows, cols = (np.ascontiguousarray(side, np.int64) for side in X.T)
     return rows, cols
 
 
@@ -392,9 +414,15 @@ def check_precision(dtype: DTypeLike) -> np.dtype:
     raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
 
 
-def check_magnitude(y: Array, weights: Array, dtype: np.dtype) -> None:
-    """Refuse values and weights whose products would overflow when they are squared."""
+def check_magnitude(y: Array, weights: Array | None, dtype: np.dtype) -> None:
+    """Refuse values and weights (None: all 1) whose products would overflow when squared."""
     limit = TOO_LARGE_FOR_FLOAT32 if dtype == np.float32 else TOO_LARGE
+    size, heaviest = max(float(y.max()), -float(y.min())), 1.0
+    if weights is not None:
+        heaviest = float(weights.max())
+    if max(size, heaviest, size * heaviest) <= limit:
+        return
+    weights = np.ones(y.size) if weights is None else weights
     sizes = np.abs(y)
     with np.errstate(over="ignore"):
         largest = np.maximum(np.maximum(sizes, weights), sizes * weights)

@@ -48,7 +48,7 @@ def weighted_ball(rng, radius):
 
 
 def dense_sweep(left, right, X, y, w, ridge, rows=None, columns=None):
-    """One alternation, right then left, by a dense solve per column and row."""
+    """One alternation, right then left, by a dense solve per column and row; then balanced."""
     rows = np.ones(len(left)) if rows is None else rows
     columns = np.ones(len(right)) if columns is None else columns
 
@@ -67,7 +67,9 @@ def dense_sweep(left, right, X, y, w, ridge, rows=None, columns=None):
 
     right = half(left, X[:, 1], X[:, 0], len(right), columns)
     left = half(right, X[:, 0], X[:, 1], len(left), rows)
-    return left, right
+    norms = [np.linalg.norm(x * p[:, None]) for x, p in ((left, rows), (right, columns))]
+    scale = np.sqrt(norms[1] / norms[0])
+    return scale * left, right / scale
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -174,6 +176,51 @@ def test_it_runs_when_the_data_have_grown_by_its_factor(rng, monkeypatch):
     monkeypatch.setattr(RidgeSweeps, "correct", counted)
     learned(RidgeSweeps(2, ridge=1.0, growth=2.0, start=250), X, y)
     assert at == [300, 600, 1200, 2400]
+
+
+def test_one_atom_is_enough_to_begin_with(rng):
+    X, y, _, truth = low_rank(rng, 3000, rank=4)
+    ball = TraceNormBall(1.1 * np.linalg.norm(truth, "nuc"))
+    learner = learned(RidgeSweeps(4, ridge=1e-3, sweeps=30), X, y, None, ball, size=3000)
+    assert learner.t == 1  # one round, so Frank-Wolfe has brought one of four directions
+    assert np.abs(learner.theta.dense() - truth).max() < 1e-2
+
+
+def test_the_end_corrects_what_the_schedule_has_left_and_only_that(rng, monkeypatch):
+    X, y, _, _ = low_rank(rng, 3000, noise=0.3)
+    at, run = [], RidgeSweeps.correct
+
+    def counted(self, objective, ball):
+        at.append(objective.n_observations)
+        run(self, objective, ball)
+
+    monkeypatch.setattr(RidgeSweeps, "correct", counted)
+    learner = learned(RidgeSweeps(2, ridge=1.0, start=250), X[:2400], y[:2400])
+    learner.finish()
+    assert at == [300, 600, 1200, 2400]  # the last one was at the end
+    learner.refine()  # theta has moved since
+    learner.finish()
+    learner.observe(X[2400:], y[2400:])
+    learner.finish()
+    assert at[4:] == [2400, 3000]
+    again = ofw.OnlineFrankWolfe.from_state(learner.state_dict())
+    again.finish()
+    learner.correct()  # whoever asks for it, gets it
+    assert at[6:] == [3000]
+    learned(None, X[:100], y[:100]).finish()  # nothing is to be corrected
+
+
+def test_factors_come_out_with_equal_penalties(rng):
+    X, y, w, _ = low_rank(rng, 2000, noise=0.3)
+    ball = weighted_ball(rng, 500.0)
+    learner = learned(RidgeSweeps(3, ridge=0.5, start=10**9), X, y, w, ball)
+    learner.correct()
+    theta = learner.theta
+    rows, columns = (
+        np.linalg.norm(x * scale[:, None])
+        for x, scale in ((theta.left, ball.rows), (theta.right, ball.columns))
+    )
+    assert rows == pytest.approx(columns)
 
 
 def test_weights_are_repeated_entries(rng):

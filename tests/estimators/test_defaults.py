@@ -156,7 +156,7 @@ def test_matrix_completion_has_the_defaults_of_the_command_line(n, many):
     assert (parts.offsets is not None) == many  # local corrections have biases of their own
     assert len(parts.radii((30, 20), np.array([1.0, 3.0]))) == 1
     assert Completion().batch_length(1000) == 32
-    assert Completion().batch_length(8_000_000) == 100_000
+    assert Completion().batch_length(8_000_000) == 500_000
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,10 @@ class Corrective:
     """A strategy that improves theta beside the steps of the algorithm.
 
     A learner calls ``step`` in every step, where ``takes_steps`` is true, and ``after_round`` at
-    the end of every round; ``learner.correct()`` calls ``correct``. Where ``takes_rounds`` is true
-    it calls ``receive`` with every batch instead. All of them leave theta inside the set, so gaps
-    and certificates stay valid. A corrective of your own is a subclass that
+    the end of every round; ``learner.correct()`` calls ``correct``, and ``learner.finish()`` calls
+    ``finish``. Where ``takes_rounds`` is true it calls ``receive`` with every batch instead. All of
+    them leave theta inside the set, so gaps and certificates stay valid. A corrective of your own
+    is a subclass that
     overrides what it needs: by default nothing is done.
 
     A learner works with a copy of the corrective that it is given, so two learners do not share
@@ -94,6 +95,10 @@ class Corrective:
 
     def correct(self, objective: Objective, constraint: ConvexSet) -> None:
         """Correct theta now."""
+
+    def finish(self, objective: Objective, constraint: ConvexSet) -> None:
+        """Correct theta at the end of a stream; nothing, if that has been done already."""
+        self.correct(objective, constraint)
 
     def state_dict(self) -> State:
         """Return parameters and progress as plain values: all attributes, by default."""

@@ -125,6 +125,13 @@ class Learner(ABC):
         with WholeRound(self, mark), self.objective.working():
             self.corrective.correct(self.objective, self.constraint)
 
+    def finish(self) -> None:
+        """Let the corrective, if there is one, do what it has left until the end of a stream."""
+        if self.corrective is not None:
+            mark = self.t, self.objective.mark()
+            with WholeRound(self, mark), self.objective.working():
+                self.corrective.finish(self.objective, self.constraint)
+
     def round_failed(self, error: BaseException, mark: tuple[Any, ...]) -> None:
         """If the round has changed anything before it failed, refuse everything from now on."""
         t, of_objective = mark

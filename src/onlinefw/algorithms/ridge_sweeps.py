@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, sqrt
 from numbers import Real
 from typing import Any
 
@@ -23,10 +23,14 @@ __all__ = ["RidgeSweeps"]
 
 Factors = tuple[Array, Array]
 
-#: The first ridge is the best of SEARCH_LENGTH, each SEARCH_STEP times smaller than the last ...
-SEARCH_LENGTH, SEARCH_STEP = 5, 4.0
-#: ... and from then on halved or doubled at most this many times in one correction.
-HALVINGS = 3
+#: Before there are so many observations for each number in the factors, sweeps fit noise.
+LEAST = 2.0
+#: The first ridge is this times the square root of (rank * mean loss). That square root would be
+#: right if half of the variance were in as many directions of equal weight; less is, as a rule.
+FIRST = 8.0
+#: Then it is halved, doubled, or kept at most this many times in one correction, with a sweep each,
+#: while the newest entries are predicted better by this factor.
+HALVINGS, BETTER = 3, 0.999
 
 
 @dataclass
@@ -38,6 +42,9 @@ class RidgeSweeps(Corrective):
     matrices of bounded rank, from where theta is. They move the whole subspace at once, which
     rank-one steps cannot. The result is scaled back into the ball, so theta stays feasible, and
     gaps and certificates stay valid.
+
+    Where theta has a lower rank, random directions are added to it first: sweeps find what is in
+    the data from there in a few alternations.
 
     With ``ridge="auto"`` the newest entries (the store's unsorted tail) are left out of the
     regressions and decide: the ridge is halved or doubled while they are predicted better, and
@@ -55,7 +62,8 @@ class RidgeSweeps(Corrective):
     growth : float
         Correct when the data have grown by this factor since the last time.
     start : int
-        Do not begin before this many observations.
+        Do not begin before this many observations, nor before there are two for each number in the
+        factors.
 
     Examples
     --------
@@ -102,7 +110,19 @@ class RidgeSweeps(Corrective):
 
     def after_round(self, objective: Objective, constraint: ConvexSet) -> None:
         """Correct theta if the data have grown enough since the last time."""
-        if objective.n_observations >= max(self._due, self.start):
+        assert isinstance(objective, ObservedEntries)
+        n = objective.n_observations
+        if n >= max(self._due, self.start):
+            if n >= LEAST * self.rank * sum(objective.shape or ()):
+                self.correct(objective, constraint)
+            else:  # the next time is that of a schedule that begins here
+                self._due = self.growth * n
+
+    def finish(self, objective: Objective, constraint: ConvexSet) -> None:
+        """Correct theta at the end of a stream, unless it is what the last correction has left."""
+        assert isinstance(objective, ObservedEntries)
+        has_grown = self.growth * objective.n_observations > self._due
+        if has_grown or objective._low_rank.n_atoms > self.rank:
             self.correct(objective, constraint)
 
     def correct(self, objective: Objective, constraint: ConvexSet) -> None:
@@ -118,7 +138,7 @@ class RidgeSweeps(Corrective):
         if theta.n_atoms == 0:
             return
         with one_blas_thread():
-            start = _top(theta, self.rank)
+            start = _start(theta, self.rank, seed=objective.n_observations)
             if self.ridge == "auto":
                 self._validated(objective, constraint, start)
             else:
@@ -134,27 +154,22 @@ class RidgeSweeps(Corrective):
         newest = objective.n_newest
         if newest < 2 or objective.n_entries == newest:
             return  # nothing to decide with, or to learn from, yet
-        largest = self._found or _multiplier(objective, ball)
-        if not largest > 0.0:
-            return  # the gradient is zero: theta is optimal
-        # Where nothing has helped yet, look everywhere below the ridge at which theta would be 0,
-        # each time from theta: a ridge that is too large makes the factors 0.
-        length = SEARCH_LENGTH if self._found is None else 1
         problem = _Regressions(objective, ball, everything=False)
-        best, best_score, ridge = None, np.inf, largest
-        for trial in largest * SEARCH_STEP ** -np.arange(length):
-            other = problem.sweep(start, trial, self.sweeps)
-            if (found := score(other)) < best_score:
-                best, best_score, ridge = other, found, float(trial)
-        if best is None:
-            return  # no trial has a finite loss
-        for factor in (0.5, 2.0):
+        before = score(objective._low_rank)
+        if not 0.0 < before < inf:
+            return  # theta explains everything, or its loss overflows
+        first = ridge = self._found or FIRST * sqrt(self.rank * before) / problem.mean_penalty
+        best = problem.sweep(start, ridge, self.sweeps)
+        best_score = score(best)
+        for factor in (0.5, 2.0, 1.0):
+            if factor == 2.0 and ridge < first:
+                continue  # it has just come from there
             for _ in range(HALVINGS):
                 other = problem.sweep((best.left, best.right), factor * ridge, 1)
-                if (found := score(other)) >= best_score:
+                if not (found := score(other)) < BETTER * best_score:
                     break
                 best, best_score, ridge = other, found, factor * ridge
-        if best_score < score(objective._low_rank):
+        if best_score < before:
             objective.put(best)
             self._found = ridge
 
@@ -166,18 +181,23 @@ class RidgeSweeps(Corrective):
         self._found = None if self._found is None else number(self._found, "the ridge found")
 
 
-def _multiplier(objective: ObservedEntries, ball: Any) -> float:
-    """Return the penalty for which theta would be optimal, if it were the best of its norm."""
-    gradient = objective.gradient()
-    atom = ball.lmo(gradient)
-    return -gradient.score(atom) / ball.radius * objective.total_weight
+def _start(theta: LowRank, rank: int, seed: int) -> Factors:
+    """Return the leading part of theta as balanced factors of this rank.
 
-
-def _top(theta: LowRank, rank: int) -> Factors:
-    """Return the leading part of theta as balanced factors."""
+    What theta lacks of it are random columns on the left, and zeros on the right, so that the
+    product is the same.
+    """
     u, s, v = theta.svd()
-    root = namespace(u).asarray(np.sqrt(s[:rank]).astype(u.dtype))
-    return u[:, :rank] * root, v[:, :rank] * root
+    xp, root = namespace(u), np.sqrt(s[:rank])
+    left, right = (x[:, :rank] * xp.asarray(root.astype(x.dtype)) for x in (u, v))
+    missing = min(rank, *theta.shape) - root.size
+    if missing <= 0:
+        return left, right
+    more = np.random.default_rng(seed).standard_normal((len(left), missing))
+    more *= root[0] / sqrt(len(left))  # as long as the first column
+    nothing = xp.zeros((len(right), missing), right.dtype)
+    left = xp.column_stack((left, xp.asarray(more.astype(left.dtype))))
+    return left, xp.column_stack((right, nothing))
 
 
 class _Regressions:
@@ -190,13 +210,34 @@ class _Regressions:
         a, b = (np.ones(m1), np.ones(m2)) if ball.scales is None else ball.scales
         self.row_penalty, self.column_penalty = 1.0 / a**2, 1.0 / b**2
 
+    @property
+    def mean_penalty(self) -> float:
+        """What a ridge of 1 is for rows and columns, on average."""
+        return sqrt(self.row_penalty.mean() * self.column_penalty.mean())
+
     def sweep(self, factors: Factors, ridge: float, times: int) -> LowRank:
         """Alternate ``times`` between columns and rows, and scale the product into the ball."""
         left, right = factors
         for _ in range(times):
             right = self.data.solve_columns(left, ridge * self.column_penalty)
             left = self.data.solve_rows(right, ridge * self.row_penalty)
+            left, right = self._balanced(left, right)
         k = left.shape[1]
         norm = self.ball.norm(self.factors(left, np.ones(k), right))
         scale = min(1.0, self.ball.radius / norm) if norm > 0.0 else 1.0
         return self.factors(left, np.full(k, scale), right)
+
+    def _balanced(self, left: Array, right: Array) -> Factors:
+        """Return factors of the same product that have the same penalty.
+
+        So have the best factors, but sweeps alone need many alternations to get there.
+        """
+        xp = namespace(left)
+        penalties = [
+            float(xp.square(x).sum(axis=1, dtype=float) @ xp.asarray(penalty))
+            for x, penalty in ((left, self.row_penalty), (right, self.column_penalty))
+        ]
+        if not all(0.0 < penalty < inf for penalty in penalties):
+            return left, right
+        scale = left.dtype.type((penalties[1] / penalties[0]) ** 0.25)
+        return left * scale, right / scale

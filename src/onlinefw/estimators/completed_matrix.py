@@ -108,12 +108,15 @@ class CompletedMatrix(StreamingEstimator):
 
     def _indices(self, X: Any) -> tuple[Array, Array]:
         """Return rows and columns, for a model that knows them by their indices."""
+        self._refuse_ids(X)
+        return check_indices(X, (0, 0), growing=True)
+
+    def _refuse_ids(self, X: Any) -> None:
         if are_ids(X):
             raise ValueError(
                 "X holds ids, and this model has learned indices, whole numbers from 0: pass an "
                 "array of those (frame.to_numpy()), or call fit with ids to begin anew"
             )
-        return check_indices(X, (0, 0), growing=True)
 
     def _entries(self, rows: Array, cols: Array, unknown: str) -> Array:
         """Return the model at entries, with the fallback outside the matrix."""

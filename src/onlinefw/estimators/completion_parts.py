@@ -94,7 +94,7 @@ class CompletionParts:
         if not is_auto(model.clip) and not isinstance(model.clip, (bool, np.bool_)):
             raise ValueError(f'clip must be True, False or "auto", got {model.clip!r}')
         clip = regression if is_auto(model.clip) else bool(model.clip)
-        offsets = _offsets(model.offsets, many, regression)
+        offsets = _offsets(model.offsets, regression)
         if local is not None:
             biased = offsets is not None or is_auto(model.offsets)
             local = LocalRidge(local.rank, local.ridge, biased, clip)
@@ -196,12 +196,12 @@ def _local(model: FrankWolfeMatrixCompletion, many: bool) -> LocalRidge | None:
     return LocalRidge() if plain and not many else None
 
 
-def _offsets(offsets: Any, many: bool, regression: bool) -> RunningBiases | None:
+def _offsets(offsets: Any, regression: bool) -> RunningBiases | None:
     if isinstance(offsets, RunningBiases):
         return offsets
     choice("offsets", offsets, ("auto", None, "biases", "joint"))
     if is_auto(offsets):
-        return RunningBiases(joint=not many) if regression else None
+        return RunningBiases(joint=True) if regression else None
     return None if offsets is None else RunningBiases(joint=offsets == "joint")
 
 

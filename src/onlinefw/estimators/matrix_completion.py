@@ -16,6 +16,7 @@ from .._validation import (
     TOO_LARGE_FOR_FLOAT32,
     check_growth,
     check_magnitude,
+    check_pairs,
     check_precision,
     check_targets,
     check_weights,
@@ -40,8 +41,9 @@ __all__ = ["FrankWolfeMatrixCompletion"]
 
 #: ``batch_size="auto"``: so many rounds in one pass, of at least so many observations ...
 ROUNDS_PER_PASS, LEAST_BATCH = 1000, 32
-#: ... and fewer rounds where the factors are re-optimised now and then.
-MANY_ROUNDS = 80
+#: ... and few rounds where the factors are re-optimised whenever the data have doubled: a power of
+#: two, so that the last time is the end.
+MANY_ROUNDS = 16
 
 
 class FrankWolfeMatrixCompletion(CompletedMatrix):
@@ -75,7 +77,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         Predict mean + row bias + column bias + low rank. "biases" are running shrunken means of
         the values, "joint" those of what the low-rank part leaves over
         (:class:`~onlinefw.objectives.RunningBiases`; pass one for another shrinkage). "auto" is
-        "joint" for a regression ("biases" with many observations), None for other losses.
+        "joint" for a regression, None for other losses.
     weighting : "auto", None or "smoothed"
         Weigh the trace norm by the square roots of half empirical, half uniform frequencies of
         rows and columns. They are refreshed as data come; theta is scaled back into the ball if
@@ -87,7 +89,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         as "poisson" needs "line-search" (which "auto" is), or a small radius.
     batch_size : int or "auto"
         Observations a round in ``fit``; "auto" makes 1000 rounds of a pass, of at least 32
-        observations each (80 rounds with many observations).
+        observations each (16 rounds with many observations).
     epochs : int
         Passes of ``fit``. From the second on nothing is stored again: rounds use what is
         already kept.
@@ -349,18 +351,19 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
             raise ValueError("y is missing: pass the observed value of each entry")
         if ids is not None or (first and are_ids(X)):
             return self._numbered(ids, X, y, sample_weight)
-        rows, cols = self._indices(X)
-        batch = self._with_values(np.column_stack((rows, cols)), y, sample_weight)
-        check_growth((int(rows.max()) + 1, int(cols.max()) + 1), self._most(first))
+        self._refuse_ids(X)
+        pairs, needed = check_pairs(X)
+        batch = self._with_values(pairs, y, sample_weight)
+        check_growth(needed, self._most(first))
         # A batch may have no weight at all.
         return batch if batch.w is None or batch.w.all() else batch.part(batch.w > 0.0)
 
     def _with_values(self, X: Any, y: Any, sample_weight: Any) -> Batch:
         """Return a batch with values and weights that are checked."""
         y = check_targets(y, len(X), self._loss())
-        w = check_weights(sample_weight, len(X))
+        w = None if sample_weight is None else check_weights(sample_weight, len(X))
         check_magnitude(y, w, check_precision(self.dtype))
-        return Batch(X, y, None if sample_weight is None else w)
+        return Batch(X, y, w)
 
     def _most(self, first: bool) -> tuple[int, int]:
         """Return how many rows and columns there may be."""

@@ -154,13 +154,22 @@ class Run:
 
     def correct(self) -> None:
         """Re-optimise what is there, if the corrective does that between rounds."""
-        for one in self.learners:
-            if one.corrective is not None and not isinstance(one.corrective, NewtonSteps):
-                one.correct()
+        for one in self._corrected():
+            one.correct()
 
     def finish(self) -> None:
         """Correct what was left until the end of a stream."""
-        self.correct()
+        for one in self._corrected():
+            one.finish()
+
+    def _corrected(self) -> list[Any]:
+        """Return the learners that are corrected between rounds."""
+        correctives = [one.corrective for one in self.learners]
+        return [
+            one
+            for one, corrective in zip(self.learners, correctives, strict=True)
+            if corrective is not None and not isinstance(corrective, NewtonSteps)
+        ]
 
     def _note(self, rounds: list[Round]) -> None:
         """Note the rounds of all models as one: their mean loss, and the widest of the gaps."""

@@ -160,6 +160,15 @@ def weighted_sums(
             row_sums[i] += total
 
 
+@njit(cache=True)
+def tail_weighted_sums(row, col, c, z, share, rows, columns, row_sums, col_sums):
+    """Add the same sums over the tail."""
+    for k in range(len(row)):
+        i, j, zk = row[k], col[k], share * z[k]
+        row_sums[i] += c[k] * (columns[j] + zk)
+        col_sums[j] += c[k] * (rows[i] + zk)
+
+
 @njit(cache=True, nogil=True)
 def targets(from_block, to_block, blocks, indptr, col, c, s, row_offset, col_offset, out):
     """out_k = s_k - c_k times the entry's offset: what is left for theta to explain."""

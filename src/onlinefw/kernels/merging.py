@@ -8,35 +8,65 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .._threads import balanced_blocks, share
 
-@njit(cache=True)
+
 def sort_by_row(row, col, indptr, order):
     """Fill ``order`` with the positions of entries by row, then column, then age.
 
-    ``indptr`` has zeros, and gets where the rows start. Rows are found by counting; within a row,
-    which is short as a rule, by insertion.
+    ``indptr`` has zeros, and gets where the rows start.
     """
+    _count_rows(row, indptr)
+    share(_order_rows, balanced_blocks(indptr), row, col, indptr, order)
+
+
+@njit(cache=True)
+def _count_rows(row, indptr):
     for k in range(len(row)):
         indptr[row[k] + 1] += 1
     for i in range(len(indptr) - 1):
         indptr[i + 1] += indptr[i]
-    following = indptr[:-1].copy()
+
+
+@njit(cache=True, nogil=True)
+def _order_rows(from_block, to_block, blocks, row, col, indptr, order):
+    """Order the entries of some rows: all entries are looked at, and theirs put into their places.
+
+    Columns go along, so that rows are sorted in memory that is near. Rows are short as a rule, so
+    by insertion.
+    """
+    low, high = blocks[from_block], blocks[to_block]
+    origin, following = indptr[low], indptr[low:high].copy()
+    columns = np.empty(indptr[high] - origin, col.dtype)
     for k in range(len(row)):
-        order[following[row[k]]] = k
-        following[row[k]] += 1
-    for i in range(len(indptr) - 1):
+        i = np.int64(row[k])
+        if low <= i < high:
+            at = following[i - low]
+            following[i - low] = at + 1
+            order[at] = k
+            columns[at - origin] = col[k]
+    for i in range(low, high):
         start, end = indptr[i], indptr[i + 1]
         if end - start > 64:
-            part = order[start:end].copy()
-            order[start:end] = part[np.argsort(col[part], kind="mergesort")]
+            by_column = np.argsort(columns[start - origin : end - origin], kind="mergesort")
+            order[start:end] = order[start:end].copy()[by_column]
             continue
         for p in range(start + 1, end):
-            k = order[p]
-            q = p
-            while q > start and col[order[q - 1]] > col[k]:
-                order[q] = order[q - 1]
+            k, j, q = order[p], columns[p - origin], p
+            while q > start and columns[q - 1 - origin] > j:
+                order[q], columns[q - origin] = order[q - 1], columns[q - 1 - origin]
                 q -= 1
-            order[q] = k
+            order[q], columns[q - origin] = k, j
+
+
+@njit(cache=True, nogil=True)
+def take_four(from_block, to_block, blocks, order, old, new):
+    """Fill each of four arrays with the items of another, in this order."""
+    a, b, c, d = old
+    to_a, to_b, to_c, to_d = new
+    for k in range(blocks[from_block], blocks[to_block]):
+        at = order[k]
+        to_a[k], to_b[k], to_c[k], to_d[k] = a[at], b[at], c[at], d[at]
 
 
 @njit(cache=True, nogil=True)
@@ -67,26 +97,25 @@ def merge_rows(from_block, to_block, blocks, indptr, tail_ptr, combine, new_ptr,
     t_col, t_z, t_c, t_s = tail
     n_col, n_z, n_c, n_s = new
     origin = new_ptr[blocks[0]]
-    for block in range(from_block, to_block):
-        for i in range(blocks[block], blocks[block + 1]):
-            a, a_end = indptr[i], indptr[i + 1]
-            b, b_end = tail_ptr[i], tail_ptr[i + 1]
-            k = new_ptr[i] - origin
-            first = k
-            while a < a_end or b < b_end:
-                from_bulk = b >= b_end or (a < a_end and col[a] <= t_col[b])
-                if from_bulk:
-                    n_col[k], n_z[k], n_c[k], n_s[k] = col[a], z[a], c[a], s[a]
-                    a += 1
-                    k += 1
-                elif combine and k > first and n_col[k - 1] == t_col[b]:
-                    n_c[k - 1] += t_c[b]
-                    n_s[k - 1] += t_s[b]
-                    b += 1
-                else:
-                    n_col[k], n_z[k], n_c[k], n_s[k] = t_col[b], t_z[b], t_c[b], t_s[b]
-                    b += 1
-                    k += 1
+    one = np.uint64(1)
+    for i in range(blocks[from_block], blocks[to_block]):
+        a, a_end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        first = k = np.uint64(new_ptr[i] - origin)
+        for b in range(np.uint64(tail_ptr[i]), np.uint64(tail_ptr[i + 1])):
+            while a < a_end and col[a] <= t_col[b]:
+                n_col[k], n_z[k], n_c[k], n_s[k] = col[a], z[a], c[a], s[a]
+                a += one
+                k += one
+            if combine and k > first and n_col[k - one] == t_col[b]:
+                n_c[k - one] += t_c[b]
+                n_s[k - one] += t_s[b]
+            else:
+                n_col[k], n_z[k], n_c[k], n_s[k] = t_col[b], t_z[b], t_c[b], t_s[b]
+                k += one
+        while a < a_end:
+            n_col[k], n_z[k], n_c[k], n_s[k] = col[a], z[a], c[a], s[a]
+            a += one
+            k += one
 
 
 @njit(cache=True, nogil=True)

@@ -70,50 +70,61 @@ def _add_scaled(typingctx, y, i, a, j, b):
     return types.void(y, i, y.dtype, j, b), codegen
 
 
-@intrinsic
-def add_tile(typingctx, normal, left, right, n, a, b):
-    """normal[a : a + WIDTH, b : b + WIDTH] += left[:n, a : a + WIDTH]' right[:n, b : b + WIDTH].
+def _tile(rows):
+    """Make an intrinsic that adds so many rows of a tile."""
 
-    The sums of the tile stay in WIDTH registers, and are widened to double precision once.
-    """
-
-    def codegen(context, builder, signature, args):
-        normal_kind, left_kind, right_kind, *_ = signature.args
-        normal, left, right, n, a, b = args
-        vector = ir.VectorType(context.get_data_type(right_kind.dtype), WIDTH)
-        double = ir.VectorType(ir.DoubleType(), WIDTH)
-        places = [builder.add(a, a.type(m)) for m in range(WIDTH)]
-        sums = [cgutils.alloca_once_value(builder, vector(None)) for _ in places]
-        with cgutils.for_range(builder, n) as loop:
-            x = _load(context, builder, right_kind, right, loop.index, b)
-            struct = context.make_array(left_kind)(context, builder, left)
+    @intrinsic
+    def add(typingctx, normal, left, right, n, a, b):
+        def codegen(context, builder, signature, args):
+            normal_kind, left_kind, right_kind, *_ = signature.args
+            normal, left, right, n, a, b = args
+            vector = ir.VectorType(context.get_data_type(right_kind.dtype), WIDTH)
+            double = ir.VectorType(ir.DoubleType(), WIDTH)
+            places = [builder.add(a, a.type(m)) for m in range(rows)]
+            sums = [cgutils.alloca_once_value(builder, vector(None)) for _ in places]
+            with cgutils.for_range(builder, n) as loop:
+                x = _load(context, builder, right_kind, right, loop.index, b)
+                struct = context.make_array(left_kind)(context, builder, left)
+                for place, total in zip(places, sums, strict=True):
+                    at = (loop.index, place)
+                    pointer = cgutils.get_item_pointer(context, builder, left_kind, struct, at)
+                    factor = spread(builder, builder.load(pointer))
+                    builder.store(fused(builder, builder.load(total), factor, x), total)
             for place, total in zip(places, sums, strict=True):
-                at = (loop.index, place)
-                pointer = cgutils.get_item_pointer(context, builder, left_kind, struct, at)
-                factor = spread(builder, builder.load(pointer))
-                builder.store(fused(builder, builder.load(total), factor, x), total)
-        for place, total in zip(places, sums, strict=True):
-            to = _vector(context, builder, normal_kind, normal, place, b)
-            value = builder.load(total)
-            value = value if vector == double else builder.fpext(value, double)
-            builder.store(builder.fadd(builder.load(to, align=8), value), to, align=8)
+                to = _vector(context, builder, normal_kind, normal, place, b)
+                value = builder.load(total)
+                value = value if vector == double else builder.fpext(value, double)
+                builder.store(builder.fadd(builder.load(to, align=8), value), to, align=8)
 
-    return types.void(normal, left, right, n, a, b), codegen
+        return types.void(normal, left, right, n, a, b), codegen
+
+    return add
+
+
+#: normal[a : a + WIDTH, b : b + WIDTH] += left[:n, a : a + WIDTH]' right[:n, b : b + WIDTH].
+#: The sums of the tile stay in WIDTH registers, and are widened to double precision once.
+add_tile = _tile(WIDTH)
+#: The same for the first two rows only, where a rank has no more (10, say).
+_add_two_rows = _tile(2)
 
 
 @njit(inline="always")
 def _gather(left, right, col, weight, target, other, rank, start, n):
-    """Fill left with the features of n entries, right with weight times them and the target."""
+    """Fill left with the features of n entries, right with weight times them and the target.
+
+    Without weights both would be the same, so only right is filled.
+    """
     one, width = np.uint64(1), np.uint64(other.shape[1])
-    unit = other.dtype.type(1)
+    unit, weighted = other.dtype.type(1), len(weight) > 0
     q = np.uint64(0)
     while q < n:
         k = start + q
         j = np.uint64(col[k])
-        w = weight[k] if len(weight) else unit
+        w = weight[k] if weighted else unit
         b = np.uint64(0)
         while b < width:
-            scale_tile(left, q, b, unit, other, j, b)
+            if weighted:
+                scale_tile(left, q, b, unit, other, j, b)
             scale_tile(right, q, b, w, other, j, b)
             b += np.uint64(WIDTH)
         right[q, rank] = target[k]
@@ -124,6 +135,7 @@ def _gather(left, right, col, weight, target, other, rank, start, n):
 def _add_row(normal, left, right, col, weight, target, other, rank, start, end):
     """Add the upper triangle of [A | b] of some entries of a row."""
     side, panel, width = np.uint64(WIDTH), np.uint64(PANEL), np.uint64(other.shape[1])
+    features = left if len(weight) else right
     while start < end:
         n = min(end - start, panel)
         _gather(left, right, col, weight, target, other, rank, start, n)
@@ -131,7 +143,10 @@ def _add_row(normal, left, right, col, weight, target, other, rank, start, end):
         while a < rank:
             b = a
             while b < width:
-                add_tile(normal, left, right, n, a, b)
+                if rank - a <= np.uint64(2):
+                    _add_two_rows(normal, features, right, n, a, b)
+                else:
+                    add_tile(normal, features, right, n, a, b)
                 b += side
             a += side
         start += n

@@ -31,9 +31,13 @@ def due_for_merge(n_sorted: int, n_newest: int, last_batch: int) -> int:
     (0, 1488)
     """
     longest = int(min(max(SHORTEST_TAIL, sqrt(MERGE_COST * n_sorted * last_batch)), LONGEST_TAIL))
-    return 0 if n_newest <= longest else n_newest - min(longest // 2, NEWEST)
+    return 0 if n_newest <= longest else n_newest - min(max(longest, last_batch) // 2, NEWEST)
 
 
 def held_out(n_newest: int) -> int:
-    """Return how many of the newest entries regressions leave out, so that they can be judged."""
-    return min(n_newest // 2, NEWEST)
+    """Return how many of the newest entries regressions leave out, so that they can be judged.
+
+    A tail that has just been cut is left out as a whole: to sort half of it in would read all
+    entries for a few.
+    """
+    return n_newest if NEWEST // 2 <= n_newest <= NEWEST else min(n_newest // 2, NEWEST)

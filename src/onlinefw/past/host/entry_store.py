@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._threads import share
+from ..._threads import blocks_for, share
 from ..._typing import Array, State
 from ...kernels import entries as kernels
 from ...kernels import merging
@@ -17,7 +17,7 @@ from .sorted_store import Merging, SortedStore
 __all__ = ["EntryStore", "Unfinished", "new_tail", "without_oldest"]
 
 #: Columns are ranked by popularity again when the store has grown by this factor.
-RERANK_FACTOR = 16
+RERANK_FACTOR = 32
 
 
 class EntryStore:
@@ -157,8 +157,7 @@ class EntryStore:
         arrays = held.indptr, held.col, held.c, held.z
         share(kernels.weighted_sums, blocks, *arrays, of_z, rows, by_rank, row_sums, acc)
         col_sums = acc.sum(axis=0)
-        row_sums += np.bincount(row, c * (by_rank[col] + of_z * z), m1)
-        col_sums += np.bincount(col, c * (rows[row] + of_z * z), m2)
+        kernels.tail_weighted_sums(row, col, c, z, of_z, rows, by_rank, row_sums, col_sums)
         return row_sums, col_sums[self.rank]
 
     def newest_by_entry(self, values: Array) -> Array:
@@ -196,7 +195,9 @@ def new_tail(dtype: np.dtype) -> Columns:
 
 def without_oldest(tail: Columns, n: int, n_rows: int) -> tuple[SortedStore, Columns]:
     """Return the n oldest entries, sorted by row and column, and the others as a tail."""
-    oldest = [array[:n] for array in tail.arrays]
+    row, *oldest, g = (array[:n] for array in tail.arrays)
     indptr, order = np.zeros(n_rows + 1, np.int64), np.empty(n, np.int64)
-    merging.sort_by_row(oldest[0], oldest[1], indptr, order)
-    return SortedStore(indptr, *(x[order] for x in oldest[1:])), tail.without_first(n)
+    merging.sort_by_row(row, oldest[0], indptr, order)
+    ordered = tuple(np.empty_like(x) for x in oldest)
+    share(merging.take_four, blocks_for(n, n), order, tuple(oldest), ordered)
+    return SortedStore(indptr, *(*ordered, np.zeros_like(g))), tail.without_first(n)
