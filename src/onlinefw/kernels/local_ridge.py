@@ -25,8 +25,10 @@ from .rows import row_value
 
 __all__ = ["PIECE", "solve_column", "solve_lists", "solve_row"]
 
-#: The sums of a long list are made anew, so many entries with each regression.
+#: The sums of a long list are made anew, so many entries with each regression ...
 PIECE = 64
+#: ... or, if many have come since the last one, so many times their number.
+FASTER = 4
 #: So many parabolas a regression, for other losses than squares, ...
 STEPS = 3
 #: ... while one lowers the sum by this share at least.
@@ -143,7 +145,7 @@ def _add_to_sums(loss, rank, m, last, i, lists, sums, other, mean, sigma, work):
     had, made = sums.added[at, 0], sums.added[at, 1]
     in_use, new = sums.equations[at, 0, m], sums.equations[at, 1, m]
     _add(in_use, loss, rank, m, lists, start + had, n - had, other, mean, sigma, work)
-    more = min(PIECE, n - made)
+    more = min(max(PIECE, FASTER * (n - had)), n - made)
     _add(new, loss, rank, m, lists, start + made, more, other, mean, sigma, work)
     _copy(work.normal, in_use)
     if made + more == n:
