@@ -19,6 +19,7 @@ from onlinefw.kernels import local_ridge as kernels
 from onlinefw.kernels.local_models import ridge_unit, start_factors
 from onlinefw.losses import Logistic
 from onlinefw.objectives import ObservedEntries, RunningBiases
+from onlinefw.past.host.growing_rank import with_rank
 from onlinefw.sets import L1Ball, TraceNormBall
 
 SHAPE = 12, 9
@@ -47,7 +48,7 @@ class Plain:
     def __init__(self, ridges, rank=3, biased=True):
         self.ridges, self.rank, self.biased, self.seen = ridges, rank, biased, []
         start = np.zeros((SHAPE[1], len(ridges) * 8))
-        start_factors(start, len(ridges), rank, 0, SHAPE[1], 0.1)
+        start_factors(start, len(ridges), 0, rank, 0, SHAPE[1], 0.1)
         self.v = [start[:, 8 * m : 8 * m + rank].copy() for m in range(len(ridges))]
         self.u = [np.zeros((SHAPE[0], rank)) for _ in ridges]
         self.row, self.column = ([np.zeros(n) for _ in ridges] for n in SHAPE)
@@ -350,6 +351,50 @@ def test_running_sums_do_not_depend_on_the_boundaries_of_calls(how):
         np.testing.assert_array_equal(np.concatenate(found), expected)
 
 
+def of_rank(rank, n, shape=(60, 50), seed=0):
+    rng = np.random.default_rng(seed)
+    left, right = (rng.standard_normal((m, rank)) / rank**0.25 for m in shape)
+    X = np.column_stack([rng.integers(0, m, n) for m in shape])
+    return X, np.einsum("ik,ik->i", left[X[:, 0]], right[X[:, 1]]) + 0.1 * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize(("truth", "found"), [(2, 6), (10, 14), (25, 21)])
+def test_the_rank_grows_while_all_of_it_is_in_use(truth, found):
+    X, y = of_rank(truth, 17_000)
+    one = learner("auto", rank="auto")
+    one.learn(X, y)
+    assert one.corrective._models.models.rank == found
+    assert np.linalg.matrix_rank(one.theta.dense(), 1e-6) <= 3 * found
+
+
+def test_more_rank_does_not_change_theta():
+    X, y = of_rank(10, 2000)
+    one = learner("auto", rank=6)
+    one.learn(X, y)
+    models, shape = one.corrective._models, one.objective.shape
+    wider = with_rank(models.models, 14, shape[1])
+    for m in range(3):
+        for side in ("rows", "columns"):
+            old, new = (getattr(each, side).factors for each in (models.models, wider))
+            old, new = (x.reshape(len(x), 3, -1)[:, m] for x in (old, new))
+            np.testing.assert_array_equal(new[:, :6], old[:, :6])
+            assert (new[: shape[0], 6:14] == 0.0).all() == (side == "rows")
+            assert (new[:, 14:] == 0.0).all()
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_when_the_rank_grows_does_not_depend_on_the_boundaries_of_calls(resumed):
+    X, y = of_rank(10, 17_000)
+    whole, other = learner("auto", rank="auto"), learner("auto", rank="auto")
+    expected, found = whole.learn(X, y), []
+    for part in np.split(np.arange(17_000), [1, 500, 1300, 7999, 8000, 8001, 16_500]):
+        found.append(other.learn(X[part], y[part]))
+        if resumed:
+            other = ofw.OnlineFrankWolfe.from_state(other.state_dict())
+    assert whole.corrective._models.models.rank > 6
+    np.testing.assert_array_equal(np.concatenate(found), expected)
+
+
 def test_a_mixture_predicts_at_least_as_well_as_the_best_of_its_models():
     X, y = events(4000, shape=(60, 50))
     mixed = learner("auto").learn(X, y)
@@ -486,6 +531,7 @@ def damaged(state, path, value):
         ("models.turns", lambda x: x + 100, "turns"),
         ("models.shape", lambda x: [x[0], 10**9], "rows|columns|lists|factors"),
         ("models.n_observations", lambda x: x + 1, "do not fit"),
+        ("models.check_at", lambda x: 5, "check_at"),
         ("models.columns.place", lambda x: x + 7, "sums of columns"),
         ("models.rows.added", lambda x: x + 1000, "sums of more"),
         ("models.rows.equations", lambda x: x[..., :3], "equations"),

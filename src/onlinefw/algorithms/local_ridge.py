@@ -73,8 +73,11 @@ class LocalRidge(Corrective):
 
     Parameters
     ----------
-    rank : int
-        Of each model; theta has that of all of them together.
+    rank : int or "auto"
+        Of each model; theta has that of all of them together. "auto" begins with 6. After 1,000
+        observations, and whenever they have doubled, it grows by 8, up to 21, if all of it is in
+        use: if the smallest singular value of the model with the medium ridge is a tenth of the
+        largest or more.
     ridge : (float, float) or "auto"
         a and b.
     biases : bool
@@ -97,7 +100,7 @@ class LocalRidge(Corrective):
     True
     """
 
-    rank: int = 14
+    rank: int | str = "auto"
     ridge: Any = "auto"
     biases: bool = True
     clip: bool = True
@@ -106,7 +109,8 @@ class LocalRidge(Corrective):
     takes_rounds = True
 
     def __post_init__(self) -> None:
-        self.rank = check_whole("rank of LocalRidge", self.rank)
+        if not (isinstance(self.rank, str) and self.rank == "auto"):
+            self.rank = check_whole("rank of LocalRidge", self.rank, otherwise=' or "auto"')
         self.biases, self.clip = bool(self.biases), bool(self.clip)
         if isinstance(self.ridge, str) and self.ridge == "auto":
             return
@@ -199,7 +203,8 @@ class LocalRidge(Corrective):
             return objective.local_models(self._models)
         pairs = RIDGES if self.ridge == "auto" else [self.ridge]
         ridges = np.array([(*pair, BIAS_RIDGE) for pair in pairs])
-        return objective.local_models(None, self.rank, ridges, self.biases, self.clip)
+        rank = None if self.rank == "auto" else self.rank
+        return objective.local_models(None, rank, ridges, self.biases, self.clip)
 
     # Showing --------------------------------------------------------------------------------------
 
@@ -269,7 +274,7 @@ class LocalRidge(Corrective):
         models = None if state["models"] is None else loaded_local_models(state["models"])
         ridge = state["ridge"] if isinstance(state["ridge"], str) else tuple(state["ridge"])
         new = LocalRidge(state["rank"], ridge, state["biases"], state["clip"], models)
-        if models is not None and models.models.rank != new.rank:
+        if models is not None and new.rank not in ("auto", models.models.rank):
             raise ValueError(f"the models have rank {models.models.rank}, not {new.rank}")
         vars(self).update(vars(new))
 

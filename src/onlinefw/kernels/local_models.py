@@ -44,6 +44,7 @@ __all__ = [
     "start_factors",
     "typical_bend",
     "unit",
+    "weighted_gram",
 ]
 
 #: Two columns beside the factors: the bias's feature, which is 1, and the target.
@@ -265,16 +266,34 @@ def has_sums(sums, i, length):
 
 
 @njit(cache=True)
-def start_factors(factors, models, rank, first, last, size):
-    """Fill rows with numbers of this size that depend on model and index alone: a hash of both."""
+def start_factors(factors, models, from_rank, to_rank, first, last, size):
+    """Fill some columns of rows with numbers of this size, in all models.
+
+    They depend on model, row and column alone: a hash of these.
+    """
     width = factors.shape[1] // models
     for i in range(first, last):
         for m in range(models):
-            for p in range(rank):
-                x = (np.uint64(i) << np.uint64(20)) + np.uint64(m * rank + p + 1)
+            for p in range(from_rank, to_rank):
+                x = (np.uint64(i) << np.uint64(20)) + np.uint64((m << 16) + p + 1)
                 x *= np.uint64(0x9E3779B97F4A7C15)
                 x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
                 x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
                 x ^= x >> np.uint64(31)
                 share = np.float64(x >> np.uint64(11)) / 9007199254740992.0
                 factors[i, m * width + p] = size * (2.0 * share - 1.0) * sqrt(3.0)
+
+
+@njit(cache=True)
+def weighted_gram(factors, m, rank, length, ridges):
+    """Return the sum of ridge f f' over lists with entries, with f their factors in model m."""
+    first = m * (factors.shape[1] // len(ridges))
+    gram = np.zeros((rank, rank))
+    for i in range(len(factors)):
+        if length[i] > 0:
+            ridge = ridges[m, 0] + ridges[m, 1] * length[i]
+            for p in range(rank):
+                x = ridge * np.float64(factors[i, first + p])
+                for q in range(rank):
+                    gram[p, q] += x * np.float64(factors[i, first + q])
+    return gram

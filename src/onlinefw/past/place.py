@@ -30,6 +30,10 @@ __all__ = [
 ]
 
 
+#: The rank of local models on a GPU or with workers, where none is given.
+PLACED_RANK = 14
+
+
 @dataclass(frozen=True)
 class Place:
     """Where data are."""
@@ -159,14 +163,18 @@ def listed(past: Any, place: Place, theta: LowRank) -> Any:
     return new
 
 
-def new_local_models(past: Any, rank: int, ridges: Any, biased: bool, clipped: bool) -> Any:
-    """Return models without data, which learn with the entries of a past."""
+def new_local_models(past: Any, rank: int | None, ridges: Any, biased: bool, clipped: bool) -> Any:
+    """Return models without data, which learn with the entries of a past.
+
+    Without a rank, models in this process's memory find it; others have one that is large enough
+    for most.
+    """
     from .host.local_models import LocalModels
     from .placed_models import PlacedModels
 
     lists = getattr(past, "lists", None)
     if lists is None:
-        return PlacedModels(past, rank, ridges, biased, clipped)
+        return PlacedModels(past, PLACED_RANK if rank is None else rank, ridges, biased, clipped)
     return LocalModels(lists, rank, ridges, biased, clipped, past.local_loss)
 
 

@@ -121,7 +121,7 @@ def test_workers_with_a_gpu_each(end):
 
 
 def estimator(**more):
-    model = ofw.FrankWolfeMatrixCompletion(corrective="local", dtype="float64", **more)
+    model = ofw.FrankWolfeMatrixCompletion(corrective=ofw.LocalRidge(14), dtype="float64", **more)
     return model.set_params(batch_size=60)
 
 

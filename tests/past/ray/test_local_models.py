@@ -123,7 +123,7 @@ def test_what_came_before_workers_with_lists_is_listed():
 
 
 def estimator(**more):
-    model = ofw.FrankWolfeMatrixCompletion(corrective="local", dtype="float64", **more)
+    model = ofw.FrankWolfeMatrixCompletion(corrective=ofw.LocalRidge(14), dtype="float64", **more)
     return model.set_params(batch_size=60)
 
 

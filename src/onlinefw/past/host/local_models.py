@@ -25,14 +25,14 @@ from ...kernels.local_events import (
     remembered,
 )
 from ...kernels.local_ridge import solve_lists
-from ...kernels.ridge import WIDTH
 from .entry_lists import EntryLists
+from .growing_rank import FIRST, START, is_in_use, next_rank, width_of, with_rank
 from .mixed_offsets import MixedOffsets
 
 __all__ = ["LocalModels"]
 
-#: Start factors of columns are about this large, in standard units; those of rows are 0.
-START = 0.1
+#: Whether the rank is still enough is asked after so many entries, and whenever they have doubled.
+FIRST_CHECK = 1000
 _NO_WEIGHTS = np.empty(0)
 #: What a state has of the mixture.
 MIXTURE = ("weights", "spread")
@@ -45,8 +45,8 @@ class LocalModels:
     ----------
     lists : EntryLists
         All entries by row and by column, which ``learn`` adds to.
-    rank : int
-        Of each model.
+    rank : int or None
+        Of each model; None begins with a small one, which grows as long as all of it is in use.
     ridges : array of shape (models, 3)
         For a row or column of weight n the penalty of its factors is a + b n, in standard units;
         the third number is that of its bias.
@@ -72,7 +72,7 @@ class LocalModels:
     def __init__(
         self,
         lists: EntryLists,
-        rank: int,
+        rank: int | None,
         ridges: Any,
         biased: bool,
         clipped: bool,
@@ -81,10 +81,12 @@ class LocalModels:
         self.lists, self.dtype = lists, lists.dtype
         self.biased, self.clipped = bool(biased), bool(clipped)
         self.n_observations = 0
+        self._check_at = FIRST_CHECK if rank is None else None  # None: the rank is what it is
+        rank = FIRST if rank is None else rank
         self.moments, self.turns = kernels.new_moments(), new_turns()
         ridges = np.array(ridges, float)
         count = len(ridges)
-        self._width = -(-(rank + kernels.BESIDE) // WIDTH) * WIDTH  # of one model's factors
+        self._width = width_of(rank)
         self.shape = 0, 0
         sides = self._empty_side(0, count), self._empty_side(0, count)
         sums = [kernels.new_sums(0, 0, count, self._width) for _ in sides]
@@ -109,7 +111,7 @@ class LocalModels:
         models = self.models
         rows, columns = self._longer(models.rows, m1), self._longer(models.columns, m2)
         count, old = len(models.ridges), self.shape[1]
-        kernels.start_factors(columns.factors, count, models.rank, old, m2, START)
+        kernels.start_factors(columns.factors, count, 0, models.rank, old, m2, START)
         grown = models._replace(
             rows=rows,
             columns=columns,
@@ -166,17 +168,37 @@ class LocalModels:
             w = _NO_WEIGHTS
         else:
             lists.weigh()
-        done = 0
+        done, before = 0, self.n_observations
         while True:
+            stop = self._stop(len(y), before) if solving else len(y)
             done = learn_events(
-                done, rows, cols, y, w, lists.by_row, lists.by_column, self.models, self.moments,
-                self.turns, self.biased, self.clipped, solving, self._work, out,
+                done, rows[:stop], cols[:stop], y[:stop], w, lists.by_row, lists.by_column,
+                self.models, self.moments, self.turns, self.biased, self.clipped, solving,
+                self._work, out,
             )  # fmt: skip
-            if done == len(y):
-                break
-            self._make_space()
-        self.n_observations += len(y)
-        return out
+            self.n_observations = before + done
+            if done < stop:
+                self._make_space()
+            else:
+                self._check_rank()
+                if done == len(y):
+                    return out
+
+    def _stop(self, n: int, before: int) -> int:
+        """Return how many of n entries come before the rank is to be checked."""
+        return n if self._check_at is None else min(n, self._check_at - before)
+
+    def _check_rank(self) -> None:
+        """Let the models have more rank, if it is time to ask and all of it is in use."""
+        if self._check_at is None or self.n_observations < self._check_at:
+            return
+        while self._check_at <= self.n_observations:
+            self._check_at *= 2
+        models, lists, rank = self.models, self.lists, next_rank(self.models.rank)
+        if rank > models.rank and is_in_use(models, lists.by_row, lists.by_column):
+            models = with_rank(models, rank, self.shape[1])
+            work = kernels.new_workspace(models)
+            vars(self).update(models=models, _width=width_of(rank), _work=work)  # all at once
 
     def _met(self, rows: Array, cols: Array, y: Array, w: Array | None) -> Array:
         """Return predictions of entries, from which moments, mixture and memories learn."""
@@ -297,6 +319,7 @@ class LocalModels:
         state: State = {
             "shape": list(self.shape),
             "rank": models.rank,
+            "check_at": self._check_at,
             "loss": None if models.loss is None else list(models.loss),
             "biased": self.biased,
             "clipped": self.clipped,
@@ -341,7 +364,8 @@ class LocalModels:
         for part in MIXTURE:
             getattr(mixture, part)[:] = state["mixture"][part]
         models.moments[:], models.turns[:] = state["moments"], state["turns"]
-        models.n_observations = int(state["n_observations"])
+        models.n_observations, check_at = int(state["n_observations"]), state["check_at"]
+        models._check_at = None if check_at is None else int(check_at)
         return models
 
     def use_lists(
@@ -378,12 +402,14 @@ def _sums_state(sums: kernels.Sums, n: int) -> State:
 
 def check_models_state(state: State) -> None:
     """Refuse a state of models whose parts do not fit each other."""
-    numbers = "shape", "rank", "biased", "clipped", "dtype", "n_observations"
-    check_state(state, *numbers, "loss", "moments", "turns", "ridges", "mixture", "rows", "columns")
+    check_state(state, "shape", "rank", "check_at", "loss", "biased", "clipped", "dtype")
+    check_state(state, "n_observations", "moments", "turns", "ridges", "mixture", "rows", "columns")
     dtype = check_precision(state["dtype"])
     shape = [check_whole("each side of the models", n, 0) for n in state["shape"]]
     rank = check_whole("the rank of the models", state["rank"])
-    check_whole("the observations of the models", state["n_observations"], 0)
+    seen = check_whole("the observations of the models", state["n_observations"], 0)
+    if state["check_at"] is not None:
+        check_whole("check_at of the models", state["check_at"], seen + 1)
     ridges = _array(state, "ridges", np.float64, (-1, 3))
     if not len(ridges) or not ((ridges[:, 0] > 0.0).all() and (ridges >= 0.0).all()):
         raise ValueError("the models of a state are damaged: a ridge is not positive")
@@ -400,7 +426,7 @@ def check_models_state(state: State) -> None:
     if (turns < -1).any() or turns[0] < 0 or (turns[1:] >= np.tile(shape, 2)).any():
         raise ValueError("the models of a state are damaged: turns")
     for name, n in zip(("rows", "columns"), shape, strict=True):
-        side, width = state[name], -(-(rank + kernels.BESIDE) // WIDTH) * WIDTH
+        side, width = state[name], width_of(rank)
         check_state(side, *kernels.Side._fields, "place", "equations", "added")
         _array(side, "factors", dtype, (n, count * width))
         _array(side, "offsets", dtype, (n, count))
