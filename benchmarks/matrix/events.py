@@ -77,14 +77,9 @@ def singles():
     river = river_model()
     if river is not None:
         users, films, values = *X.T.tolist(), y.tolist()
-        lines.append(
-            line("river, `learn_one`", waits(lambda k: river.learn_one(
-                {"user": users[k], "item": films[k]}, values[k]), n)[100:])
-        )  # fmt: skip
-        lines.append(
-            line("river, `predict_one`", waits(lambda k: river.predict_one(
-                {"user": users[k], "item": films[k]}), 20_000))
-        )  # fmt: skip
+        learned = waits(lambda k: river.learn_one(users[k], films[k], values[k]), n)[100:]
+        asked = waits(lambda k: river.predict_one(users[k], films[k]), 20_000)
+        lines += [line("river, `learn_one`", learned), line("river, `predict_one`", asked)]
     return lines
 
 

@@ -51,7 +51,8 @@ class Apart:
         """Play a round with each; None for those whose loss overflows (a much too large radius)."""
         batch: Any = None
         if not isinstance(X, BatchHandle):
-            rows, cols = (np.ascontiguousarray(X[:, side], np.int64) for side in (0, 1))
+            rows = np.ascontiguousarray(X[:, 0], np.int64)
+            cols = np.ascontiguousarray(X[:, 1], np.int64)
             batch = EntriesBatch(rows, cols, targets[0], np.ones(len(X)) if w is None else w)
         rounds: list[Round | None] = []
         for one in self.learners:
@@ -186,7 +187,8 @@ class CompletionRun(Run):
         X, y, w = batch[:3]
         assert y is not None
         (learner,) = self.learners
-        rows, cols = (np.ascontiguousarray(X[:, side], np.int64) for side in (0, 1))
+        rows = np.ascontiguousarray(X[:, 0], np.int64)
+        cols = np.ascontiguousarray(X[:, 1], np.int64)
         weights = np.ones(y.size) if w is None else w
         predicted = learner.play_events(EntriesBatch(rows, cols, y, weights))
         self._note_events(self.loss.value(predicted, y))

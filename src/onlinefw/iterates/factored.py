@@ -92,7 +92,7 @@ class Factored:
         if k:
             # Whole factors and numbers of one type: every other kind would be compiled again.
             weights = (scale * weights[:k]).astype(self.dtype)
-            rows, cols = (np.ascontiguousarray(index, np.int64) for index in (rows, cols))
+            rows, cols = np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(cols, np.int64)
             blocks = blocks_for(rows.size, rows.size * k)
             share(kernels.factor_entries, blocks, left, right, weights, rows, cols, out)
         return out

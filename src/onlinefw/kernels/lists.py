@@ -31,7 +31,7 @@ __all__ = [
 #: instruction, and the arrays of an event are so many that counting took a third of its time.
 UNCOUNTED = {"_nrt": False}
 #: The shortest place. The first two numbers of a free place say where the next one is.
-SHORTEST = 4
+SHORTEST = 2
 #: Places have lengths of SHORTEST times a power of two, up to this one.
 LONGEST = 40
 
