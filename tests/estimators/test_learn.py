@@ -159,3 +159,18 @@ def test_a_given_radius_holds():
     model = local(radius=5.0, dtype="float64").fit(X, y)
     assert np.linalg.norm(model.objective_.theta.dense(), "nuc") <= 5.0 * (1.0 + 1e-9)
     assert model.radius_ == 5.0
+
+
+@pytest.mark.parametrize("radius", ["auto", 1.0, 50.0])
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_what_learn_returns_is_what_predict_would_have_said(radius, loss, rng):
+    X = np.column_stack((rng.integers(0, 12, 150), rng.integers(0, 9, 150)))
+    y = rng.standard_normal(150) + 3.0 if loss == "square" else rng.choice([-1.0, 1.0], 150)
+    options = {"corrective": "local", "loss": loss, "shape": (12, 9)}
+    one, two = (ofw.FrankWolfeMatrixCompletion(radius, **options) for _ in range(2))
+    found = one.learn(X, y)
+    two.partial_fit(X[:1], y[:1])
+    for k in range(1, 150):
+        said = two.predict(X[k : k + 1], unknown="fallback")
+        np.testing.assert_allclose(found[k], said[0], rtol=1e-5, atol=1e-5)
+        two.partial_fit(X[k : k + 1], y[k : k + 1])

@@ -313,7 +313,14 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
 
     @property
     def takes_events(self) -> bool:
-        """Whether single observations are learned in a compiled loop."""
+        """Whether single observations are learned in a compiled loop.
+
+        With a radius they are not: theta is scaled into the ball after each of them.
+        """
+        return self._corrects_events and is_auto(self.radius)
+
+    @property
+    def _corrects_events(self) -> bool:
         if self.workers is not None or check_device(self.device) != "cpu":
             return False  # there a batch is solved at once
         if "_run" in self.__dict__ and self._run.can_learn:
@@ -321,7 +328,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         return CompletionParts.of(self, self._expected()).local is not None
 
     def _stream(self, batch: Batch) -> None:
-        if self.takes_events:
+        if self._corrects_events:
             self._play(self._run.learn_events, batch)
         else:
             self._learn(batch)
