@@ -174,3 +174,58 @@ def test_what_learn_returns_is_what_predict_would_have_said(radius, loss, rng):
         said = two.predict(X[k : k + 1], unknown="fallback")
         np.testing.assert_allclose(found[k], said[0], rtol=1e-5, atol=1e-5)
         two.partial_fit(X[k : k + 1], y[k : k + 1])
+
+
+def noise(rng, n=300, shape=(12, 9)):
+    return np.column_stack([rng.integers(0, m, n) for m in shape]), rng.standard_normal(n)
+
+
+def test_new_rows_and_columns_get_the_fallback(rng):
+    X, y = noise(rng)
+    model = ofw.FrankWolfeMatrixCompletion()
+    model.learn(X, y)
+    for new in ([[40, 3]], [[2, 30]], [[50, 50]]):
+        said = model.predict(new, unknown="fallback")
+        np.testing.assert_allclose(model.learn(new, [1.0]), said, atol=1e-6)
+
+
+def test_counts_with_rare_large_values_stay_finite(rng):
+    X, _ = noise(rng, 3000, (100, 60))
+    y = np.where(rng.random(3000) < 0.03, rng.geometric(1 / 50, 3000), 0).astype(float)
+    model = ofw.FrankWolfeMatrixCompletion(loss="poisson")
+    predicted = model.learn(X, y)
+    assert np.isfinite(predicted).all()
+    assert predicted.max() < 10 * y.max()
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_observations_without_weight_are_left_out_and_have_no_prediction(rng):
+    X, y = noise(rng)
+    w = rng.choice([0.0, 1.0, 2.0], 300)
+    one, two = ofw.FrankWolfeMatrixCompletion(), ofw.FrankWolfeMatrixCompletion()
+    found, expected = one.learn(X, y, w), two.learn(X[w > 0], y[w > 0], w[w > 0])
+    np.testing.assert_array_equal(found[w > 0], expected)
+    assert np.isnan(found[w == 0]).all()
+
+
+def test_a_weighting_of_the_norm_is_refused(rng):
+    X, y = noise(rng)
+    model = ofw.FrankWolfeMatrixCompletion(corrective="local", weighting="smoothed")
+    with pytest.raises(ValueError, match="leave weighting= out"):
+        model.partial_fit(X, y)
+
+
+def test_short_memories_are_no_offsets(rng, tmp_path):
+    X, y = noise(rng)
+    model = ofw.FrankWolfeMatrixCompletion(offsets=None)
+    model.learn(X, y)
+    ofw.save(model, tmp_path / "model.ofw")
+    assert model.has_offsets_ is ofw.load(tmp_path / "model.ofw").has_offsets_ is False
+
+
+def test_the_losses_in_the_history_are_those_of_the_predictions(rng):
+    X, y = noise(rng)
+    model = ofw.FrankWolfeMatrixCompletion(2.0, corrective="local", shape=(12, 9))
+    predicted = model.learn(X, 5.0 * y)
+    losses = 0.5 * (predicted - 5.0 * y)[1:] ** 2
+    np.testing.assert_allclose(model.history_["loss"][1:], losses, rtol=1e-3, atol=1e-4)

@@ -19,8 +19,7 @@ class Corrective:
     the end of every round; ``learner.correct()`` calls ``correct``, and ``learner.finish()`` calls
     ``finish``. Where ``takes_rounds`` is true it calls ``receive`` with every batch instead. All of
     them leave theta inside the set, so gaps and certificates stay valid. A corrective of your own
-    is a subclass that
-    overrides what it needs: by default nothing is done.
+    is a subclass that overrides what it needs: by default nothing is done.
 
     A learner works with a copy of the corrective that it is given, so two learners do not share
     what a corrective remembers.

@@ -74,10 +74,9 @@ class LocalRidge(Corrective):
     Parameters
     ----------
     rank : int or "auto"
-        Of each model; theta has that of all of them together. "auto" begins with 6. After 1,000
-        observations, and whenever they have doubled, it grows by 8, up to 21, if all of it is in
-        use: if the smallest singular value of the model with the medium ridge is a tenth of the
-        largest or more.
+        Of each model; theta has that of all of them together. "auto" begins with 14. After 1,000
+        observations, and whenever they have doubled, it may become 21, if all of it is in use: if the smallest singular value of the model with the medium ridge is a tenth of the
+        largest or more, and the largest is more than what is left of the start.
     ridge : (float, float) or "auto"
         a and b.
     biases : bool
@@ -144,24 +143,38 @@ class LocalRidge(Corrective):
     # Learning -------------------------------------------------------------------------------------
 
     def begin(self, objective: Objective, constraint: ConvexSet) -> None:
-        """List entries by row and column; models that were loaded or copied are theta's then."""
+        """List entries by row and column; models that were loaded or copied are theta's then.
+
+        Unless ``refine`` has moved theta since: then it is what it was, until the next observation.
+        """
         assert isinstance(objective, ObservedEntries)
         objective.list_entries()
         if self._models is not None:
             self._models = self._here(objective)
-            self._show(objective, constraint)
+            if self._holds(objective):
+                self._show(objective, constraint)
+
+    def _holds(self, objective: ObservedEntries) -> bool:
+        """Whether theta has the factors of the models."""
+        theta, (left, _, right) = objective.theta, self._models.factors()
+        pairs = (theta.left, left), (theta.right, right)  # type: ignore[union-attr]
+        return all(x.shape == y.shape and bool((x == y).all()) for x, y in pairs)
 
     def receive(self, objective: Objective, constraint: ConvexSet, batch: EntriesBatch) -> float:
         """Solve every row and column of a batch once; return the mean of the losses before."""
         rows, cols, y, w = batch[:4]
+        models = self._counted(objective, batch)
+        scaled = constraint.radius < NO_CAP  # type: ignore[attr-defined]
+        before = objective.predict(rows, cols) if scaled else None  # type: ignore[attr-defined]
         if rows.size == 1:
-            predicted = self.learn(objective, constraint, batch)
+            predicted = models.learn(rows, cols, y, _weights(w))
+            self._show(objective, constraint)
         else:
-            models = self._counted(objective, batch)
             predicted = models.learn(rows, cols, y, _weights(w), solving=False)
             in_turn = models.in_turn(rows.size)
             models.solve(np.union1d(rows, in_turn[0]), np.union1d(cols, in_turn[1]))
             self._show(objective, constraint)
+        predicted = predicted if before is None else before
         return float(w @ objective.loss.value(predicted, y) / w.sum())  # type: ignore[attr-defined]
 
     def learn(self, objective: Objective, constraint: ConvexSet, batch: EntriesBatch) -> Array:
@@ -234,12 +247,13 @@ class LocalRidge(Corrective):
         """Return what theta, offsets and short memories say of entries."""
         return self._models.predict(rows, cols)
 
-    def found_biases(self) -> Biases | None:
-        """Return mean and biases of rows and columns; None without biases."""
+    def found_biases(self, memories: bool) -> Biases | None:
+        """Return mean and biases of rows and columns, with short memories; None without biases."""
         if self._models is None or not self.biases:
             return None
-        rows, columns = self._offsets(float)
-        return Biases(self._models.mean, rows - self._models.mean, columns)
+        rows, columns = self.whole_offsets(memories)
+        mean = self._models.mean
+        return Biases(mean, rows.astype(float) - mean, columns.astype(float))
 
     def _offsets(self, dtype: Any) -> tuple[Array, Array]:
         sides = zip(self._models.offsets(), self._models.shape, strict=True)

@@ -217,8 +217,10 @@ class CompletedMatrix(StreamingEstimator):
     @property
     def factors_(self) -> tuple[Array, Array, Array]:
         """(U, s, V) with low-rank part = U diag(s) V'."""
-        theta = self._fitted("factors_").matrix.theta
-        u, s, v = theta.svd()
+        run = self._fitted("factors_")
+        with run.turns:
+            theta = run.matrix.theta
+            u, s, v = theta.svd()
         k = int(np.count_nonzero(s > s.max(initial=0.0) * 10 * np.finfo(theta.dtype).eps))
         return to_host(u[:, :k]), s[:k], to_host(v[:, :k])
 

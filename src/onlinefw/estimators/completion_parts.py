@@ -97,7 +97,12 @@ class CompletionParts:
         offsets = _offsets(model.offsets, regression)
         if local is not None:
             biased = offsets is not None or is_auto(model.offsets)
-            local = LocalRidge(local.rank, local.ridge, biased, clip)
+            local = LocalRidge(local.rank, local.ridge, biased, clip and regression)
+            if weighting is not None:
+                raise ValueError(
+                    "local corrections have a weighted norm of their own: leave weighting= out, "
+                    "or pass corrective=None"
+                )
             offsets = None
         return cls(model, loss, many, offsets, weighting, clip, local)
 

@@ -230,16 +230,19 @@ class CompletionRun(Run):
     @property
     def has_offsets(self) -> bool:
         """Whether offsets of rows and columns are added to theta."""
-        if self._matrix is not None:
-            return self._matrix.row_offsets is not None
-        return self.biases is not None
+        matrix = self._matrix
+        if matrix is None or self._local_facts is not None:  # there short memories are offsets, too
+            return self.biases is not None
+        return matrix.row_offsets is not None
 
     @property
     def biases(self) -> Any:
         """The mean, and the biases of rows and columns: what is known of entries never seen."""
         if self._matrix is not None:
             return self._matrix.biases
-        return self.objective.offsets if self.local is None else self.local.found_biases()
+        if self.local is None:
+            return self.objective.offsets
+        return self.local.found_biases(self.has_own_ball)
 
     def fallback(self, rows: Array, cols: Array) -> Array:
         """Return mean and biases where they are known; 0 without offsets."""

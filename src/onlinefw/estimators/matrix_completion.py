@@ -63,11 +63,12 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     Parameters
     ----------
     radius : float or "auto"
-        Of the trace-norm ball. "auto" lets five radii race on the first part of the stream and
-        keeps the one that predicts new batches best (the middlemost, if several do nearly so).
-        Give ``shape`` if you stream with ``partial_fit``, since the radii are multiples of
-        sqrt(rows * columns); or call ``prepare``. With many observations (see ``corrective``) the
-        radius is only a cap: four times what the values suggest.
+        Of the trace-norm ball. With local corrections (see ``corrective``) "auto" is theta's own
+        norm, weighted as its ridges are. With Frank-Wolfe steps it lets five radii race on the
+        first part of the stream and keeps the one that predicts new batches best (the middlemost,
+        if several do nearly so); give ``shape`` then if you stream with ``partial_fit``, since the
+        radii are multiples of sqrt(rows * columns), or call ``prepare``. With many observations
+        the radius is only a cap: four times what the values suggest.
     shape : (int, int), optional
         Rows and columns at the start; more are added as they are seen.
     loss : str or Loss
@@ -77,11 +78,12 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         Predict mean + row bias + column bias + low rank. "biases" are running shrunken means of
         the values, "joint" those of what the low-rank part leaves over
         (:class:`~onlinefw.objectives.RunningBiases`; pass one for another shrinkage). "auto" is
-        "joint" for a regression, None for other losses.
+        "joint" for a regression, None for other losses; local corrections find biases of their
+        own, with every loss.
     weighting : "auto", None or "smoothed"
         Weigh the trace norm by the square roots of half empirical, half uniform frequencies of
         rows and columns. They are refreshed as data come; theta is scaled back into the ball if
-        new weights leave it outside. "auto" is "smoothed" (None with many observations).
+        new weights leave it outside. "auto" is "smoothed" for Frank-Wolfe steps, else None.
     clip : "auto" or bool
         Clip predictions of a regression to the range of the values seen; "auto" does.
     step : "auto", None, "line-search" or step rule
@@ -97,8 +99,8 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         Frank-Wolfe steps per round.
     corrective : "auto", None, "ridge", "local", RidgeSweeps or LocalRidge
         "local" re-solves the row and the column of each observation
-        (:class:`~onlinefw.LocalRidge`); ``fit`` and ``learn`` are then compiled loops over single
-        observations, and with ``radius="auto"`` the ball is that of theta's own norm. On a GPU and
+        (:class:`~onlinefw.LocalRidge`). With ``radius="auto"`` the ball is that of theta's own
+        norm, and ``fit`` and ``learn`` are compiled loops over single observations. On a GPU and
         with workers ``fit`` solves all rows and columns of a batch at once. "ridge"
         re-optimises all factors when the data have doubled, and at the end of ``fit``. None takes
         Frank-Wolfe steps only. "auto" is "ridge" for the square loss if many observations are
@@ -112,7 +114,8 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     certify_every : int, optional
         Fill ``history_["gap_upper"]`` every so many rounds.
     dtype : "float32" or "float64"
-        Of the store: about 20 or 36 bytes per distinct entry.
+        Of the store: with local corrections 25 to 35 bytes an observation in single precision,
+        else about 20 bytes per distinct entry, and nearly twice that in double precision.
     expected_size : int, optional
         How many observations a stream will have, if that is known; ``fit`` knows.
     shuffle : bool
@@ -279,7 +282,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     ) -> Array:
         """Play the observations in the order given, each predicted before it is learned.
 
-        With ``corrective="local"`` and a batch size of 1 that is one compiled loop; it comes back
+        With local corrections and a batch size of 1 that is one compiled loop; it comes back
         every now and then, so Ctrl-C leaves a whole number of observations learned. Learning in
         pieces of any length is the same as learning at once. On a GPU or with workers it is a
         loop in Python, with milliseconds for each batch: there larger batches are the way.
@@ -295,10 +298,12 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         Returns
         -------
         ndarray
-            What was predicted for each before it was learned. Before any data that is 0.
+            What was predicted for each before it was learned. Before any data that is 0; for
+            observations of weight 0, which are left out, it is nan.
         """
         if check_whole("batch_size", batch_size) > 1 or not self.takes_events:
-            return super().learn(X, y, sample_weight, batch_size=batch_size)
+            found = super().learn(X, y, sample_weight, batch_size=batch_size)
+            return _for_each(found, sample_weight)
         first = "_run" not in self.__dict__
         if not first:
             self._learning("learn")
@@ -309,26 +314,25 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         predicted = np.empty(batch.n)
         for part in pieces(batch.n):
             predicted[part] = self._play(self._run.learn_events, batch.part(part))
-        return self._answer(predicted)
+        return _for_each(self._answer(predicted), sample_weight)
 
     @property
     def takes_events(self) -> bool:
         """Whether single observations are learned in a compiled loop.
 
-        With a radius they are not: theta is scaled into the ball after each of them.
+        With a radius they are not: theta is scaled into the ball after each round.
         """
-        return self._corrects_events and is_auto(self.radius)
-
-    @property
-    def _corrects_events(self) -> bool:
         if self.workers is not None or check_device(self.device) != "cpu":
             return False  # there a batch is solved at once
         if "_run" in self.__dict__ and self._run.can_learn:
-            return self._run.local is not None
-        return CompletionParts.of(self, self._expected()).local is not None
+            parts, own = self._run.parts, self._run.has_own_ball
+        else:
+            parts, own = CompletionParts.of(self, self._expected()), is_auto(self.radius)
+        # What is clipped in the loop is the prediction of a regression.
+        return parts.local is not None and own and parts.clip == parts.local.clip
 
     def _stream(self, batch: Batch) -> None:
-        if self._corrects_events:
+        if self.takes_events:
             self._play(self._run.learn_events, batch)
         else:
             self._learn(batch)
@@ -457,3 +461,15 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
 
     def _loaded_run(self, state: State) -> CompletionRun:
         return run_from_state(self, state)
+
+
+def _for_each(predicted: Array, sample_weight: Any) -> Array:
+    """Return predictions for all observations, where those without weight have been left out."""
+    if sample_weight is None:
+        return predicted
+    weighed = np.asarray(sample_weight, float).reshape(-1) > 0.0
+    if weighed.all():
+        return predicted
+    out = np.full(weighed.size, np.nan)
+    out[weighed] = predicted
+    return out

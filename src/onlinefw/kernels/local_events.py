@@ -15,13 +15,14 @@ from .local_models import (
     LARGEST,
     LEAST,
     WEIGHT,
-    bend_of,
     centre,
     has_sums,
     note,
     slope_of,
+    start_factors,
     typical_bend,
     unit,
+    widest_bend,
 )
 from .local_ridge import solve_column, solve_row
 
@@ -117,8 +118,10 @@ def _meet(loss, i, j, y, lists, models, moments, biased, clipped, x):
     for m in range(len(models.ridges)):
         alone += weights[m] * x[m]
     level = typical_bend(loss, mean, sigma)
-    error = -sigma / level * slope_of(loss, mean + sigma * alone, y)
-    bend = sigma * sigma / level * bend_of(loss, value, y)
+    alone = mean + sigma * alone
+    worth = max(level, sigma * sigma * widest_bend(loss, alone, y))
+    error = -sigma / worth * slope_of(loss, alone, y)
+    bend = sigma * sigma / level * widest_bend(loss, value, y)
     slope = sigma / level * slope_of(loss, value, y)
     _mix(slope, bend, models.mixture, moments[WEIGHT], x)
     rows, columns = models.rows.memory, models.columns.memory
@@ -205,6 +208,10 @@ def learn_events(
                 models.loss, i, j, y[t], by_row, models, moments, biased, clipped, work.predicted
             )
             note(moments, y[t], weight)
+        if by_column.length[j] == 0:
+            start_factors(
+                models.columns.factors, len(models.ridges), 0, models.rank, cols[t : t + 1]
+            )
         append(by_row, i, j, y[t], weight)
         append(by_column, j, i, y[t], weight)
         count_events(turns, rows[t : t + 1], cols[t : t + 1])

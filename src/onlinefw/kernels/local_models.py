@@ -45,6 +45,7 @@ __all__ = [
     "typical_bend",
     "unit",
     "weighted_gram",
+    "widest_bend",
 ]
 
 #: Two columns beside the factors: the bias's feature, which is 1, and the target.
@@ -60,6 +61,10 @@ MEMORY_PRIOR = 50.0
 OF_LABELS, OF_SIGMOID = 2.0, 0.25
 #: The dispersion of counts and times is taken to be this at least: all may be equal.
 LEAST_DISPERSION = 1e-3
+#: Factors of columns begin with numbers of about this size, in standard units; those of rows are 0.
+START = 0.1
+#: Beyond this a parabola that touches exp is too narrow to compute with.
+STEEPEST = 30.0
 #: A list of so many entries has running sums.
 LONG = 1024
 
@@ -159,7 +164,9 @@ def new_workspace(models):
 
 @njit(cache=True, **UNCOUNTED)
 def note(moments, y, w):
-    """Add a value to the moments."""
+    """Add a value to the moments; one without weight counts for nothing."""
+    if w == 0.0:
+        return
     moments[WEIGHT] += w
     distance = y - moments[MEAN]
     moments[MEAN] += distance * w / moments[WEIGHT]
@@ -208,6 +215,8 @@ def slope_of(loss, z, y):
     """Return the derivative of the loss at z."""
     if loss is None:
         return z - y
+    if loss[0] == POISSON:
+        z = min(z, STEEPEST)
     return row_slope(loss[0], loss[1], z, y, 1.0)
 
 
@@ -224,6 +233,17 @@ def bend_of(loss, z, y):
         e = _error(parameter, z, y)
         return exp(-0.5 * e * e) / parameter
     return row_curvature(kind, parameter, z, y)
+
+
+@njit(cache=True, **UNCOUNTED)
+def widest_bend(loss, z, y):
+    """Return the largest curvature between z and where the loss of y is lowest.
+
+    With it a step does not go too far where the curvature grows on the way: that of counts.
+    """
+    if loss is not None and loss[0] == POISSON:
+        return exp(min(max(z, log(max(y, 0.5))), STEEPEST))
+    return bend_of(loss, z, y)
 
 
 @njit(cache=True, **UNCOUNTED)
@@ -265,14 +285,14 @@ def has_sums(sums, i, length):
     return True
 
 
-@njit(cache=True)
-def start_factors(factors, models, from_rank, to_rank, first, last, size):
-    """Fill some columns of rows with numbers of this size, in all models.
+@njit(cache=True, **UNCOUNTED)
+def start_factors(factors, models, from_rank, to_rank, which):
+    """Fill some factors of columns that have their first entry with small numbers, in all models.
 
-    They depend on model, row and column alone: a hash of these.
+    They depend on column, model and factor alone: a hash of these. Without entries factors are 0.
     """
     width = factors.shape[1] // models
-    for i in range(first, last):
+    for i in which:
         for m in range(models):
             for p in range(from_rank, to_rank):
                 x = (np.uint64(i) << np.uint64(20)) + np.uint64((m << 16) + p + 1)
@@ -281,7 +301,7 @@ def start_factors(factors, models, from_rank, to_rank, first, last, size):
                 x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
                 x ^= x >> np.uint64(31)
                 share = np.float64(x >> np.uint64(11)) / 9007199254740992.0
-                factors[i, m * width + p] = size * (2.0 * share - 1.0) * sqrt(3.0)
+                factors[i, m * width + p] = START * (2.0 * share - 1.0) * sqrt(3.0)
 
 
 @njit(cache=True)

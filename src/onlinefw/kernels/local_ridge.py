@@ -19,7 +19,7 @@ from numba import njit
 
 from .entries import POISSON
 from .lists import UNCOUNTED
-from .local_models import LONG, bend_of, centre, new_workspace, ridge_unit, slope_of, unit
+from .local_models import LONG, STEEPEST, bend_of, centre, new_workspace, ridge_unit, slope_of, unit
 from .ridge import PANEL, WIDTH, add_tile, eliminate, scale_tile, substitute
 from .rows import row_value
 
@@ -35,8 +35,6 @@ STEPS = 3
 ENOUGH = 1e-3
 #: A solution is drawn back by halves, so often at most.
 HALVES = 10
-#: Parabolas of exp touch it below this: further up they are too narrow to compute with.
-STEEPEST = 30.0
 
 
 # Equations ----------------------------------------------------------------------------------------

@@ -35,7 +35,8 @@ class ObservedEntries(HeldEntries):
     """F_t(theta) = weighted mean of loss(theta[i, j], y) over every observed entry (i, j, y).
 
     The past is kept sorted by rows (columns in order of popularity), with new observations in a
-    short tail that is merged now and then, each entry with its prediction. The gradient is a
+    short tail that is merged now and then, each entry with its prediction; for local corrections
+    (:class:`~onlinefw.LocalRidge`) in lists by row and by column. The gradient is a
     sparse matrix that is never built: an operator whose products read the store once. theta is
     kept as :class:`~onlinefw.iterates.LowRank` factors.
 

@@ -9,7 +9,7 @@ import numpy as np
 from .._devices import namespace, to_host
 from .._typing import Array, State
 from ..kernels.local_events import count_events
-from ..kernels.local_models import Side
+from ..kernels.local_models import Side, start_factors
 from .host.local_models import LocalModels
 from .some_regressions import Other
 
@@ -62,6 +62,18 @@ class PlacedModels(LocalModels):
         if theta is not None and theta._xp is not np:
             self._copy(theta._xp)
 
+    def _begin(self) -> None:
+        if hasattr(self.lists, "counts") and self.lists.counts.observations:
+            self.n_observations = self.lists.counts.observations
+            self._count_entries()
+            self._start(np.flatnonzero(self._lengths[1].length))
+
+    def _count_entries(self) -> None:
+        """Ask the past how much it has of every row and column; all that matters is whether."""
+        weights = self.lists.weighted_sums(*(np.ones(n) for n in self.lists.shape), False)
+        for lengths, weight in zip(self._lengths, weights, strict=True):
+            lengths.length[: weight.size] = np.ceil(weight)
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave the past out, and what is on its device."""
         return {**super().__getstate__(), "_copies": None}
@@ -69,10 +81,8 @@ class PlacedModels(LocalModels):
     def use_past(self, past: Any) -> None:
         """Learn with this past from now on; it has the same entries."""
         self._check_same(past.shape, past.dtype, past.counts.observations)
-        weights = past.weighted_sums(*(np.ones(n) for n in past.shape), False)
-        for lengths, weight in zip(self._lengths, weights, strict=True):
-            lengths.length[: weight.size] = np.ceil(weight)
         self.lists, self._copies = past, None
+        self._count_entries()
         if past.theta._xp is not np:
             self._copy(past.theta._xp)
 
@@ -80,7 +90,7 @@ class PlacedModels(LocalModels):
 
     def grow(self, m1: int, m2: int) -> None:
         """Let there be m1 rows and m2 columns at least."""
-        old, before = self.shape, self.models
+        before = self.models
         super().grow(m1, m2)
         lengths = []
         for one, side in zip(self._lengths, self._sides(), strict=True):
@@ -90,14 +100,9 @@ class PlacedModels(LocalModels):
         self._lengths = lengths[0], lengths[1]
         if self._copies is None:
             return
-        sides = zip(self._copies, self._sides(), (before.rows, before.columns), old, strict=True)
-        if any(side.factors is not had.factors for _, side, had, _ in sides):
+        sides = zip(self._sides(), (before.rows, before.columns), strict=True)
+        if any(side.factors is not had.factors for side, had in sides):
             self._copy(self.lists.theta._xp)
-            return
-        pairs, xp = zip(self._copies, self._sides(), strict=True), self.lists.theta._xp
-        for (copy, side), first, last in zip(pairs, old, self.shape, strict=True):
-            if last > first:  # columns begin with numbers of their own
-                copy.factors[first:last] = xp.asarray(side.factors[first:last])
 
     def _copy(self, xp: Any) -> None:
         """Copy factors and offsets to the device."""
@@ -134,11 +139,21 @@ class PlacedModels(LocalModels):
         weights, z = np.ones(len(y)) if w is None else w, np.zeros(len(y), self.dtype)
         self.lists.append(rows, cols, weights, y, z)  # if it is refused, nothing was learned
         out = self._met(rows, cols, y, w)
+        self._start(np.unique(cols[self._lengths[1].length[cols] == 0]))
         for lengths, index in zip(self._lengths, (rows, cols), strict=True):
             np.add.at(lengths.length, index, 1)
         self.n_observations += len(y)
         count_events(self.turns, rows, cols)
         return out
+
+    def _start(self, columns: Array) -> None:
+        """Let columns that have their first entries begin with numbers of their own."""
+        models = self.models
+        factors = models.columns.factors
+        start_factors(factors, len(models.ridges), 0, models.rank, columns)
+        if self._copies is not None:
+            xp = self.lists.theta._xp
+            self._copies[1].factors[xp.asarray(columns)] = xp.asarray(factors[columns])
 
     def _seen(self) -> tuple[Any, Any]:
         return self._lengths
@@ -150,6 +165,7 @@ class PlacedModels(LocalModels):
         if not self.biased:
             ridges[:, 2] = np.inf
         for own, which in ((0, rows), (1, columns)):
+            which = which[self._lengths[own].length[which] > 0]
             if not which.size:
                 continue
             mean, there = self.mean if own == 0 else 0.0, self._there()

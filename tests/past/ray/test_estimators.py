@@ -48,7 +48,7 @@ MODELS = {
 def test_local_corrections_of_batches():
     X, y = entries()
     models = [
-        ofw.FrankWolfeMatrixCompletion(corrective="local", dtype="float64", workers=n)
+        ofw.FrankWolfeMatrixCompletion(corrective=ofw.LocalRidge(14), dtype="float64", workers=n)
         for n in (None, 2)
     ]
     predicted = [model.learn(X, y, batch_size=50) for model in models]

@@ -26,13 +26,15 @@ from ...kernels.local_events import (
 )
 from ...kernels.local_ridge import solve_lists
 from .entry_lists import EntryLists
-from .growing_rank import FIRST, START, is_in_use, next_rank, width_of, with_rank
+from .growing_rank import FIRST, is_in_use, next_rank, width_of, with_rank
 from .mixed_offsets import MixedOffsets
 
 __all__ = ["LocalModels"]
 
 #: Whether the rank is still enough is asked after so many entries, and whenever they have doubled.
 FIRST_CHECK = 1000
+#: Memory is taken for a state of this rank at most: its square, before anything else is known.
+LARGEST_RANK = 4096
 _NO_WEIGHTS = np.empty(0)
 #: What a state has of the mixture.
 MIXTURE = ("weights", "spread")
@@ -94,6 +96,13 @@ class LocalModels:
         self.models = kernels.Models(loss, rank, *sides, sums[0], sums[1], ridges, mixture)
         self._work = kernels.new_workspace(self.models)
         self.grow(*lists.shape)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Know the entries that are in the lists already."""
+        self.n_observations, which = len(self.lists), np.flatnonzero(self.lists.by_column.length)
+        count, rank = len(self.models.ridges), self.models.rank
+        kernels.start_factors(self.models.columns.factors, count, 0, rank, which)
 
     def _empty_side(self, n: int, models: int) -> kernels.Side:
         factors = np.zeros((n, models * self._width), self.dtype)
@@ -110,8 +119,6 @@ class LocalModels:
         m1, m2 = max(m1, self.shape[0]), max(m2, self.shape[1])
         models = self.models
         rows, columns = self._longer(models.rows, m1), self._longer(models.columns, m2)
-        count, old = len(models.ridges), self.shape[1]
-        kernels.start_factors(columns.factors, count, 0, models.rank, old, m2, START)
         grown = models._replace(
             rows=rows,
             columns=columns,
@@ -196,7 +203,7 @@ class LocalModels:
             self._check_at *= 2
         models, lists, rank = self.models, self.lists, next_rank(self.models.rank)
         if rank > models.rank and is_in_use(models, lists.by_row, lists.by_column):
-            models = with_rank(models, rank, self.shape[1])
+            models = with_rank(models, rank, np.flatnonzero(lists.by_column.length))
             work = kernels.new_workspace(models)
             vars(self).update(models=models, _width=width_of(rank), _work=work)  # all at once
 
@@ -407,6 +414,8 @@ def check_models_state(state: State) -> None:
     dtype = check_precision(state["dtype"])
     shape = [check_whole("each side of the models", n, 0) for n in state["shape"]]
     rank = check_whole("the rank of the models", state["rank"])
+    if rank > LARGEST_RANK:
+        raise ValueError(f"the models of a state are damaged: their rank is {rank}")
     seen = check_whole("the observations of the models", state["n_observations"], 0)
     if state["check_at"] is not None:
         check_whole("check_at of the models", state["check_at"], seen + 1)

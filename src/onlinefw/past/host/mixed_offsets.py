@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..._typing import Array
 
 __all__ = ["MixedOffsets"]
@@ -31,6 +33,8 @@ class MixedOffsets(NamedTuple):
 
     def all(self, n: int, dtype: Any) -> Array:
         """Return those of the first n."""
-        beyond = (self.of_models[:n] - self.mean) @ self.weights
-        beyond[self.seen[:n] == 0] = 0.0
+        beyond = np.zeros(n)  # there may be fewer yet: the others have not been seen
+        known = self.of_models[:n]
+        seen = self.seen[: len(known)] > 0
+        beyond[: len(known)][seen] = (known[seen] - self.mean) @ self.weights
         return (self.mean + beyond).astype(dtype)
