@@ -75,8 +75,9 @@ class LocalRidge(Corrective):
     ----------
     rank : int or "auto"
         Of each model; theta has that of all of them together. "auto" begins with 14. After 1,000
-        observations, and whenever they have doubled, it may become 21, if all of it is in use: if the smallest singular value of the model with the medium ridge is a tenth of the
-        largest or more, and the largest is more than what is left of the start.
+        observations, and whenever they have doubled, it may become 21, if all of it is in use: if
+        the smallest singular value of the model with the medium ridge is a tenth of the largest or
+        more, and the largest is more than what is left of the start.
     ridge : (float, float) or "auto"
         a and b.
     biases : bool
