@@ -156,7 +156,7 @@ def test_it_does_what_a_dense_computation_does(ridges, biased, weighted):
     fast = learner(ridge, growing=False, biases=biased)
     np.testing.assert_allclose(fast.learn(X, y, w if weighted else None), expected, atol=1e-9)
     np.testing.assert_allclose(fast.theta.dense(), plain.theta(), atol=1e-9)
-    of_rows, of_columns = fast.corrective._models.memories()
+    of_rows, of_columns = fast.corrective.models.memories()
     z = fast.objective.predict(X[:, 0], X[:, 1]) + of_rows[X[:, 0]] + of_columns[X[:, 1]]
     found = fast.corrective.predict(X[:, 0], X[:, 1])
     np.testing.assert_allclose(found, z, atol=1e-9)
@@ -181,7 +181,7 @@ def test_all_of_a_new_row_in_a_batch_are_predicted_alike():
     X, y = events(80)
     one = learner(growing=True, clip=False)
     one.observe(X, y)
-    models, new = one.corrective._models, np.full(3, SHAPE[0])
+    models, new = one.corrective.models, np.full(3, SHAPE[0])
     one.objective.grow(SHAPE[0] + 1, SHAPE[1]), models.grow(SHAPE[0] + 1, SHAPE[1])
     found = models.learn(new, np.full(3, 4), np.full(3, models.mean), solving=False)
     np.testing.assert_allclose(found, found[0], atol=0.5)
@@ -194,7 +194,7 @@ def test_no_solution_raises_the_penalised_squares(seed, a, b, rank):
     X, y = events(60, seed)
     fast = learner((a, b), rank=rank, growing=False)
     fast.learn(X, y)
-    models = fast.corrective._models
+    models = fast.corrective.models
     rows, columns = (np.bincount(X[:, k], minlength=SHAPE[k]) for k in (0, 1))
 
     def J():
@@ -243,7 +243,7 @@ def learned(loss, to_values, seed=0, n=80, rank=2, weights=None):
 
 def row_problem(one, X, y, i, w):
     """Return the regression of a row as a function of its factors and bias, and these."""
-    models, rank = one.corrective._models, one.corrective.rank
+    models, rank = one.corrective.models, one.corrective.rank
     mine, loss = X[:, 0] == i, one.objective.loss
     _, _, v = models.factors()
     features = np.column_stack((v[X[mine, 1], :rank], np.ones(mine.sum())))
@@ -272,7 +272,7 @@ def test_no_solution_raises_losses_and_penalties(name, seed, weighted):
     for i in np.unique(X[:, 0]):
         J, found = row_problem(one, X, y, i, w)
         before = J(found())
-        one.corrective._models.solve(np.array([i]), np.empty(0, int))
+        one.corrective.models.solve(np.array([i]), np.empty(0, int))
         assert J(found()) <= before + 1e-9 * abs(before)
 
 
@@ -283,7 +283,7 @@ def test_a_row_solved_again_and_again_is_at_the_minimum(name):
     for i in range(3):
         J, found = row_problem(one, X, y, i, w)
         for _ in range(10):
-            one.corrective._models.solve(np.array([i]), np.empty(0, int))
+            one.corrective.models.solve(np.array([i]), np.empty(0, int))
         best = minimize(J, np.zeros(3), tol=1e-12, method="BFGS")
         np.testing.assert_allclose(J(found()), best.fun, rtol=1e-7, atol=1e-9)
 
@@ -319,7 +319,7 @@ def test_a_long_row_is_solved_from_running_sums_that_are_made_anew_in_pieces():
     X, y = events(4000, shape=LONG)
     one = learner()
     one.learn(X, y)
-    models, rows = one.corrective._models, np.array([0, 1])
+    models, rows = one.corrective.models, np.array([0, 1])
 
     def solved(**how):
         models.solve(rows, np.empty(0, int), **how)
@@ -364,7 +364,7 @@ def test_the_rank_grows_while_all_of_it_is_in_use(truth, found):
     X, y = of_rank(truth, 17_000)
     one = learner("auto", rank="auto")
     one.learn(X, y)
-    assert one.corrective._models.models.rank == found
+    assert one.corrective.models.models.rank == found
     assert np.linalg.matrix_rank(one.theta.dense(), 1e-6) <= 3 * found
 
 
@@ -372,7 +372,7 @@ def test_more_rank_does_not_change_theta():
     X, y = of_rank(10, 2000)
     one = learner("auto", rank=6)
     one.learn(X, y)
-    models, shape = one.corrective._models, one.objective.shape
+    models, shape = one.corrective.models, one.objective.shape
     wider = with_rank(models.models, 14, np.arange(shape[1]))
     for m in range(3):
         for side in ("rows", "columns"):
@@ -392,7 +392,7 @@ def test_when_the_rank_grows_does_not_depend_on_the_boundaries_of_calls(resumed)
         found.append(other.learn(X[part], y[part]))
         if resumed:
             other = ofw.OnlineFrankWolfe.from_state(other.state_dict())
-    assert whole.corrective._models.models.rank == 21
+    assert whole.corrective.models.models.rank == 21
     np.testing.assert_array_equal(np.concatenate(found), expected)
 
 
@@ -463,7 +463,7 @@ def test_memories_help_where_errors_of_a_row_resemble_each_other():
     one, two = learner(), learner()
     moody, calm = mood[np.arange(n), X[:, 0]] + noise, noise
     wandering, steady = one.learn(X, moody), two.learn(X, calm)
-    weights = [each.corrective._models.memory_weights[0] for each in (one, two)]
+    weights = [each.corrective.models.memory_weights[0] for each in (one, two)]
     assert weights[0] > 0.3 > 0.15 > abs(weights[1])
     assert np.mean((wandering - moody)[2000:] ** 2) < 0.5 * np.var(moody[2000:])
     assert np.mean((steady - calm)[2000:] ** 2) < 1.2 * 0.09
@@ -586,7 +586,7 @@ def test_a_learner_works_with_a_copy():
     X, y = events(20)
     objective = ObservedEntries(SHAPE)
     ofw.OnlineFrankWolfe(objective, TraceNormBall(1.0), corrective=corrective).learn(X, y)
-    assert corrective == replace(corrective) and corrective._models is None
+    assert corrective == replace(corrective) and corrective.models is None
 
 
 @pytest.mark.parametrize("how", ["state", "pickle"])

@@ -256,11 +256,6 @@ class LocalRidge(Corrective):
         mean = self._models.mean
         return Biases(mean, rows.astype(float) - mean, columns.astype(float))
 
-    def _offsets(self, dtype: Any) -> tuple[Array, Array]:
-        sides = zip(self._models.offsets(), self._models.shape, strict=True)
-        rows, columns = (offsets.all(n, dtype) for offsets, n in sides)
-        return rows, columns
-
     @property
     def models(self) -> Any:
         """The models that are mixed; None before the first observation."""
@@ -268,7 +263,7 @@ class LocalRidge(Corrective):
 
     def whole_offsets(self, memories: bool = True) -> tuple[Array, Array]:
         """Return all that is added to theta in rows and columns, with short memories or without."""
-        rows, columns = self._offsets(self._models.dtype)
+        rows, columns = self._models.all_offsets()
         if not memories:
             return rows, columns
         of_rows, of_columns = self._models.memories()

@@ -19,11 +19,10 @@ from numba import njit
 from .._typing import Array
 from .entries import BERNOULLI, CORRENTROPY, EXPONENTIAL, LOGISTIC, POISSON, SIGMOID
 from .lists import UNCOUNTED
-from .ridge import PANEL
+from .ridge import PANEL, WIDTH
 from .rows import _error, _expit, row_curvature, row_slope
 
 __all__ = [
-    "BESIDE",
     "MEAN",
     "WEIGHT",
     "Mixture",
@@ -46,6 +45,7 @@ __all__ = [
     "unit",
     "weighted_gram",
     "widest_bend",
+    "width_of",
 ]
 
 #: Two columns beside the factors: the bias's feature, which is 1, and the target.
@@ -117,6 +117,11 @@ class Workspace(NamedTuple):
     solution: Array
     current: Array
     predicted: Array
+
+
+def width_of(rank: int) -> int:
+    """Return how many columns the factors of a model of this rank take, in whole tiles."""
+    return -(-(rank + BESIDE) // WIDTH) * WIDTH
 
 
 def new_sums(n: int, places: int, models: int, width: int) -> Sums:

@@ -160,17 +160,13 @@ class ObservedEntries(HeldEntries):
         self._refresh()
 
     def hold(self, left: Array, weights: Array, right: Array, rows: Any, columns: Any) -> None:
-        """Let theta and offsets be these very arrays, whose owner changes them in place.
+        """Let theta have these very factors, which local models change in place, and offsets.
 
         The factors may have unused columns at the end. Predictions of all entries are computed
         again when they are needed.
         """
         self._low_rank.hold(left, weights, right)
-        if hasattr(self._past, "lists"):
-            self._past.set_offsets(rows, columns, copy=False)
-        else:
-            sides = zip((rows, columns), self.shape, strict=True)
-            self._past.set_offsets(*(offsets.all(n, self.dtype) for offsets, n in sides))
+        self._past.set_offsets(rows, columns)
         self._has_offsets = True
 
     def changing(self) -> None:

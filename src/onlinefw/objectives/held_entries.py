@@ -220,15 +220,14 @@ class HeldEntries(PickledByState, Objective):
         return loss
 
     def count(self, batch: Any) -> None:
-        """Count checked observations, which models add to the lists, or to the past elsewhere."""
+        """Make room for checked observations, and count them; local models add them to the past."""
         rows, cols, y, w, needed = batch
         m1, m2 = needed or (int(rows.max()) + 1, int(cols.max()) + 1)
         if m1 > self._shape[0] or m2 > self._shape[1]:
             self.grow(m1, m2)
-        past: Any = self._past
-        if hasattr(past, "lists"):
-            past.count(w, y)
-        else:  # it counts what it is given
+        past: Any = self._past  # a ListedPast
+        past.count(w, y)
+        if past.n_newest > merge_rule.SHORTEST_TAIL:
             self._merge_if_due()
         self._last_batch = rows.size
 

@@ -181,19 +181,23 @@ def new_local_models(past: Any, rank: int | None, ridges: Any, biased: bool, cli
 def models_for(models: Any, past: Any) -> Any:
     """Return models that learn with this past: these, or others in the same state."""
     from .host.local_models import LocalModels
-    from .placed_models import PlacedModels, without_sums
+    from .models_state import without_sums
+    from .placed_models import PlacedModels
 
     lists = getattr(past, "lists", None)
     if lists is None:
         if not isinstance(models, PlacedModels):
             models = PlacedModels.from_state(models.state_dict())
-        if models.lists is not past:
+        if models.past is not past:
             models.use_past(past)
-    elif models.lists is not lists:
-        moved = models.lists is not None and len(models.lists)
-        if moved or isinstance(models, PlacedModels):
-            models = LocalModels.from_state(without_sums(models.state_dict()))
-        models.use_lists(lists, past.counts.observations, past.local_loss)
+        return models
+    is_local = isinstance(models, LocalModels)
+    if is_local and models.lists is lists:
+        return models
+    if not is_local or (models.lists is not None and len(models.lists) > 0):
+        # The entries were elsewhere, in another order, on which running sums depend.
+        models = LocalModels.from_state(without_sums(models.state_dict()))
+    models.use_lists(lists, past.counts.observations, past.local_loss)
     return models
 
 

@@ -10,10 +10,11 @@ from .._devices import namespace, to_host
 from .._typing import Array, State
 from ..kernels.local_events import count_events
 from ..kernels.local_models import Side, start_factors
-from .host.local_models import LocalModels
+from .mixed_models import MixedModels
+from .models_state import without_sums
 from .some_regressions import Other
 
-__all__ = ["PlacedModels", "without_sums"]
+__all__ = ["PlacedModels"]
 
 
 class Lengths(NamedTuple):
@@ -22,21 +23,23 @@ class Lengths(NamedTuple):
     length: Array
 
 
-class PlacedModels(LocalModels):
-    """:class:`~onlinefw.past.host.local_models.LocalModels` that ask a past to solve regressions.
+class PlacedModels(MixedModels):
+    """:class:`~onlinefw.past.mixed_models.MixedModels` that ask a past to solve regressions.
 
     They learn in batches: all rows of a batch are solved at once, then all columns. Single entries
     are batches of one, which take milliseconds here.
 
-    Factors, offsets and memories are in this process's memory, where entries are predicted. On a
-    GPU there is a copy of factors and offsets, for regressions and theta; solutions go to both.
+    Entries are predicted in this process. If the past is on a GPU, there is a copy of factors and
+    offsets on it, for regressions and theta; solutions are written to both.
 
     Parameters
     ----------
-    past : EntriesPast
-        Made for local corrections.
-    rank, ridges, biased, clipped
+    past : ListedPast or None
+        The entries; None for models that get them later (``use_past``).
+    rank, ridges, biased, clipped, loss
         As there.
+    dtype : dtype, optional
+        That of the past, unless there is none yet.
 
     Examples
     --------
@@ -52,39 +55,47 @@ class PlacedModels(LocalModels):
     array([0., 3., 3.])
     """
 
-    lists: Any  # the past
-
-    def __init__(self, past: Any, *options: Any) -> None:
+    def __init__(self, past: Any, *options: Any, dtype: np.dtype | None = None) -> None:
         self._lengths = Lengths(np.zeros(0, np.int64)), Lengths(np.zeros(0, np.int64))
         self._copies: list[Other] | None = None
-        super().__init__(past, *options)
-        theta = getattr(past, "theta", None)
-        if theta is not None and theta._xp is not np:
-            self._copy(theta._xp)
-
-    def _begin(self) -> None:
-        if hasattr(self.lists, "counts") and self.lists.counts.observations:
-            self.n_observations = self.lists.counts.observations
+        self.past: Any = None
+        super().__init__(past.dtype if dtype is None else dtype, *options)
+        if past is None:
+            return
+        self.past = past
+        self.grow(*past.shape)
+        self.n_observations = past.counts.observations
+        if self.n_observations:
             self._count_entries()
             self._start(np.flatnonzero(self._lengths[1].length))
+        self._copy_to_device()
 
-    def _count_entries(self) -> None:
-        """Ask the past how much it has of every row and column; all that matters is whether."""
-        weights = self.lists.weighted_sums(*(np.ones(n) for n in self.lists.shape), False)
-        for lengths, weight in zip(self._lengths, weights, strict=True):
-            lengths.length[: weight.size] = np.ceil(weight)
+    @classmethod
+    def _without_entries(cls, dtype: np.dtype, *options: Any) -> Self:
+        return cls(None, *options, dtype=dtype)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the past out, and what is on its device."""
-        return {**super().__getstate__(), "_copies": None}
+        return {**vars(self), "past": None, "_copies": None}
 
     def use_past(self, past: Any) -> None:
         """Learn with this past from now on; it has the same entries."""
         self._check_same(past.shape, past.dtype, past.counts.observations)
-        self.lists, self._copies = past, None
+        self.past, self._copies = past, None
         self._count_entries()
-        if past.theta._xp is not np:
-            self._copy(past.theta._xp)
+        self._copy_to_device()
+
+    def _count_entries(self) -> None:
+        """Ask the past for the weight of every row and column; what matters is whether it is 0."""
+        weights = self.past.weighted_sums(*(np.ones(n) for n in self.past.shape), False)
+        for lengths, weight in zip(self._lengths, weights, strict=True):
+            lengths.length[: weight.size] = np.ceil(weight)
+
+    def _copy_to_device(self) -> None:
+        """Copy factors and offsets to the device of the past, if it has one."""
+        xp, rank = self.past.theta._xp, self.models.rank
+        if xp is not np:
+            self._copies = [Other(rank, *map(xp.asarray, side[:2])) for side in self._sides()]
 
     # Growing --------------------------------------------------------------------------------------
 
@@ -102,12 +113,7 @@ class PlacedModels(LocalModels):
             return
         sides = zip(self._sides(), (before.rows, before.columns), strict=True)
         if any(side.factors is not had.factors for side, had in sides):
-            self._copy(self.lists.theta._xp)
-
-    def _copy(self, xp: Any) -> None:
-        """Copy factors and offsets to the device."""
-        rank = self.models.rank
-        self._copies = [Other(rank, *map(xp.asarray, side[:2])) for side in self._sides()]
+            self._copy_to_device()
 
     def _sides(self) -> tuple[Side, Side]:
         return self.models.rows, self.models.columns
@@ -123,10 +129,7 @@ class PlacedModels(LocalModels):
     def learn(
         self, rows: Array, cols: Array, y: Array, w: Array | None = None, *, solving: bool = True
     ) -> Array:
-        """Learn entries one after another; return what was predicted for each before.
-
-        Without ``solving`` all are predicted with what was learned before the first, and noted.
-        """
+        """Learn entries one after another; without ``solving``, add them all to the past."""
         if solving:
             out = np.empty(len(y))
             for t in range(len(y)):
@@ -137,8 +140,8 @@ class PlacedModels(LocalModels):
                 self.solve(*self.in_turn(1))
             return out
         weights, z = np.ones(len(y)) if w is None else w, np.zeros(len(y), self.dtype)
-        self.lists.append(rows, cols, weights, y, z)  # if it is refused, nothing was learned
-        out = self._met(rows, cols, y, w)
+        self.past.append(rows, cols, weights, y, z)  # if it is refused, nothing was learned
+        out = self._predict_and_note(rows, cols, y, w)
         self._start(np.unique(cols[self._lengths[1].length[cols] == 0]))
         for lengths, index in zip(self._lengths, (rows, cols), strict=True):
             np.add.at(lengths.length, index, 1)
@@ -152,14 +155,14 @@ class PlacedModels(LocalModels):
         factors = models.columns.factors
         start_factors(factors, len(models.ridges), 0, models.rank, columns)
         if self._copies is not None:
-            xp = self.lists.theta._xp
+            xp = self.past.theta._xp
             self._copies[1].factors[xp.asarray(columns)] = xp.asarray(factors[columns])
 
-    def _seen(self) -> tuple[Any, Any]:
+    def _lists(self) -> tuple[Any, Any]:
         return self._lengths
 
     def solve(self, rows: Array, columns: Array, *, anew: bool = False) -> None:
-        """Solve the regressions of these rows, then of these columns, on all that they have."""
+        """Solve the regressions of these rows, then of these columns; there are no sums here."""
         models, sigma = self.models, self.sigma
         ridges = models.ridges.copy()
         if not self.biased:
@@ -169,7 +172,7 @@ class PlacedModels(LocalModels):
             if not which.size:
                 continue
             mean, there = self.mean if own == 0 else 0.0, self._there()
-            found = self.lists.solve_some(own == 0, which, self._cut(there, 1 - own), mean, ridges)
+            found = self.past.solve_some(own == 0, which, self._cut(there, 1 - own), mean, ridges)
             factors, offsets = found[:, :, : models.rank] / sigma, found[:, :, models.rank] + mean
             _write(there[own], which, factors, offsets)
             if self._copies is not None:
@@ -190,23 +193,18 @@ class PlacedModels(LocalModels):
         (m1, m2), (rows, columns), (_, weights, _) = self.shape, self._there(), super().factors()
         return rows.factors[:m1], weights, columns.factors[:m2]
 
+    def offsets(self) -> tuple[Array, Array]:
+        """Return the offsets of all rows and columns: the past does not know the models."""
+        return self.all_offsets()
+
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Make the models that ``state_dict`` described; to learn they need a past."""
         return super().from_state(without_sums(state))
 
 
-def without_sums(state: State) -> State:
-    """Return a state of models without running sums, which depend on the order of long lists."""
-    sides = {}
-    for side in ("rows", "columns"):
-        its = state[side]
-        none = {"equations": its["equations"][:0], "added": its["added"][:0]}
-        sides[side] = {**its, "place": np.zeros_like(its["place"]), **none}
-    return {**state, **sides}
-
-
 def _write(own: Other, which: Array, factors: Array, offsets: Array) -> None:
+    """Let some rows, or some columns, have these factors and offsets."""
     models = own.offsets.shape[1]
     each = own.factors.reshape(len(own.factors), models, -1)
     index = namespace(each).asarray(which)

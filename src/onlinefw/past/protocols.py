@@ -272,8 +272,8 @@ class EntriesPast(Past, Protocol):
         """Carry out a move that waits, then sort the n oldest entries of the tail in."""
         ...
 
-    def set_offsets(self, rows: Array, columns: Array, copy: bool = True) -> None:
-        """Predict z + rows[i] + columns[j] from now on; in this process, with or without copies."""
+    def set_offsets(self, rows: Array, columns: Array) -> None:
+        """Predict z + rows[i] + columns[j] from now on."""
         ...
 
     def move(self, keep: float, u: Array | None, v: Array | None) -> None:
@@ -373,6 +373,10 @@ class EntriesPast(Past, Protocol):
 
 class ListedPast(EntriesPast, Protocol):
     """Entries for local corrections, which ask for them by row and by column."""
+
+    def count(self, w: Array, y: Array) -> None:
+        """Count entries that models are about to add to its lists, if it has lists."""
+        ...
 
     def solve_some(
         self, of_rows: bool, which: Array, other: Other, mean: float, ridges: Array

@@ -109,7 +109,7 @@ class StoredEntries(Regrets, ABC):
             self._version = self.theta.version
 
     @abstractmethod
-    def set_offsets(self, rows: Array, columns: Array, copy: bool = True) -> None: ...
+    def set_offsets(self, rows: Array, columns: Array) -> None: ...
 
     def merge(self, n: int) -> None:
         self._line = self._regressions = None

@@ -65,7 +65,7 @@ def test_a_batch_there_is_a_batch_here(options):
     here, there = learner(**options), learner(device="cuda", **options)
     tol = 1e-3 if options.get("dtype") is np.float32 else 1e-8
     np.testing.assert_allclose(follow(there, data), follow(here, data), rtol=tol)
-    assert isinstance(there.corrective._models, PlacedModels)
+    assert isinstance(there.corrective.models, PlacedModels)
     assert there.objective.device == "cuda"
     assert_same(there, here, tol)
     for one in (here, there):

@@ -35,7 +35,7 @@ def test_a_batch_there_is_a_batch_here(workers, options):
     here, spread = learner(**options), learner(workers, **options)
     tol = 1e-4 if options.get("dtype") is np.float32 else 1e-9
     np.testing.assert_allclose(follow(spread, data), follow(here, data), rtol=tol)
-    assert isinstance(spread.corrective._models, PlacedModels)
+    assert isinstance(spread.corrective.models, PlacedModels)
     assert_same(spread, here, tol)
     for one in (here, spread):
         one.correct()

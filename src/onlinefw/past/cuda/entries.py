@@ -78,7 +78,10 @@ class CudaEntries(SomeRegressions, StoredEntries):
         if n:
             self._store = self._store.merged(n, self.sums_repeats)
 
-    def set_offsets(self, rows: Array, columns: Array, copy: bool = True) -> None:
+    def count(self, w: Array, y: Array) -> None:
+        """Do nothing: ``append`` counts."""
+
+    def set_offsets(self, rows: Array, columns: Array) -> None:
         self._line = self._regressions = None
         rows, columns = np.array(rows, self.dtype), np.array(columns, self.dtype)
         device = cp.asarray(rows), cp.asarray(columns)

@@ -75,10 +75,9 @@ class HostEntries(StoredEntries):
             store = store.finish()
         self._store = store
 
-    def set_offsets(self, rows: Array, columns: Array, copy: bool = True) -> None:
+    def set_offsets(self, rows: Array, columns: Array) -> None:
         self._line = self._regressions = None
-        if copy:
-            rows, columns = np.array(rows, self.dtype), np.array(columns, self.dtype)
+        rows, columns = np.array(rows, self.dtype), np.array(columns, self.dtype)
         self._due = True
         self.row_offset, self.col_offset = rows, columns
 

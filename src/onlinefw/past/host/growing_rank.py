@@ -11,7 +11,7 @@ from ...kernels import local_models as kernels
 from ...kernels.lists import Lists
 from ...kernels.ridge import WIDTH
 
-__all__ = ["FIRST", "MOST", "is_in_use", "next_rank", "width_of", "with_rank"]
+__all__ = ["FIRST", "MOST", "is_in_use", "next_rank", "with_rank"]
 
 #: Models whose rank is found begin with this one, and have this one at most: three of them are
 #: mixed, so theta has rank 63 at most. To begin with 6 takes half the time and is as accurate on
@@ -24,11 +24,6 @@ IN_USE = 0.1
 #: Besides, the largest must be more than what is left of the start factors: this times the number
 #: of entries (0.003 and less at the beginning of MovieLens, 0.01 and more once it has structure).
 ALIVE = 0.006
-
-
-def width_of(rank: int) -> int:
-    """Return how many columns the factors of a model of this rank take."""
-    return -(-(rank + kernels.BESIDE) // WIDTH) * WIDTH
 
 
 def next_rank(rank: int) -> int:
@@ -59,7 +54,7 @@ def with_rank(models: kernels.Models, rank: int, columns: Array) -> kernels.Mode
     sums of long lists are to be made again.
     """
     count, old = len(models.ridges), models.rank
-    had, width = models.rows.factors.shape[1] // count, width_of(rank)
+    had, width = models.rows.factors.shape[1] // count, kernels.width_of(rank)
 
     def wider(side: kernels.Side) -> kernels.Side:
         factors: Array = np.zeros((len(side.factors), count * width), side.factors.dtype)

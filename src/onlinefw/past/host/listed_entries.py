@@ -14,12 +14,12 @@ from ...kernels.lists import some_lists
 from ...kernels.ridge import normal_rows
 from ...losses import Loss
 from ..entries_state import Counts, all_entries, check_counts, check_offsets
+from ..mixed_offsets import MixedOffsets
 from ..some_regressions import Other, SomeRegressions, packed_size
 from ..stored_entries import NONE, SUMMABLE
 from .entries import HostEntries
 from .entry_lists import EntryLists
 from .entry_store import EntryStore, Unfinished
-from .mixed_offsets import MixedOffsets
 
 __all__ = ["ListedEntries", "listed_state", "sorted_state"]
 
@@ -133,11 +133,13 @@ class ListedEntries(SomeRegressions, HostEntries):
 
     # Offsets --------------------------------------------------------------------------------------
 
-    def set_offsets(self, rows: Any, columns: Any, copy: bool = True) -> None:
-        if copy:
-            rows, columns = np.array(rows, self.dtype), np.array(columns, self.dtype)
+    def set_offsets(self, rows: Any, columns: Any) -> None:
         self._line = self._regressions = None
-        self._due, self._offsets = True, [rows, columns]
+        offsets = [
+            one if isinstance(one, MixedOffsets) else np.array(one, self.dtype)
+            for one in (rows, columns)
+        ]
+        self._due, self._offsets = True, offsets
 
     @property
     def row_offset(self) -> Array:

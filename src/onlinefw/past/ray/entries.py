@@ -341,6 +341,7 @@ TABLE: Table = {
     "solve_rows": Verb((same, rows), interleaved),
     "solve_columns": solve_columns,
     "column_equations": Verb((rows,), list),
+    "count": lambda past, w, y: None,  # ``append`` counts
     "solve_some": solve_some,
     "solve_own_rows": Verb(_own_rows, list, run=in_worker.solve_own_rows),
     "column_sums": Verb(_own_factors, total, run=in_worker.column_sums, tree=True),
