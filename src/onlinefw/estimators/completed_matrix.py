@@ -17,7 +17,7 @@ from .completion_parts import choice
 from .completion_run import CompletionRun
 from .linear_parts import FAMILIES
 from .local_facts import ModelMixture, ShortMemory
-from .pairs import are_ids, pairs_of
+from .pairs import pairs_of, refuse_ids
 
 __all__ = ["CompletedMatrix"]
 
@@ -108,15 +108,8 @@ class CompletedMatrix(StreamingEstimator):
 
     def _indices(self, X: Any) -> tuple[Array, Array]:
         """Return rows and columns, for a model that knows them by their indices."""
-        self._refuse_ids(X)
+        refuse_ids(X)
         return check_indices(X, (0, 0), growing=True)
-
-    def _refuse_ids(self, X: Any) -> None:
-        if are_ids(X):
-            raise ValueError(
-                "X holds ids, and this model has learned indices, whole numbers from 0: pass an "
-                "array of those (frame.to_numpy()), or call fit with ids to begin anew"
-            )
 
     def _entries(self, rows: Array, cols: Array, unknown: str) -> Array:
         """Return the model at entries, with the fallback outside the matrix."""

@@ -8,33 +8,21 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._batches import BatchHandle, naming
+from .._batches import naming
 from .._devices import check_device
 from .._typing import Array, State
-from .._validation import (
-    MOST,
-    TOO_LARGE_FOR_FLOAT32,
-    check_growth,
-    check_magnitude,
-    check_pairs,
-    check_precision,
-    check_targets,
-    check_weights,
-    check_whole,
-)
+from .._validation import MOST, check_whole
 from .._whole import unchanged_unless_learned
 from ..algorithms import LocalRidge, RidgeSweeps
 from ..algorithms.rounds import pieces
 from ..losses import Loss
 from ..objectives import RunningBiases
 from ..readers.partitioned_ratings import ParquetBatch, ParquetRatings
-from ..readers.rounds import FileRounds
 from .completed_matrix import CompletedMatrix
-from .completion_parts import LOSSES, MANY, CompletionParts, given_shape
+from .completion_parts import LOSSES, MANY, CompletionParts
 from .completion_run import CompletionRun, new_run, run_from_state
-from .ids import Ids
+from .entry_checks import checked_entries
 from .linear_parts import is_auto
-from .pairs import are_ids, pairs_of
 from .stream import Batch, FileStream
 
 __all__ = ["FrankWolfeMatrixCompletion"]
@@ -351,72 +339,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, first: bool, classes: Any = None
     ) -> Batch:
-        ids = None if first else self._run.ids
-        if not first and sample_weight is None:
-            plain = X if ids is None else self._few(ids, X)
-            if self._are_plain(plain, y):
-                return Batch(plain, y)
-        if isinstance(X, (BatchHandle, FileRounds)):
-            raise ValueError(f"{X}: ratings are needed, ParquetRatings")
-        if y is None:
-            raise ValueError("y is missing: pass the observed value of each entry")
-        if ids is not None or (first and are_ids(X)):
-            return self._numbered(ids, X, y, sample_weight)
-        self._refuse_ids(X)
-        pairs, needed = check_pairs(X)
-        batch = self._with_values(pairs, y, sample_weight)
-        check_growth(needed, self._most(first))
-        # A batch may have no weight at all.
-        return batch if batch.w is None or batch.w.all() else batch.part(batch.w > 0.0)
-
-    def _with_values(self, X: Any, y: Any, sample_weight: Any) -> Batch:
-        """Return a batch with values and weights that are checked."""
-        y = check_targets(y, len(X), self._loss())
-        w = None if sample_weight is None else check_weights(sample_weight, len(X))
-        check_magnitude(y, w, check_precision(self.dtype))
-        return Batch(X, y, w)
-
-    def _most(self, first: bool) -> tuple[int, int]:
-        """Return how many rows and columns there may be."""
-        known = given_shape(self) if first else self._run.matrix.shape
-        most = check_whole("max_rows", self.max_rows), check_whole("max_columns", self.max_columns)
-        return max(most[0], known[0]), max(most[1], known[1])
-
-    def _few(self, ids: Ids, X: Any) -> Array | None:
-        with self._run.turns:
-            return ids.few(X)
-
-    def _numbered(self, ids: Ids | None, X: Any, y: Any, sample_weight: Any) -> Batch:
-        """Return a batch of ids, of which the new ones are numbered aside; ``ids`` None: all."""
-        pairs = pairs_of(X)
-        batch = self._with_values(np.arange(pairs.n), y, sample_weight)
-        if batch.w is not None and not batch.w.all():
-            batch = batch.part(batch.w > 0.0)
-            pairs = pairs.part(batch.X)
-        if ids is None:
-            numbers, fresh = Ids.like(pairs).number(pairs)
-        else:
-            with self._run.turns:
-                numbers, fresh = ids.number(pairs)
-        needed = int(numbers[:, 0].max()) + 1, int(numbers[:, 1].max()) + 1
-        check_growth(needed, self._most(ids is None), "ids")
-        is_new = ids is None or fresh[0].ids.size or fresh[1].ids.size
-        return batch._replace(X=numbers, fresh=fresh if is_new else None)
-
-    def _are_plain(self, X: Any, y: Any) -> bool:
-        """Whether indices and values need no conversion, and are in the matrix as it is."""
-        if type(X) is not np.ndarray or X.dtype != np.int64 or X.ndim != 2 or X.shape[1] != 2:
-            return False
-        if type(y) is not np.ndarray or y.dtype != float or y.shape != (X.shape[0],) or not y.size:
-            return False
-        rows, columns = self._run.matrix.shape
-        high = X.max(axis=0)
-        if X.min() < 0 or high[0] >= rows or high[1] >= columns:
-            return False
-        if not np.abs(y).max() <= TOO_LARGE_FOR_FLOAT32:  # NaN compares as False
-            return False
-        self._run.loss.check_targets(y)
-        return True
+        return checked_entries(self, None if first else self._run, X, y, sample_weight)
 
     def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> CompletionRun:
         return new_run(CompletionParts.of(self, n), first, rounds)

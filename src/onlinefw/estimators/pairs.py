@@ -11,7 +11,7 @@ from .._typing import Array
 from .._validation import check_unmasked
 from ..readers.id_tables import as_objects
 
-__all__ = ["SIDES", "Column", "Pairs", "are_ids", "column_of", "pairs_of"]
+__all__ = ["SIDES", "Column", "Pairs", "are_ids", "column_of", "pairs_of", "refuse_ids"]
 
 #: What the two columns of X are about.
 SIDES = ("row", "column")
@@ -62,6 +62,15 @@ def are_ids(X: Any) -> bool:
         first = X[0] if len(X) else ()
         return isinstance(first, Iterable) and any(isinstance(cell, str) for cell in first)
     return _frame(X) is not None
+
+
+def refuse_ids(X: Any) -> None:
+    """Refuse ids, for a model that has learned indices."""
+    if are_ids(X):
+        raise ValueError(
+            "X holds ids, and this model has learned indices, whole numbers from 0: pass an "
+            "array of those (frame.to_numpy()), or call fit with ids to begin anew"
+        )
 
 
 def pairs_of(X: Any) -> Pairs:
