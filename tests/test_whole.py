@@ -5,8 +5,10 @@ import os
 import signal
 import threading
 
+import numpy as np
 import pytest
 
+from onlinefw import _whole
 from onlinefw._whole import Broken, BrokenModel, Turns, Uninterrupted
 
 pytestmark = pytest.mark.usefixtures("interrupts")
@@ -146,3 +148,10 @@ def test_a_process_that_was_forked_in_the_middle_of_a_round_is_told(busy):
         assert "forked while another thread played it" in answer
     else:
         assert answer == "taken"
+
+
+def test_pieces_cover_everything_and_last_about_as_long_as_they_may(monkeypatch):
+    clock = iter(np.arange(0.0, 1000.0, 0.04))
+    monkeypatch.setattr(_whole, "perf_counter", lambda: next(clock))
+    found = list(_whole.pieces(1000))
+    assert np.concatenate([np.arange(1000)[part] for part in found]).tolist() == list(range(1000))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from signal import SIGINT
 from threading import get_ident, main_thread
+from time import perf_counter
 from typing import Any, NoReturn
 from weakref import WeakSet
 
@@ -23,8 +24,12 @@ __all__ = [
     "Uninterrupted",
     "WholeRound",
     "broken_model",
+    "pieces",
     "unchanged_unless_learned",
 ]
+
+#: A compiled loop over events ends after about so many seconds, so that Ctrl-C is heard.
+SECONDS = 0.05
 
 
 class Uninterrupted:
@@ -93,6 +98,23 @@ class WholeRound(Uninterrupted):
         if raised[1] is not None:
             self._owner.round_failed(raised[1], self._mark)
         Uninterrupted.__exit__(self)
+
+
+def pieces(n: int, shortest: int = 64) -> Iterator[slice]:
+    """Cut n events into pieces that take about SECONDS each: the next one is longer or shorter.
+
+    Whoever takes them learns each as a whole; an interrupt comes between two of them.
+    """
+    done, size = 0, shortest
+    while done < n:
+        began = perf_counter()
+        yield slice(done, min(done + size, n))
+        done += size
+        seconds = perf_counter() - began
+        if seconds < SECONDS / 2:
+            size *= 2
+        elif seconds > SECONDS:
+            size = max(1, size // 2)
 
 
 class Turns(RLock):  # type: ignore[misc] # final for its types only

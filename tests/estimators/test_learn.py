@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import onlinefw as ofw
-from onlinefw.algorithms import rounds
 
 
 def ratings(n, seed=0, shape=(40, 30), noise=0.3):
@@ -96,13 +95,6 @@ def test_an_interrupt_leaves_a_whole_number_learned(monkeypatch):
     np.testing.assert_array_equal(
         one.learn(X[n:][:99], y[n:][:99]), two.learn(X[n:][:99], y[n:][:99])
     )
-
-
-def test_pieces_cover_everything_and_last_about_as_long_as_they_may(monkeypatch):
-    clock = iter(np.arange(0.0, 1000.0, 0.04))
-    monkeypatch.setattr(rounds, "perf_counter", lambda: next(clock))
-    found = list(rounds.pieces(1000))
-    assert np.concatenate([np.arange(1000)[part] for part in found]).tolist() == list(range(1000))
 
 
 def test_the_certificate_says_something_where_rows_have_been_seen_twice():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._state import check_state
-from .._typing import Direction, State
+from .._typing import Array, Direction, State
 from ..objectives import Objective
 from ..sets import ConvexSet
 
@@ -17,9 +17,10 @@ class Corrective:
 
     A learner calls ``step`` in every step, where ``takes_steps`` is true, and ``after_round`` at
     the end of every round; ``learner.correct()`` calls ``correct``, and ``learner.finish()`` calls
-    ``finish``. Where ``takes_rounds`` is true it calls ``receive`` with every batch instead. All of
-    them leave theta inside the set, so gaps and certificates stay valid. A corrective of your own
-    is a subclass that overrides what it needs: by default nothing is done.
+    ``finish``. Where ``takes_rounds`` is true it calls ``receive`` with every batch instead,
+    ``learn`` with observations that are learned one after another, and ``sweep`` in rounds without
+    new data. All of them leave theta inside the set, so gaps and certificates stay valid. A
+    corrective of your own is a subclass that overrides what it needs: by default nothing is done.
 
     A learner works with a copy of the corrective that it is given, so two learners do not share
     what a corrective remembers.
@@ -66,6 +67,17 @@ class Corrective:
         The batch is checked. It becomes part of F_t here; what it cost before is returned: the
         weighted mean of its losses.
         """
+        raise NotImplementedError
+
+    def learn(self, objective: Objective, constraint: ConvexSet, batch: Any) -> Array:
+        """Learn checked observations one after another, where ``takes_rounds`` is true.
+
+        What was predicted for each before it was learned is returned.
+        """
+        raise NotImplementedError
+
+    def sweep(self, objective: Any, constraint: ConvexSet) -> None:
+        """Correct everything once, without new data, where ``takes_rounds`` is true."""
         raise NotImplementedError
 
     def step(

@@ -6,26 +6,24 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Self
 
-import numpy as np
-
 from .._state import check_state
-from .._typing import Array, State
+from .._typing import State
 from .._validation import check_part, check_whole
-from .._whole import WholeRound
 from ..atoms import Atom, as_atom
 from ..line_search import search
 from ..objectives import Objective
 from ..sets import ConvexSet
 from ..steps import Harmonic, LineSearch
 from .correctives import Corrective
-from .learner import Learner, check_open_loop
+from .event_learner import EventLearner
+from .learner import check_open_loop
 from .rebuild import describe_corrective, rebuild_corrective
-from .rounds import Outcome, pieces
+from .rounds import Outcome
 
 __all__ = ["OnlineFrankWolfe"]
 
 
-class OnlineFrankWolfe(Learner):
+class OnlineFrankWolfe(EventLearner):
     """Online Frank-Wolfe: each round moves a little towards one extreme point of the set.
 
     Parameters
@@ -45,8 +43,9 @@ class OnlineFrankWolfe(Learner):
     certify_every : int, optional
         Where the LMO is inexact: fill ``Round.gap_upper`` every this many rounds.
     corrective : Corrective, optional
-        A strategy that may replace line 5 (:class:`~onlinefw.NewtonSteps` on an l1 ball), or
-        re-optimise theta after a round (:class:`~onlinefw.RidgeSweeps` for matrix completion).
+        A strategy that may replace line 5 (:class:`~onlinefw.NewtonSteps` on an l1 ball),
+        re-optimise theta after a round, or take whole rounds (:class:`~onlinefw.RidgeSweeps` and
+        :class:`~onlinefw.LocalRidge` for matrix completion).
 
     Attributes
     ----------
@@ -156,45 +155,3 @@ class OnlineFrankWolfe(Learner):
     def __setstate__(self, state: State) -> None:
         super().__setstate__(state)
         self._begin()
-
-    def learn(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Learn observations one after another, each predicted before it is learned.
-
-        For learners whose corrective takes single observations (:class:`~onlinefw.LocalRidge`). An
-        interrupt leaves a whole number of them learned.
-
-        Returns
-        -------
-        ndarray
-            What was predicted for each: F_t's model with the short memories.
-        """
-        corrective = self.corrective
-        if corrective is None or not corrective.takes_rounds:
-            raise ValueError(
-                "learn needs a corrective that takes single observations: pass "
-                "corrective=LocalRidge() to OnlineFrankWolfe, or call observe for each"
-            )
-        batch = self.objective.check(X, y, sample_weight)
-        predicted = np.empty(batch.rows.size)
-        for part in pieces(batch.rows.size):
-            some = batch.part(part)
-            with WholeRound(self, (self.t, self.objective.mark())):
-                predicted[part] = self.play_events(some)
-        return predicted
-
-    def sweep(self) -> None:
-        """Let a corrective that takes single observations correct everything once."""
-        corrective: Any = self.corrective
-        with WholeRound(self, (self.t, self.objective.mark())), self.objective.working():
-            corrective.sweep(self.objective, self.constraint)
-            self.t += 1
-
-    def play_events(self, batch: Any) -> Array:
-        """Learn checked observations one after another; return what was predicted for each.
-
-        Whoever calls it sees to it that they are learned as a whole; ``learn`` does, in pieces.
-        """
-        corrective: Any = self.corrective
-        predicted = corrective.learn(self.objective, self.constraint, batch)
-        self.t += predicted.size
-        return predicted

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from time import perf_counter
 from typing import NamedTuple
 
-__all__ = ["Outcome", "Round", "pieces"]
-
-#: Who learns single events comes back to Python after about so many seconds, to hear of Ctrl-C.
-SECONDS = 0.05
+__all__ = ["Outcome", "Round"]
 
 
 class Outcome(NamedTuple):
@@ -70,17 +65,3 @@ class Round:
     n_steps: int
     gap_upper: float = float("nan")
     reads: int = 0
-
-
-def pieces(n: int, shortest: int = 64) -> Iterator[slice]:
-    """Cut n events into pieces that take about SECONDS each; the last one was timed."""
-    done, size = 0, shortest
-    while done < n:
-        began = perf_counter()
-        yield slice(done, min(done + size, n))
-        done += size
-        seconds = perf_counter() - began
-        if seconds < SECONDS / 2:
-            size *= 2
-        elif seconds > SECONDS:
-            size = max(1, size // 2)

@@ -12,9 +12,8 @@ from .._batches import naming
 from .._devices import check_device
 from .._typing import Array, State
 from .._validation import MOST, check_whole
-from .._whole import unchanged_unless_learned
+from .._whole import pieces, unchanged_unless_learned
 from ..algorithms import LocalRidge, RidgeSweeps
-from ..algorithms.rounds import pieces
 from ..losses import Loss
 from ..objectives import RunningBiases
 from ..readers.partitioned_ratings import ParquetBatch, ParquetRatings

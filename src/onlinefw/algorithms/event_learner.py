@@ -1,0 +1,59 @@
+"""Learning observations one after another, which some correctives do in a compiled loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from .._whole import WholeRound, pieces
+from .learner import Learner
+
+__all__ = ["EventLearner"]
+
+
+class EventLearner(Learner):
+    """An online learner whose corrective may take whole rounds, and single observations."""
+
+    def learn(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """Learn observations one after another, each predicted before it is learned.
+
+        For learners whose corrective takes single observations (:class:`~onlinefw.LocalRidge`). An
+        interrupt leaves a whole number of them learned.
+
+        Returns
+        -------
+        ndarray
+            What was predicted for each: theta plus offsets and short memories, as they were then.
+        """
+        corrective = self.corrective
+        if corrective is None or not corrective.takes_rounds:
+            raise ValueError(
+                "learn needs a corrective that takes single observations: pass "
+                "corrective=LocalRidge() to OnlineFrankWolfe, or call observe for each"
+            )
+        batch = self.objective.check(X, y, sample_weight)
+        predicted = np.empty(batch.w.size)
+        for part in pieces(batch.w.size):
+            some = batch.part(part)
+            with WholeRound(self, (self.t, self.objective.mark())):
+                predicted[part] = self.play_events(some)
+        return predicted
+
+    def play_events(self, batch: Any) -> Array:
+        """Learn checked observations one after another; return what was predicted for each.
+
+        Whoever calls it sees to it that they are learned as a whole; ``learn`` does, in pieces.
+        """
+        assert self.corrective is not None
+        predicted = self.corrective.learn(self.objective, self.constraint, batch)
+        self.t += predicted.size
+        return predicted
+
+    def sweep(self) -> None:
+        """Let a corrective that takes single observations correct everything once: a round."""
+        assert self.corrective is not None
+        with WholeRound(self, (self.t, self.objective.mark())), self.objective.working():
+            self.corrective.sweep(self.objective, self.constraint)
+            self.t += 1
