@@ -4,7 +4,8 @@ import numpy as np
 
 from onlinefw.past.place import Place
 from onlinefw.past.ray import joins, splits
-from onlinefw.past.ray.split_past import Placement, SplitPast
+from onlinefw.past.ray.recovery import Placement
+from onlinefw.past.ray.split_past import SplitPast
 from onlinefw.past.ray.table import Verb
 
 

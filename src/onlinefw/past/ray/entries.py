@@ -24,7 +24,7 @@ from .entries_placement import EntriesPlacement
 from .entries_state import joined_lists, joined_state, parts_of_lists, parts_of_state
 from .errors import ClusterLost
 from .joins import compressed, first, interleaved, sums, total
-from .shards import Message
+from .recovery import Message, Recovery
 from .split_past import SplitPast
 from .splits import each_one, only, row_count, rows, same, theta_rows
 from .table import Table, Verb
@@ -61,7 +61,7 @@ def _batch(past: SplitPast, rows: Array, cols: Array, w: Array, y: Array, z: Arr
 
 
 def _without_predictions(
-    past: SplitPast, k: int, rows: Array, cols: Array, w: Array, y: Array, z: Array
+    recovery: Recovery, k: int, rows: Array, cols: Array, w: Array, y: Array, z: Array
 ) -> Message:
     """Return what the log keeps: a rebuilt shard computes its predictions from theta."""
     return "append", (rows, cols, w, y)
@@ -283,8 +283,10 @@ def _pieces(past: SplitPast, opened: OpenedEntries) -> list[Any]:
     return [(piece, opened.handle, length) for piece, length in pairs]
 
 
-def _handle_alone(past: SplitPast, k: int, piece: Any, handle: BatchHandle, count: int) -> Message:
-    return in_worker.append_again, (handle, k, past.n, count)
+def _handle_alone(
+    recovery: Recovery, k: int, piece: Any, handle: BatchHandle, count: int
+) -> Message:
+    return in_worker.append_again, (handle, k, recovery.n, count)
 
 
 # The table ----------------------------------------------------------------------------------------

@@ -17,8 +17,7 @@ from ..host.row_loss import compiled
 from ..stored_entries import NONE
 from . import entries_in_worker as in_worker
 from .entries_files import OpenedEntries, ReadAhead
-from .shards import Message
-from .split_past import Placement, SplitPast
+from .recovery import Message, Placement, Recovery
 from .splits import row_count, rows, theta_rows
 
 __all__ = ["EntriesPlacement"]
@@ -69,7 +68,7 @@ class EntriesPlacement(Placement):
         kind = self.theta.dtype, self.dtype, self.loss
         return in_worker.new_shard, (shape, *kind, device, self.listed)
 
-    def rebuild(self, past: SplitPast, k: int, logged: Iterable[Message]) -> Iterator[Message]:
+    def rebuild(self, recovery: Recovery, k: int, logged: Iterable[Message]) -> Iterator[Message]:
         """Yield the log, then messages that sort entries in, set offsets and predict."""
         # How many entries are still to be sorted in.
         left = int(self.arrived[k]) - int(self.tail_lengths(self.n_newest)[k])
@@ -83,9 +82,9 @@ class EntriesPlacement(Placement):
                 left, waiting = left - waiting, 0
         if left:
             yield "merge", (left,)
-        (row_offset,) = rows(past, self.row_offset)[k : k + 1]
+        (row_offset,) = rows(recovery, self.row_offset)[k : k + 1]
         yield "set_offsets", (row_offset, self.col_offset)
-        theta = theta_rows(past, self.theta)[k]
+        theta = theta_rows(recovery, self.theta)[k]
         if self.known_atoms is not None:
             yield in_worker.know_theta, (theta,)
         yield in_worker.refresh_from, (theta,)

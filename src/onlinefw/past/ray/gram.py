@@ -11,7 +11,8 @@ from ..._arrays import here
 from ..._typing import Array, State
 from ..host.gram import HostGram
 from .joins import first, total
-from .split_past import Placement, SplitPast
+from .recovery import Placement
+from .split_past import SplitPast
 from .splits import everybody, only
 from .table import Table, Verb
 

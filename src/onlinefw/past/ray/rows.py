@@ -17,9 +17,9 @@ from ...iterates import DenseIterate
 from ...losses import Loss
 from . import rows_in_worker as in_worker
 from .joins import first, sums, total
+from .recovery import Message, Placement, Recovery
 from .rows_state import joined_state, parts_of_state
-from .shards import Message
-from .split_past import Placement, SplitPast
+from .split_past import SplitPast
 from .splits import each_one, everybody, only
 from .table import Table, Verb
 
@@ -88,7 +88,9 @@ def _same_numbers(past: SplitPast, k: int, X: Any) -> Iterator[None]:
         past.widen(rows, nothing, nothing, np.empty(0))
 
 
-def _without_predictions(past: SplitPast, k: int, X: Any, Z: Array, Y: Array, w: Array) -> Message:
+def _without_predictions(
+    recovery: Recovery, k: int, X: Any, Z: Array, Y: Array, w: Array
+) -> Message:
     """Return what the log keeps: a rebuilt shard computes its predictions from theta."""
     return "append", (X, np.zeros(Z.shape, np.int8), Y, w)
 
@@ -132,7 +134,7 @@ def append_handle(
     return answer
 
 
-def _handle_alone(past: SplitPast, k: int, handle: BatchHandle, as_sparse: bool) -> Message:
+def _handle_alone(recovery: Recovery, k: int, handle: BatchHandle, as_sparse: bool) -> Message:
     return in_worker.append_again, (handle, as_sparse)
 
 
@@ -224,7 +226,7 @@ class RowsPlacement(Placement):
         """Return what makes a shard."""
         return in_worker.new_shard, (device,)
 
-    def rebuild(self, past: SplitPast, k: int, logged: Iterable[Message]) -> Iterator[Message]:
+    def rebuild(self, recovery: Recovery, k: int, logged: Iterable[Message]) -> Iterator[Message]:
         """Yield the log, then theta, to compute predictions from."""
         yield from logged
         for m, iterate in enumerate(self.iterates):

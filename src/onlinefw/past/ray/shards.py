@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -14,13 +14,11 @@ import numpy as np
 from ..._typing import Array
 from .cluster import MESSAGE_BYTES, PATIENCE, Cluster, import_ray
 from .errors import ClusterLost, OutOfStep, WorkerFailed
+from .recovery import Recovery
 from .wire import Parcel
 from .worker import Method
 
-__all__ = ["Message", "Shards", "added", "waited"]
-
-#: A verb or function for a shard, and its arguments.
-Message = tuple[Method, tuple[Any, ...]]
+__all__ = ["Shards", "added", "waited"]
 
 #: So many messages may wait for a worker before the driver does.
 MOST_WAITING = 64
@@ -37,22 +35,10 @@ REMEDY = (
 
 
 class Shards:
-    """N shards, shard k with worker k.
+    """N shards, shard k with worker k; ``recovery`` knows how to make one, and to make it again."""
 
-    ``opening(k)`` returns a function and its arguments, which make shard k without data, and
-    ``rebuild(k)`` the messages that bring a new shard k up to date.
-    """
-
-    def __init__(
-        self,
-        workers: int,
-        device: str,
-        opening: Callable[[int], tuple[Callable[..., Any], tuple[Any, ...]]],
-        rebuild: Callable[[int], Iterable[Message]],
-    ) -> None:
-        self.n = workers
-        # Weak, so that there is no cycle: an unused past releases its workers at once.
-        self._opening, self._rebuild = weakref.WeakMethod(opening), weakref.WeakMethod(rebuild)
+    def __init__(self, workers: int, device: str, recovery: Recovery) -> None:
+        self.n, self._recovery = workers, recovery
         self.restarts = 0
         self._gone: str | None = None  # why the cluster is lost
         self._name = uuid.uuid4().hex
@@ -86,9 +72,7 @@ class Shards:
 
     def _open(self, k: int) -> Any:
         self._numbers[k] = 0
-        opening = self._opening()
-        assert opening is not None
-        make, args = opening(k)
+        make, args = self._recovery.opening(k)
         return self._workers[k].open.remote(self._name, make, args, self._threads)
 
     # Messages -------------------------------------------------------------------------------------
@@ -227,7 +211,7 @@ class Shards:
             try:
                 left = max(1.0, deadline - time.monotonic())
                 self.pids[k] = ray.get(self._open(k), timeout=left)
-                for method, args in self._messages(k):
+                for method, args in self._recovery.messages(k):
                     ray.get(self._send(k, method, args, self._parcel()))
                 self.restarts += 1
                 return
@@ -237,11 +221,6 @@ class Shards:
                 if time.monotonic() > deadline:
                     raise self._lost(error) from error
                 time.sleep(0.05)
-
-    def _messages(self, k: int) -> Iterable[Message]:
-        rebuild = self._rebuild()
-        assert rebuild is not None
-        return rebuild(k)
 
     def check_alive(self) -> None:
         """Raise an error if the past is closed or the cluster lost, before anything changes."""

@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..._typing import State
-from .batch_log import BatchLog
 from .errors import ClusterLost
 from .joins import total
-from .shards import TREE_FROM, Message, Shards
+from .recovery import Placement, Recovery
+from .shards import TREE_FROM, Shards
 from .table import Table, Verb
-from .worker import Method, Shard
+from .worker import Method
 
 if TYPE_CHECKING:
     from ..place import Place
 
-__all__ = ["Placement", "SplitPast"]
-
-
-class Placement(ABC):
-    """What this process knows about a kind of past that is spread over shards.
-
-    Attributes of a subclass hold what this process knows without a message: the attributes of the
-    protocol, and which shard has what. Its methods note changes, as the table says (``note``).
-    """
-
-    @abstractmethod
-    def opening(self, k: int, n: int, device: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Return a function and its arguments, which make shard k of n without data."""
-
-    def rebuild(self, past: SplitPast, k: int, logged: Iterable[Message]) -> Iterator[Message]:
-        """Yield the messages of the log, and others that a new shard k needs."""
-        yield from logged
+__all__ = ["SplitPast"]
 
 
 class SplitPast:
@@ -44,17 +26,16 @@ class SplitPast:
     The placement is what this process knows about the past.
     """
 
-    _own = frozenset({"placement", "shards", "n", "device", "log", "_table", "_first", "_last"})
+    _own = frozenset({"placement", "shards", "n", "device", "log", "recovery", "_table"})
 
     def __init__(self, table: Table, placement: Placement, place: Place) -> None:
         assert place.workers is not None
         self._table = table
         self.placement: Any = placement
         self.device, self.n = place.device, place.workers
-        self._first: list[tuple[Method, list[Any]]] = []
-        self._last: dict[tuple[str, Any], tuple[Method, list[Any]]] = {}
-        self.log = BatchLog(self.n, place.log_dir)
-        self.shards = Shards(self.n, self.device, self._opening, self._rebuild)
+        self.recovery = Recovery(placement, self.n, self.device, place.log_dir)
+        self.log = self.recovery.log
+        self.shards = Shards(self.n, self.device, self.recovery)
 
     def __getattr__(self, name: str) -> Any:
         """Return a verb, or something that this process knows about the past."""
@@ -98,8 +79,7 @@ class SplitPast:
             return None
         try:
             answer = self._asked(verb, method, pieces)
-            with self._whole_record(verb):
-                self._remember(name, verb, args, pieces)
+            self.recovery.remember(name, verb, args, pieces)
             return answer
         except BaseException:
             if verb.kept or verb.note:  # some shards may have changed
@@ -109,24 +89,12 @@ class SplitPast:
     def _tell(
         self, name: str, verb: Verb, method: Method, args: tuple[Any, ...], pieces: list[Any]
     ) -> None:
-        with self._whole_record(verb):
-            self._remember(name, verb, args, pieces)
+        self.recovery.remember(name, verb, args, pieces)
         try:
             with suppress(ClusterLost):  # it is in the log; the next question raises it
                 self.shards.tell(method, pieces)
         except BaseException:
             self.shards.rebuild_later()
-            raise
-
-    @contextmanager
-    def _whole_record(self, verb: Verb) -> Iterator[None]:
-        """Leave no torn record in the log, whatever interrupts the writing."""
-        before = self.log.sizes() if verb.kept == "log" else []
-        try:
-            yield
-        except BaseException:
-            if before:
-                self.log.cut_back(before)
             raise
 
     def _asked(self, verb: Verb, method: Method, pieces: list[Any]) -> Any:
@@ -140,53 +108,13 @@ class SplitPast:
         asked = [a for a, piece in zip(answers, pieces, strict=True) if piece is not None]
         return verb.joined(asked)
 
-    def _remember(self, name: str, verb: Verb, args: tuple[Any, ...], pieces: list[Any]) -> None:
-        """Note what has changed, and which messages a rebuilt shard needs."""
-        method: Method = verb.run or name
-        of = args[0] if verb.each else None
-        for slot, model in list(self._last):
-            if slot in verb.ends and (model == of or not verb.each):
-                del self._last[slot, model]
-        if verb.kept == "first":
-            self._first.append((method, pieces))
-        elif verb.kept == "last":
-            self._last.pop((verb.slot or name, of), None)  # so that it becomes the last of the dict
-            self._last[verb.slot or name, of] = method, pieces
-        elif verb.kept == "log":
-            for k, piece in enumerate(pieces):
-                if piece is not None:
-                    logged = verb.logged(self, k, *piece) if verb.logged else (method, piece)
-                    self.log.append(k, logged)
-        if verb.note is not None:
-            getattr(self.placement, verb.note)(*args)
-
     def ask_all(self, method: Method, *args: Any) -> list[Any]:
         """Return every shard's answer to the same question."""
         return self.shards.ask(method, [args] * self.n)
-
-    # A shard that is rebuilt ----------------------------------------------------------------------
-
-    def _opening(self, k: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return self.placement.opening(k, self.n, self.device)
-
-    def _rebuild(self, k: int) -> Iterator[Message]:
-        for method, pieces in self._first:
-            yield method, pieces[k]
-        yield from self.placement.rebuild(self, k, self.log.records(k))
-        for method, pieces in self._last.values():
-            if pieces[k] is not None:
-                yield method, pieces[k]
 
     def states(self) -> list[State]:
         """Return the states of all shards, which come from the log if the cluster is lost."""
         try:
             return self.ask_all("state_dict")
         except ClusterLost:
-            return [self._rebuilt_here(k).past.state_dict() for k in range(self.n)]
-
-    def _rebuilt_here(self, k: int) -> Shard:
-        make, args = self.placement.opening(k, self.n, "cpu")
-        shard = Shard(make(*args))
-        for method, arguments in self._rebuild(k):
-            shard.carry_out(method, arguments)
-        return shard
+            return [self.recovery.rebuilt_here(k).past.state_dict() for k in range(self.n)]

@@ -36,8 +36,8 @@ class Verb:
         How a rebuilt shard gets the message again: with all "first" ones, before the log; from the
         log, in order; or after the log, and only the last one. By default not at all.
     logged : callable, optional
-        ``logged(past, k, *arguments)`` returns the message that the log keeps in place of the one
-        to shard k.
+        ``logged(recovery, k, *arguments)`` returns the message that the log keeps in place of the
+        one to shard k.
     slot : str, optional
         Of all messages with the same slot only the last is kept; by default the verb's name.
     ends : tuple of str
