@@ -133,7 +133,7 @@ def _taken(X: Any, order: Array) -> Any:
 
 
 def _before(index: Array) -> Array:
-    """Return how often each number occurs before its place."""
+    """Return how often each number has occurred before."""
     order = np.argsort(index, kind="stable")
     starts = np.flatnonzero(np.diff(index[order], prepend=index[order[:1]] - 1))
     lengths = np.diff(np.append(starts, index.size))

@@ -144,9 +144,9 @@ class LocalRidge(Corrective):
     # Learning -------------------------------------------------------------------------------------
 
     def begin(self, objective: Objective, constraint: ConvexSet) -> None:
-        """List entries by row and column; models that were loaded or copied are theta's then.
+        """Have entries listed by row and by column, and theta be that of models that were loaded.
 
-        Unless ``refine`` has moved theta since: then it is what it was, until the next observation.
+        If ``refine`` had moved theta before, it stays there until the next observation.
         """
         assert isinstance(objective, ObservedEntries)
         objective.list_entries()
@@ -212,7 +212,7 @@ class LocalRidge(Corrective):
         return self._models
 
     def _here(self, objective: ObservedEntries) -> Any:
-        """Return the models, where the entries are: they may have moved since the last round."""
+        """Return the models at the place of the entries, which may be another since last round."""
         if self._models is not None:
             return objective.local_models(self._models)
         pairs = RIDGES if self.ridge == "auto" else [self.ridge]
@@ -223,7 +223,7 @@ class LocalRidge(Corrective):
     # Showing --------------------------------------------------------------------------------------
 
     def _show(self, objective: Objective, constraint: ConvexSet) -> None:
-        """Let theta and offsets be those of the mixture, in its own memory."""
+        """Let theta and offsets be those of the mixture; its factors are not copied."""
         assert isinstance(objective, ObservedEntries)
         left, weights, right = self._models.factors()
         radius = constraint.radius  # type: ignore[attr-defined]

@@ -74,10 +74,10 @@ class Learned:
     def _rescue_model(self, error: OSError) -> str:
         """Write the model alone, where there is no room for a checkpoint."""
         try:
-            place = write_somewhere(self.save, self.out.name, self.out.parent)
+            path = write_somewhere(self.save, self.out.name, self.out.parent)
         except Exception:
             return self._say_last_checkpoint(error)
-        return f"the model so far is in {place}; it cannot go on, as a checkpoint has no room"
+        return f"the model so far is in {path}; it cannot go on, as a checkpoint has no room"
 
     def _say_last_checkpoint(self, error: Exception) -> str:
         lost = f"what was learned could not be kept ({in_words(error)})"

@@ -204,11 +204,12 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         ndarray
             What was predicted for each before it was learned. Before any data that is 0.
         """
-        return self._foretell(X, y, sample_weight, batch_size)
+        return self._learn_in_order(X, y, sample_weight, batch_size)
 
-    def _foretell(
+    def _learn_in_order(
         self, X: Any, y: Any, sample_weight: Any, batch_size: int, classes: Any = None
     ) -> Array:
+        """Predict and learn batches one after another; return the predictions."""
         size, first = check_whole("batch_size", batch_size), "_run" not in self.__dict__
         if not first:
             self._learning("learn")
@@ -220,13 +221,13 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
                 if "_run" not in self.__dict__:
                     self._run = self._new_run(batch, self._expected(), None)
                 known = self._run.n_observations > 0
-                predicted.append(self._expect(batch.X) if known else self._guess(batch.n))
+                predicted.append(self._predict_any(batch.X) if known else self._guess(batch.n))
                 self._learn(batch)
                 played.append(None)
         return np.concatenate(predicted)
 
-    def _expect(self, X: Any) -> Array:
-        """Return predictions, whatever was seen."""
+    def _predict_any(self, X: Any) -> Array:
+        """Return predictions, with a fallback where the model knows nothing."""
         return self.predict(X)
 
     def _guess(self, n: int) -> Array:

@@ -117,7 +117,7 @@ class FrankWolfeClassifier(ClassifierMixin, LinearModel):
             The label that was predicted for each before it was learned; before any data that is the
             first class.
         """
-        return self._foretell(X, y, sample_weight, batch_size, classes)
+        return self._learn_in_order(X, y, sample_weight, batch_size, classes)
 
     def _guess(self, n: int) -> Array:
         return np.full(n, self.classes_[0])

@@ -109,7 +109,7 @@ class Ids:
                 )
 
     def current(self, batch: Batch) -> Batch:
-        """Return a batch with numbers that are right if others have learned new ids meanwhile."""
+        """Number new ids of a batch again, if another thread has taught the model some since."""
         fresh = batch.fresh
         both = zip(self.tables, fresh, strict=True)
         if all(len(table) == new.first + new.learned for table, new in both):

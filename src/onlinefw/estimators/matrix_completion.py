@@ -324,7 +324,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         else:
             self._learn(batch)
 
-    def _expect(self, X: Any) -> Array:
+    def _predict_any(self, X: Any) -> Array:
         return self.predict_entries(X[:, 0], X[:, 1], unknown="fallback")
 
     def batch_length(self, n: int) -> int:

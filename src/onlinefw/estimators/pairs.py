@@ -126,9 +126,9 @@ def _integers(what: str, values: Array) -> Column:
     values = values.astype(np.int64, copy=False)
     ids, first, codes = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first)
-    places = np.empty_like(order)
-    places[order] = np.arange(order.size)
-    return Column(ids[order], places[codes])
+    position = np.empty_like(order)  # of each id in the order of first appearance
+    position[order] = np.arange(order.size)
+    return Column(ids[order], position[codes])
 
 
 def _texts(cells: list[str]) -> Column:

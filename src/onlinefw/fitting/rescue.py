@@ -1,4 +1,4 @@
-"""What a run has learned goes to disk when the run cannot go on: where there is room for it."""
+"""Write what a run has learned when it cannot go on: to wherever there is room on disk."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ def write_somewhere(write: Callable[[Path], None], name: str, folder: Path) -> P
     No file is replaced. If there is no room anywhere, the last OSError is raised.
     """
     problem: OSError | None = None
-    for place in _places(name, folder):
+    for path in _paths(name, folder):
         try:
-            write(place)
+            write(path)
         except OSError as error:
             problem = error
         else:
-            return place
+            return path
     raise problem or OSError("there is no folder to write to")
 
 
-def _places(name: str, folder: Path) -> Iterator[Path]:
+def _paths(name: str, folder: Path) -> Iterator[Path]:
     yield _free(folder / name)
     with suppress(OSError):
         # A folder of its own, which other users cannot look into: a checkpoint holds the data.

@@ -1,7 +1,7 @@
 """Lists that grow one entry at a time: what has been observed in each row, or in each column.
 
-All lists of one side share the memory of a few arrays. A list that is full moves to a place twice
-as long, and its old place is for others of that length. So an entry is added in constant time, on
+All lists of one side share the memory of a few arrays. A list that is full moves to a stretch twice
+as long, and its old stretch is for others of that length. So an entry is added in constant time, on
 average, and lists take one and a half to two times the memory of their entries.
 """
 
@@ -30,9 +30,9 @@ __all__ = [
 #: Functions that ask for no memory need not count who holds which array: each count is a locked
 #: instruction, and the arrays of an event are so many that counting took a third of its time.
 UNCOUNTED = {"_nrt": False}
-#: The shortest place. The first two numbers of a free place say where the next one is.
+#: The shortest stretch of memory. The first two numbers of a free one say where the next one is.
 SHORTEST = 2
-#: Places have lengths of SHORTEST times a power of two, up to this one.
+#: Stretches have lengths of SHORTEST times a power of two, up to this one.
 LONGEST = 40
 
 
@@ -45,7 +45,7 @@ class Lists(NamedTuple):
     other: Array
     value: Array
     weight: Array  # empty while all weigh 1
-    free: Array  # the first free place of each length, plus 1; 0 if there is none
+    free: Array  # the first free stretch of each length, plus 1; 0 if there is none
     end: Array  # one number: where the memory that was never used begins
 
 
@@ -159,7 +159,7 @@ def append_all(first, rows, cols, y, w, by_row, by_column):
 
 @njit(cache=True, **UNCOUNTED)
 def _lengthen(lists, i):
-    """Move list i to a place twice as long."""
+    """Move list i to a stretch twice as long."""
     n, old = lists.space[i], lists.start[i]
     longer = max(SHORTEST, 2 * n)
     which = _size_class(longer)

@@ -17,21 +17,21 @@ from .local_models import (
     WEIGHT,
     centre,
     has_sums,
+    largest_curvature,
     note,
     slope_of,
     start_factors,
-    typical_bend,
+    typical_curvature,
     unit,
-    widest_bend,
 )
 from .local_ridge import solve_column, solve_row
 
 __all__ = [
     "count_events",
     "learn_events",
-    "meet_events",
     "new_turns",
     "predict_entries",
+    "predict_events",
     "remembered",
 ]
 
@@ -41,8 +41,8 @@ HORIZON = 20_000.0
 RATE = 0.15
 #: After so many events one more row and one more column are solved, all in turn.
 EVERY = 8
-#: What is known of that: how many events came, the row and the column whose turn it was, and the
-#: last ones that were seen.
+#: An array of turns says: how many events came, the row and the column that were solved last in
+#: turn, and the largest row and column that an event had.
 EVENTS, ROW, COLUMN, LAST_ROW, LAST_COLUMN = range(5)
 
 
@@ -87,7 +87,7 @@ def predict_entries(rank, row, col, lengths, rows, columns, weights, mean, sigma
 
 
 @njit(cache=True, **UNCOUNTED)
-def _mix(slope, bend, mixture, seen, x):
+def _mix(slope, curvature, mixture, seen, x):
     """Let the mixture learn from slope and curvature of the loss at its prediction of x.
 
     For squares that is recursive least squares.
@@ -98,17 +98,21 @@ def _mix(slope, bend, mixture, seen, x):
         image[p] = 0.0
         for q in range(len(x)):
             image[p] += spread[p, q] * x[q]
-        norm += bend * x[p] * image[p]
+        norm += curvature * x[p] * image[p]
     older = 1.0 + 1.0 / (HORIZON + 0.25 * seen) if seen > HORIZON else 1.0
     for p in range(len(x)):
         weights[p] -= image[p] * (slope / norm)
         for q in range(len(x)):
-            spread[p, q] = (spread[p, q] - bend * image[p] * image[q] / norm) * older
+            spread[p, q] = (spread[p, q] - curvature * image[p] * image[q] / norm) * older
 
 
 @njit(cache=True, **UNCOUNTED)
-def _meet(loss, i, j, y, lists, models, moments, biased, clipped, x):
-    """Return what the mixture predicts for an entry, then let it and the memories learn."""
+def _predict_and_mix(loss, i, j, y, lists, models, moments, biased, clipped, x):
+    """Return what the mixture predicts for an entry, then let it and the memories learn.
+
+    They learn from errors in standard units: for squares the error itself, for other losses the
+    step of Newton's method.
+    """
     mean, sigma = centre(loss, moments, biased), unit(loss, moments)
     sides, weights = (models.rows, models.columns), models.mixture.weights
     value = _predict(models.rank, i, j, lists.length[i] > 0, *sides, weights, mean, sigma, x)
@@ -117,13 +121,13 @@ def _meet(loss, i, j, y, lists, models, moments, biased, clipped, x):
     alone = 0.0  # what the models predict without memories
     for m in range(len(models.ridges)):
         alone += weights[m] * x[m]
-    level = typical_bend(loss, mean, sigma)
+    typical = typical_curvature(loss, mean, sigma)
     alone = mean + sigma * alone
-    worth = max(level, sigma * sigma * widest_bend(loss, alone, y))
-    error = -sigma / worth * slope_of(loss, alone, y)
-    bend = sigma * sigma / level * widest_bend(loss, value, y)
-    slope = sigma / level * slope_of(loss, value, y)
-    _mix(slope, bend, models.mixture, moments[WEIGHT], x)
+    largest = max(typical, sigma * sigma * largest_curvature(loss, alone, y))
+    error = -sigma / largest * slope_of(loss, alone, y)
+    curvature = sigma * sigma / typical * largest_curvature(loss, value, y)
+    slope = sigma / typical * slope_of(loss, value, y)
+    _mix(slope, curvature, models.mixture, moments[WEIGHT], x)
     rows, columns = models.rows.memory, models.columns.memory
     rows[i] += RATE * (sigma * error - rows[i])
     columns[j] += RATE * (sigma * error - columns[j])
@@ -153,11 +157,11 @@ def count_events(turns, rows, cols):
 
 
 @njit(cache=True, **UNCOUNTED)
-def _go_round(turns, by_row, by_column, models, moments, biased, work):
+def _solve_in_turn(turns, by_row, by_column, models, moments, biased, work):
     """Solve one more row and one more column, those whose turn it is.
 
-    Factors of the other side have changed since a row had its last observation. To solve all rows
-    and columns now and then helps; in turns nobody waits for that.
+    Since a row had its last observation, the factors of its columns have changed. It helps to solve
+    all rows and columns again now and then; one at a time, no event takes long.
     """
     turns[ROW] = turns[ROW] + 1 if turns[ROW] < turns[LAST_ROW] else 0
     turns[COLUMN] = turns[COLUMN] + 1 if turns[COLUMN] < turns[LAST_COLUMN] else 0
@@ -170,14 +174,15 @@ def _go_round(turns, by_row, by_column, models, moments, biased, work):
 
 
 @njit(cache=True, nogil=True, **UNCOUNTED)
-def meet_events(rows, cols, y, w, by_row, models, moments, biased, clipped, work, out):
-    """Predict events one after another, and let the mixture learn from them, but no list.
+def predict_events(rows, cols, y, w, by_row, models, moments, biased, clipped, work, out):
+    """Predict events one after another; moments, mixture and memories learn from each.
 
-    ``by_row`` says how long the lists of rows were before the first.
+    Nothing is appended to lists, and no factor changes. ``by_row`` says how long the lists of rows
+    were before the first event.
     """
     for t in range(len(y)):
         i, j = rows[t], cols[t]
-        out[t] = _meet(
+        out[t] = _predict_and_mix(
             models.loss, i, j, y[t], by_row, models, moments, biased, clipped, work.predicted
         )
         note(moments, y[t], w[t] if len(w) else 1.0)
@@ -204,7 +209,7 @@ def learn_events(
             return t
         weight = w[t] if len(w) else 1.0
         if solving:
-            out[t] = _meet(
+            out[t] = _predict_and_mix(
                 models.loss, i, j, y[t], by_row, models, moments, biased, clipped, work.predicted
             )
             note(moments, y[t], weight)
@@ -220,5 +225,5 @@ def learn_events(
                 solve_row(m, i, by_row, models, moments, biased, False, work)
                 solve_column(m, j, by_column, models, moments, biased, False, work)
             if turns[EVENTS] % EVERY == 0:
-                _go_round(turns, by_row, by_column, models, moments, biased, work)
+                _solve_in_turn(turns, by_row, by_column, models, moments, biased, work)
     return len(y)

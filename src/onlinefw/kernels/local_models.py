@@ -30,9 +30,10 @@ __all__ = [
     "Side",
     "Sums",
     "Workspace",
-    "bend_of",
     "centre",
+    "curvature_of",
     "has_sums",
+    "largest_curvature",
     "new_mixture",
     "new_moments",
     "new_sums",
@@ -41,10 +42,9 @@ __all__ = [
     "ridge_unit",
     "slope_of",
     "start_factors",
-    "typical_bend",
+    "typical_curvature",
     "unit",
     "weighted_gram",
-    "widest_bend",
     "width_of",
 ]
 
@@ -56,8 +56,9 @@ WEIGHT, MEAN, SQUARES, LEAST, LARGEST = range(5)
 MODELS_PRIOR = 100.0
 #: ... and the memories with nothing, as if so many had.
 MEMORY_PRIOR = 50.0
-#: The dispersion of labels is 1 by definition, but ridges that suit ratings suit them as if it was
-#: this, and with the sigmoid loss this (tried on MovieLens 100k, four stars and more against less).
+#: Ridges were chosen for ratings. The dispersion of labels is 1 by definition, but the ridges suit
+#: them if it is taken to be OF_LABELS, or OF_SIGMOID with the sigmoid loss (tried on MovieLens
+#: 100k, four stars and more against less).
 OF_LABELS, OF_SIGMOID = 2.0, 0.25
 #: The dispersion of counts and times is taken to be this at least: all may be equal.
 LEAST_DISPERSION = 1e-3
@@ -73,17 +74,17 @@ class Side(NamedTuple):
     """All rows, or all columns, in all models."""
 
     factors: Array  # (n, models * width)
-    offsets: Array  # (n, models): what is added to the product; in rows it has the mean
+    offsets: Array  # (n, models): what is added to the product; those of rows include the mean
     memory: Array  # (n,): the average of the latest errors of the mixture
 
 
 class Sums(NamedTuple):
-    """The normal equations of long lists, in all models: those in use, and those being made."""
+    """The normal equations of long lists, in all models: those in use, and those made anew."""
 
-    place: Array  # (n,): where the sums of a list are, plus 1; 0 if it is not long
-    equations: Array  # (places, 2, models, width, width)
-    added: Array  # (places, 2): how many entries of the list are in each
-    used: Array  # one number: how many places are taken
+    number: Array  # (n,): which sums are those of a list, counted from 1; 0 if it is not long
+    equations: Array  # (capacity, 2, models, width, width)
+    added: Array  # (capacity, 2): how many entries of the list are in each
+    used: Array  # one number: how many lists have sums
 
 
 class Mixture(NamedTuple):
@@ -124,12 +125,12 @@ def width_of(rank: int) -> int:
     return -(-(rank + BESIDE) // WIDTH) * WIDTH
 
 
-def new_sums(n: int, places: int, models: int, width: int) -> Sums:
+def new_sums(n: int, capacity: int, models: int, width: int) -> Sums:
     """Return sums of n lists, none of them long so far, with memory for so many that will be."""
     return Sums(
         np.zeros(n, np.int64),
-        np.zeros((places, 2, models, width, width)),
-        np.zeros((places, 2), np.int64),
+        np.zeros((capacity, 2, models, width, width)),
+        np.zeros((capacity, 2), np.int64),
         np.zeros(1, np.int64),
     )
 
@@ -201,7 +202,7 @@ def centre(loss, moments, biased):
         return 0.0
     if loss is None:
         return mean
-    # numba compiles one of the two
+    # ``loss`` is a pair from here on: numba leaves out what its type rules out.
     kind = loss[0]
     if kind == SIGMOID:
         return 0.0
@@ -226,7 +227,7 @@ def slope_of(loss, z, y):
 
 
 @njit(cache=True, **UNCOUNTED)
-def bend_of(loss, z, y):
+def curvature_of(loss, z, y):
     """Return a curvature >= 0 of the loss for a parabola: phi'' itself where it is convex."""
     if loss is None:
         return 1.0
@@ -241,20 +242,20 @@ def bend_of(loss, z, y):
 
 
 @njit(cache=True, **UNCOUNTED)
-def widest_bend(loss, z, y):
+def largest_curvature(loss, z, y):
     """Return the largest curvature between z and where the loss of y is lowest.
 
     With it a step does not go too far where the curvature grows on the way: that of counts.
     """
     if loss is not None and loss[0] == POISSON:
         return exp(min(max(z, log(max(y, 0.5))), STEEPEST))
-    return bend_of(loss, z, y)
+    return curvature_of(loss, z, y)
 
 
 @njit(cache=True, **UNCOUNTED)
-def typical_bend(loss, at, unit):
+def typical_curvature(loss, at, unit):
     """Return the curvature at the centre, in standard units."""
-    return unit * unit * bend_of(loss, at, at)
+    return unit * unit * curvature_of(loss, at, at)
 
 
 @njit(cache=True, **UNCOUNTED)
@@ -266,7 +267,7 @@ def ridge_unit(loss, at, moments):
     if loss is None:
         return 1.0
     kind, n, mean = loss[0], moments[WEIGHT], moments[MEAN]
-    worth = typical_bend(loss, at, unit(loss, moments))
+    worth = typical_curvature(loss, at, unit(loss, moments))
     if kind in (POISSON, EXPONENTIAL) and n > 0.0 and mean > 0.0:
         expected = mean if kind == POISSON else mean * mean
         return worth * max(moments[SQUARES] / n / expected, LEAST_DISPERSION)
@@ -280,13 +281,13 @@ def ridge_unit(loss, at, moments):
 
 @njit(cache=True, **UNCOUNTED)
 def has_sums(sums, i, length):
-    """Whether a list has sums if it is so long; it gets a place for them, if there is one."""
-    if length < LONG or sums.place[i] > 0:
+    """Let a list of this length have sums, if it is long; False if there is no memory for them."""
+    if length < LONG or sums.number[i] > 0:
         return True
     if sums.used[0] == len(sums.added):
         return False
     sums.used[0] += 1
-    sums.place[i] = sums.used[0]
+    sums.number[i] = sums.used[0]
     return True
 
 

@@ -8,8 +8,8 @@ rounds through the list.
 
 For a loss that is no parabola the equations are those of parabolas that touch it at the present
 predictions (Newton's method; where the loss is not convex, reweighted squares). A solution that
-would raise the sum of losses and penalties is drawn back until it does not; of a long list the
-newest entries are asked.
+would raise the sum of losses and penalties is drawn back until it does not; of a long list only the
+newest entries are summed up for that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,16 @@ from numba import njit
 
 from .entries import POISSON
 from .lists import UNCOUNTED
-from .local_models import LONG, STEEPEST, bend_of, centre, new_workspace, ridge_unit, slope_of, unit
+from .local_models import (
+    LONG,
+    STEEPEST,
+    centre,
+    curvature_of,
+    new_workspace,
+    ridge_unit,
+    slope_of,
+    unit,
+)
 from .ridge import PANEL, WIDTH, add_tile, eliminate, scale_tile, substitute
 from .rows import row_value
 
@@ -57,8 +66,8 @@ def _parabola(loss, rank, m, other, j, y, w, mean, sigma, x):
     at = mean + np.float64(other.offsets[j, m]) + sigma * z
     if loss[0] == POISSON:
         at = min(at, STEEPEST)
-    bend = w * sigma * sigma * bend_of(loss, at, y)
-    return bend, bend * z - sigma * w * slope_of(loss, at, y)
+    curvature = w * sigma * sigma * curvature_of(loss, at, y)
+    return curvature, curvature * z - sigma * w * slope_of(loss, at, y)
 
 
 @njit(inline="always")
@@ -139,7 +148,7 @@ def _add_to_sums(loss, rank, m, last, i, lists, sums, other, mean, sigma, work):
 
     The last model says that the entries have been added.
     """
-    at, start, n = sums.place[i] - 1, lists.start[i], lists.length[i]
+    at, start, n = sums.number[i] - 1, lists.start[i], lists.length[i]
     had, made = sums.added[at, 0], sums.added[at, 1]
     in_use, new = sums.equations[at, 0, m], sums.equations[at, 1, m]
     _add(in_use, loss, rank, m, lists, start + had, n - had, other, mean, sigma, work)
@@ -157,7 +166,7 @@ def _add_to_sums(loss, rank, m, last, i, lists, sums, other, mean, sigma, work):
 @njit(cache=True, **UNCOUNTED)
 def _make_sums(m, last, i, lists, sums, normal):
     """Let the sums of a long list be these, of all its entries."""
-    at = sums.place[i] - 1
+    at = sums.number[i] - 1
     _copy(sums.equations[at, 0, m], normal)
     sums.equations[at, 1, m] = 0.0
     if last:
@@ -170,13 +179,13 @@ def _equations(loss, rank, m, last, i, lists, sums, other, mean, sigma, anew, wo
 
     ``anew`` reads all entries of a long list, too.
     """
-    if sums.place[i] > 0 and not anew:
+    if sums.number[i] > 0 and not anew:
         _add_to_sums(loss, rank, m, last, i, lists, sums, other, mean, sigma, work)
     else:
         start, n = lists.start[i], lists.length[i]
         work.normal[:] = 0.0
         _add(work.normal, loss, rank, m, lists, start, n, other, mean, sigma, work)
-        if sums.place[i] > 0:
+        if sums.number[i] > 0:
             _make_sums(m, last, i, lists, sums, work.normal)
 
 
@@ -261,7 +270,7 @@ def _best(loss, rank, m, i, lists, sums, own, other, scale, ridge, biased, anew,
     known = biased and own.offsets[i, m] != 0.0  # it is 0 before the first solution
     work.current[rank] = (own.offsets[i, m] - mean) / sigma if known else 0.0
     penalty, of_bias = level * (ridge[0] + ridge[1] * _weight(lists, i)), level * ridge[2]
-    for _ in range(1 if sums.place[i] > 0 else STEPS):
+    for _ in range(1 if sums.number[i] > 0 else STEPS):
         _equations(loss, rank, m, last, i, lists, sums, other, mean, sigma, anew, work)
         _solve_equations(rank, penalty, of_bias, biased, work)
         parts = rank, m, i, lists, other, mean, sigma, penalty, of_bias

@@ -16,9 +16,9 @@ from ..kernels.local_events import (
     LAST_COLUMN,
     LAST_ROW,
     ROW,
-    meet_events,
     new_turns,
     predict_entries,
+    predict_events,
     remembered,
 )
 from .mixed_offsets import MixedOffsets
@@ -106,14 +106,14 @@ class MixedModels(ABC):
             new[:old] = array
         return grown
 
-    def _more_sums(self, sums: kernels.Sums, n: int, places: int | None = None) -> kernels.Sums:
+    def _more_sums(self, sums: kernels.Sums, n: int, capacity: int | None = None) -> kernels.Sums:
         """Return the sums of n lists at least, with memory for so many long ones."""
-        old, had = sums.place.size, len(sums.added)
-        places = had if places is None else places
-        if n <= old and places <= had:
+        old, had = sums.number.size, len(sums.added)
+        capacity = had if capacity is None else capacity
+        if n <= old and capacity <= had:
             return sums
-        more = kernels.new_sums(max(n, old), places, len(self.models.ridges), self._width)
-        more.place[:old] = sums.place
+        more = kernels.new_sums(max(n, old), capacity, len(self.models.ridges), self._width)
+        more.number[:old] = sums.number
         more.equations[:had], more.added[:had] = sums.equations, sums.added
         more.used[:] = sums.used
         return more
@@ -148,7 +148,7 @@ class MixedModels(ABC):
     def _predict_and_note(self, rows: Array, cols: Array, y: Array, w: Array | None) -> Array:
         """Return predictions of entries; moments, mixture and memories learn from the errors."""
         out, w = np.empty(len(y)), NO_WEIGHTS if w is None else w
-        meet_events(
+        predict_events(
             rows, cols, y, w, self._lists()[0], self.models, self.moments, self.biased,
             self.clipped, self._work, out,
         )  # fmt: skip
@@ -290,9 +290,9 @@ class MixedModels(ABC):
             side = getattr(models.models, name)
             for part in side._fields:
                 getattr(side, part)[:] = state[name][part]
-            added, place = state[name]["added"], state[name]["place"]
+            added, numbers = state[name]["added"], state[name]["place"]
             more = models._more_sums(its, 0, len(added))
-            more.place[:], more.used[0] = place, len(added)
+            more.number[:], more.used[0] = numbers, len(added)
             more.equations[:], more.added[:] = state[name]["equations"], added
             full.append(more)
         models.models = models.models._replace(row_sums=full[0], column_sums=full[1])

@@ -22,8 +22,8 @@ LARGEST_RANK = 4096
 def sums_state(sums: kernels.Sums, n: int) -> State:
     """Return the running sums of the first n lists as plain arrays."""
     used = int(sums.used[0])
-    place, added = sums.place[:n].copy(), sums.added[:used].copy()
-    return {"place": place, "equations": sums.equations[:used].copy(), "added": added}
+    numbers, added = sums.number[:n].copy(), sums.added[:used].copy()
+    return {"place": numbers, "equations": sums.equations[:used].copy(), "added": added}
 
 
 def without_sums(state: State) -> State:
@@ -74,9 +74,9 @@ def _check_side(side: State, name: str, n: int, count: int, width: int, dtype: n
     _array(side, "offsets", dtype, (n, count))
     _array(side, "memory", dtype, (n,))
     added = _array(side, "added", np.int64, (-1, 2))
-    place = _array(side, "place", np.int64, (n,))
+    numbers = _array(side, "place", np.int64, (n,))
     _array(side, "equations", np.float64, (len(added), 2, count, width, width))
-    taken = np.sort(place[place != 0])
+    taken = np.sort(numbers[numbers != 0])
     if (added < 0).any() or not np.array_equal(taken, np.arange(1, len(added) + 1)):
         raise _damaged(f"the sums of {name}")
 

@@ -109,8 +109,8 @@ def _names(estimator: Any, feature_names: Any) -> Any:
         )
     several = np.size(estimator.coef_) > n_features
 
-    def name(place: int) -> str:
-        row, column = divmod(int(place), n_features)
+    def name(k: int) -> str:
+        row, column = divmod(int(k), n_features)
         feature = f"x{column}" if feature_names is None else str(feature_names[column])
         return f"{estimator.classes_[row]}: {feature}" if several else feature
 

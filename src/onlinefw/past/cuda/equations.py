@@ -53,13 +53,14 @@ def add_equations(
     bounds : (ndarray, ndarray)
         Where the entries of each row begin and end, in this process's memory.
     order : cupy.ndarray of uint32, optional
-        Where the entry at a position of these is; by default there.
+        For each position within the bounds, where its entry is in ``entries``; by default at the
+        position itself.
     entries : tuple of cupy.ndarray
         Of all entries: the index on the other side (uint32), c and s.
     other : Other
         The other side, on the device, in the type of c and s.
     mean : float
-        Is taken off the targets, with the offsets of the other side.
+        What is subtracted from the targets, with the offsets of the other side.
     out : cupy.ndarray of shape (n, models, packed_size(rank))
         In double precision.
     """

@@ -63,8 +63,8 @@ def with_rank(models: kernels.Models, rank: int, columns: Array) -> kernels.Mode
         return side._replace(factors=factors)
 
     def emptied(sums: kernels.Sums) -> kernels.Sums:
-        new = kernels.new_sums(sums.place.size, len(sums.added), count, width)
-        new.place[:], new.used[:] = sums.place, sums.used
+        new = kernels.new_sums(sums.number.size, len(sums.added), count, width)
+        new.number[:], new.used[:] = sums.number, sums.used
         return new
 
     changed: dict[str, Any] = {"rank": rank}

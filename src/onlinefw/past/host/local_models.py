@@ -78,8 +78,8 @@ class LocalModels(MixedModels):
             (self.models.row_sums, lists.by_row),
             (self.models.column_sums, lists.by_column),
         ):
-            long = sums.place[: one.length.size] > 0
-            if (sums.added[sums.place[: long.size][long] - 1] > one.length[long, None]).any():
+            long = sums.number[: one.length.size] > 0
+            if (sums.added[sums.number[: long.size][long] - 1] > one.length[long, None]).any():
                 raise ValueError("the models of a state are damaged: sums of more than their lists")
         self.lists = lists
 

@@ -30,8 +30,8 @@ class Shard:
         """Return the answer to one message, with numpy arrays."""
         with one_blas_thread():
             if isinstance(method, str):
-                return on_host(getattr(self.past, method)(*args))
-            return on_host(method(self, *args))
+                return answer_to_host(getattr(self.past, method)(*args))
+            return answer_to_host(method(self, *args))
 
 
 class Worker:
@@ -87,12 +87,12 @@ class _Held:
         self.failure: str | None = None
 
 
-def on_host(answer: Any) -> Any:
+def answer_to_host(answer: Any) -> Any:
     """Return an answer with its arrays in this process's memory."""
     if isinstance(answer, tuple):
-        return tuple(map(on_host, answer))
+        return tuple(map(answer_to_host, answer))
     if isinstance(answer, list):
-        return list(map(on_host, answer))
+        return list(map(answer_to_host, answer))
     if isinstance(answer, dict):
-        return {name: on_host(value) for name, value in answer.items()}
+        return {name: answer_to_host(value) for name, value in answer.items()}
     return answer if namespace(answer) is np else to_host(answer)
