@@ -1,5 +1,6 @@
-"""The page about the architecture names every verb of a past and every package."""
+"""The page about the architecture names every verb and every package; nothing is too large."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -34,3 +35,44 @@ def test_the_table_of_packages_has_all_of_them():
     packages = {path.parent.name for path in here.glob("*/__init__.py")}
     modules = {path.stem for path in here.glob("*.py")} - {"__init__"}
     assert named == packages | modules
+
+
+SOURCE = Path(onlinefw.__file__).parent
+#: Kernels are long where speed asks for it.
+MODULES = sorted(path for path in SOURCE.rglob("*.py") if "kernels" not in path.parts)
+
+
+def nodes_of(kind):
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, kind):
+                yield f"{path.relative_to(SOURCE)}: {node.name}", node
+
+
+def lines_of_code(function):
+    """How many lines the statements of a function take, without docstrings, comments, blanks."""
+    lines = set()
+    for node in ast.walk(ast.Module(function.body, [])):
+        docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if isinstance(node, (ast.stmt, ast.excepthandler)) and not docstring:
+            first = node.body[0].lineno - 1 if hasattr(node, "body") else node.end_lineno
+            lines.update(range(node.lineno, max(first, node.lineno) + 1))
+    return len(lines)
+
+
+def test_no_module_has_more_than_450_lines():
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    assert {path: n for path, n in lengths.items() if n > 450} == {}
+
+
+def test_no_class_has_more_than_30_methods():
+    counts = {
+        name: sum(isinstance(part, ast.FunctionDef) for part in node.body)
+        for name, node in nodes_of(ast.ClassDef)
+    }
+    assert {name: n for name, n in counts.items() if n > 30} == {}
+
+
+def test_no_function_has_more_than_60_lines_of_code():
+    lengths = {name: lines_of_code(node) for name, node in nodes_of(ast.FunctionDef)}
+    assert {name: n for name, n in lengths.items() if n > 60} == {}

@@ -51,9 +51,7 @@ class Apart:
         """Play a round with each; None for those whose loss overflows (a much too large radius)."""
         batch: Any = None
         if not isinstance(X, BatchHandle):
-            rows = np.ascontiguousarray(X[:, 0], np.int64)
-            cols = np.ascontiguousarray(X[:, 1], np.int64)
-            batch = EntriesBatch(rows, cols, targets[0], np.ones(len(X)) if w is None else w)
+            batch = _as_entries(X, targets[0], w)
         rounds: list[Round | None] = []
         for one in self.learners:
             try:
@@ -187,10 +185,7 @@ class CompletionRun(Run):
         X, y, w = batch[:3]
         assert y is not None
         (learner,) = self.learners
-        rows = np.ascontiguousarray(X[:, 0], np.int64)
-        cols = np.ascontiguousarray(X[:, 1], np.int64)
-        weights = np.ones(y.size) if w is None else w
-        predicted = learner.play_events(EntriesBatch(rows, cols, y, weights))
+        predicted = learner.play_events(_as_entries(X, y, w))
         self._note_events(self.loss.value(predicted, y))
         self.n_observations += y.size
         self.low, self.high = min(self.low, float(y.min())), max(self.high, float(y.max()))
@@ -287,6 +282,13 @@ class CompletionRun(Run):
             if facts is not None:
                 state["local"] = facts.state_dict()
         return state
+
+
+def _as_entries(X: Array, y: Array, w: Array | None) -> EntriesBatch:
+    """Return checked observations as learners take them."""
+    rows = np.ascontiguousarray(X[:, 0], np.int64)
+    cols = np.ascontiguousarray(X[:, 1], np.int64)
+    return EntriesBatch(rows, cols, y, np.ones(len(X)) if w is None else w)
 
 
 def new_run(parts: CompletionParts, first: Batch, rounds: int | None) -> CompletionRun:

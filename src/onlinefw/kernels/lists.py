@@ -79,19 +79,17 @@ def copied_lists(lists: Lists, n: int, memory: int, weighted: bool) -> Lists:
 
 def packed(lists: Lists, n: int) -> tuple[Array, Array, Array, Array]:
     """Return the lengths of the first n lists, and others, values and weights list by list."""
-    length = lists.length[:n].copy()
-    at = np.repeat(lists.start[:n] - np.cumsum(length) + length, length) + np.arange(length.sum())
-    weight = lists.weight[at] if lists.weight.size else lists.weight.copy()
-    return length, lists.other[at], lists.value[at], weight
+    indptr, other, value, weight = some_lists(lists, slice(n))
+    return np.diff(indptr), other, value, weight
 
 
-def some_lists(lists: Lists, which: Array) -> tuple[Array, Array, Array, Array]:
+def some_lists(lists: Lists, which: Array | slice) -> tuple[Array, Array, Array, Array]:
     """Return some lists one after another: where each begins, and others, values and weights."""
     length = lists.length[which]
     indptr = np.zeros(length.size + 1, np.int64)
     np.cumsum(length, out=indptr[1:])
     at = np.repeat(lists.start[which] - indptr[:-1], length) + np.arange(indptr[-1])
-    weight = lists.weight[at] if lists.weight.size else lists.weight[:0]
+    weight = lists.weight[at] if lists.weight.size else lists.weight.copy()
     return indptr, lists.other[at], lists.value[at], weight
 
 
