@@ -600,6 +600,18 @@ def test_a_step_of_refine_is_saved(how):
     np.testing.assert_allclose(two.theta.dense(), one.theta.dense(), atol=1e-12)
 
 
+@pytest.mark.parametrize("radius", [5.0, 1e4])
+def test_a_step_of_refine_is_searched_whatever_the_step_rule(radius):
+    """The first step of a rule has length 1, and would leave an atom alone."""
+    X, y = events(200)
+    one = learner(radius=radius)
+    one.learn(X, y)
+    before = one.objective.value()
+    round_ = one.refine()
+    assert round_.kind == "fw" and 0.0 <= round_.step_size < 1.0
+    assert one.objective.value() <= before * (1.0 + 1e-12)
+
+
 def test_a_first_observation_without_weight():
     X, y = events(50)
     w = np.ones(50)
