@@ -14,6 +14,7 @@ from .lists import UNCOUNTED, append, has_space
 from .local_models import (
     LARGEST,
     LEAST,
+    MODELS_PRIOR,
     WEIGHT,
     centre,
     has_sums,
@@ -121,8 +122,11 @@ def _meet(loss, i, j, y, lists, models, moments, biased, clipped, x):
     alone = mean + sigma * alone
     worth = max(level, sigma * sigma * widest_bend(loss, alone, y))
     error = -sigma / worth * slope_of(loss, alone, y)
-    bend = sigma * sigma / level * widest_bend(loss, value, y)
-    slope = sigma / level * slope_of(loss, value, y)
+    # A large count where small ones were expected would count for thousands of errors, and send the
+    # weights anywhere: it counts for no more than the prior.
+    bend = sigma * sigma * widest_bend(loss, value, y)
+    worth = max(level, bend / MODELS_PRIOR)
+    bend, slope = bend / worth, sigma / worth * slope_of(loss, value, y)
     _mix(slope, bend, models.mixture, moments[WEIGHT], x)
     rows, columns = models.rows.memory, models.columns.memory
     rows[i] += RATE * (sigma * error - rows[i])
