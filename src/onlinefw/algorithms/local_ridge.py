@@ -38,9 +38,9 @@ class LocalRidge(Corrective):
     After an observation of entry (i, j) the bias and the factors of row i are the solution of a
     ridge regression on all observations of the row, with the columns held fixed; then those of
     column j. Each solution lowers J, the sum of squared errors plus the penalties of both sides,
-    at the current ridges. Every eighth observation solves one more row and one more column, all in
-    turn, since what they were solved with has changed. Frank-Wolfe steps only come with ``refine``:
-    a round's ``kind`` is "hold", and its gap nan.
+    at the current ridges. Every eighth observation solves some more rows and columns in turn, since
+    what they were solved with has changed: all of them once while the data double. Frank-Wolfe
+    steps only come with ``refine``: a round's ``kind`` is "hold", and its gap nan.
 
     A list of more than a thousand observations is not read anew each time: it has running sums,
     which are made from the beginning piece by piece. So the time of an observation is bounded. A

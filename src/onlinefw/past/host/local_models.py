@@ -14,7 +14,6 @@ from ...kernels import local_models as kernels
 from ...kernels.local_events import (
     COLUMN,
     EVENTS,
-    EVERY,
     LAST_COLUMN,
     LAST_ROW,
     ROW,
@@ -23,6 +22,7 @@ from ...kernels.local_events import (
     new_turns,
     predict_entries,
     remembered,
+    turns_between,
 )
 from ...kernels.local_ridge import solve_lists
 from .entry_lists import EntryLists
@@ -237,10 +237,10 @@ class LocalModels:
     def in_turn(self, events: int) -> tuple[Array, Array]:
         """Return the rows and columns whose turn came with the last so many events."""
         came = int(self.turns[EVENTS])
-        steps = came // EVERY - (came - events) // EVERY
         both = []
         for at, last in ((ROW, LAST_ROW), (COLUMN, LAST_COLUMN)):
             n = int(self.turns[last]) + 1
+            steps = turns_between(came - events, came, n - 1)
             both.append((self.turns[at] + 1 + np.arange(min(steps, n))) % max(n, 1))
             if steps:
                 self.turns[at] = (self.turns[at] + steps) % n
