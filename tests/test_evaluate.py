@@ -75,3 +75,12 @@ def test_a_plot_has_a_line_for_all_known_and_new():
     assert len(axes.lines) == 3
     assert axes.lines[0].get_ydata().size == 5
     plt.close(axes.figure)
+
+
+def test_observations_without_weight_have_no_score():
+    X, y = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]), np.array([1.0, 2.0, 30.0, 2.0])
+    progress = progressive(
+        ofw.FrankWolfeMatrixCompletion(), X, y, sample_weight=np.array([1.0, 1.0, 0.0, 1.0])
+    )
+    assert progress.score() == np.mean(progress.errors[[0, 1, 3]])
+    assert np.isnan(progress.score(where=[False, False, True, False]))

@@ -10,6 +10,7 @@ before it is timed, so that kernels are compiled. ``--write`` replaces matrix.md
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from time import perf_counter
 
@@ -21,6 +22,9 @@ import onlinefw as ofw
 from onlinefw.datasets import make_movielens_like
 from onlinefw.objectives import ObservedEntries
 from onlinefw.sets import TraceNormBall
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from table import write_table
 
 SHAPE = (138_493, 26_744)
 TRAIN, RADIUS, BATCH = 16_000_000, 50_000.0, 10_000
@@ -224,18 +228,15 @@ def main():
     options = parser.parse_args()
     data = ratings()
     name = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    lines = [
-        "# Matrix completion on a GPU",
-        "",
-        f"`python benchmarks/gpu/matrix.py --write`, {name}.",
-        "",
-    ]
+    lines = [f"{name}.", ""]
     for part in options.parts or PARTS:
         found = PARTS[part](data)
         print("\n".join(found), flush=True)
         lines += found
     if options.write:
-        Path(__file__).with_suffix(".md").write_text("\n".join(lines).rstrip() + "\n")
+        path = Path(__file__).with_suffix(".md")
+        command = "python benchmarks/gpu/matrix.py --write"
+        write_table(path, "Matrix completion on a GPU", command, lines)
 
 
 if __name__ == "__main__":

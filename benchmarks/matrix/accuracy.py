@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,9 @@ import onlinefw as ofw
 from onlinefw._words import gap_share
 from onlinefw.evaluate import progressive
 from onlinefw.objectives import RunningBiases
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from table import write_table
 
 LINE = {"step": "line-search"}
 SMOOTH = {"weighting": "smoothed"}
@@ -284,14 +288,14 @@ def main():
             validation(name)
         return
     for part in options.parts or PARTS:
-        command = f"`python benchmarks/matrix/accuracy.py {part} --write`"
-        lines = ["# Accuracy on MovieLens", "", command, ""]
+        lines = []
         for line in PARTS[part]():
             print(line, flush=True)
             lines.append(line)
         if options.write:
             file = Path(__file__).with_name(f"accuracy-{part}.md")
-            file.write_text("\n".join(lines).rstrip() + "\n")
+            command = f"python benchmarks/matrix/accuracy.py {part} --write"
+            write_table(file, "Accuracy on MovieLens", command, lines)
 
 
 if __name__ == "__main__":

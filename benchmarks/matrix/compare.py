@@ -10,6 +10,7 @@ is one run in which everything it compares is measured. ``--write`` replaces com
 from __future__ import annotations
 
 import argparse
+import sys
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -22,6 +23,9 @@ import onlinefw as ofw
 from onlinefw.datasets import fetch_movielens, make_movielens_like
 from onlinefw.objectives import ObservedEntries
 from onlinefw.sets import TraceNormBall
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from table import write_table
 
 TRAIN = 16_000_000
 
@@ -234,13 +238,14 @@ def main():
     parser.add_argument("--write", action="store_true", help="replace compare.md")
     options = parser.parse_args()
     warm_up()
-    lines = ["# Comparisons", "", "`python benchmarks/matrix/compare.py --write`", ""]
+    lines = []
     for name in options.parts or PARTS:
         for line in PARTS[name]():
             print(line, flush=True)
             lines.append(line)
     if options.write:
-        Path(__file__).with_suffix(".md").write_text("\n".join(lines).rstrip() + "\n")
+        path = Path(__file__).with_suffix(".md")
+        write_table(path, "Comparisons", "python benchmarks/matrix/compare.py --write", lines)
 
 
 if __name__ == "__main__":

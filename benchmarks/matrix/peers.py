@@ -33,6 +33,9 @@ from peer_systems import SYSTEMS, THREADS
 
 from onlinefw.datasets import fetch_movielens, make_movielens_like
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from table import write_table
+
 HERE = Path(__file__).parent
 SHAPE, SIZE = (138_493, 26_744), 20_000_000
 POOLS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "RAYON", "POLARS", "LK")
@@ -121,10 +124,6 @@ def compare(options, folder):
             print(table_line(name, label, settings, results[-1:], n_train), flush=True)
     seeds = ", ".join(map(str, options.seeds))
     table = [
-        f"# Matrix completion next to its peers: {options.data}",
-        "",
-        f"`python benchmarks/matrix/peers.py {' '.join(sys.argv[1:])}`",
-        "",
         f"{shape[0]:,} x {shape[1]:,}, {n_train:,} ratings for training and {n_test:,} for "
         f"testing, seed {seeds}. Test MSE of predictions clipped to the training range ({note}"
         f"global mean {mean:.3f}). Seconds are training alone, with the data in the form the "
@@ -179,10 +178,12 @@ def main():
         if options.tune:
             tune(options, Path(folder))
             return
-        table = "\n".join(compare(options, Path(folder)))
-    print(f"\n{table}")
+        table = compare(options, Path(folder))
+    print("", *table, sep="\n")
     if options.write:
-        (HERE / f"peers-{options.data}.md").write_text(table)
+        command = f"python benchmarks/matrix/peers.py {' '.join(sys.argv[1:])}"
+        title = f"Matrix completion next to its peers: {options.data}"
+        write_table(HERE / f"peers-{options.data}.md", title, command, table)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import argparse
 import cProfile
 import pstats
 import resource
+import sys
 from pathlib import Path
 from time import perf_counter
 
@@ -25,6 +26,9 @@ import onlinefw as ofw
 from onlinefw._threads import use_threads
 from onlinefw.datasets import make_movielens_like
 from onlinefw.objectives import ObservedEntries
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from table import write_table
 
 TRAIN, BATCH = 16_000_000, 10_000
 COMMAND = "benchmarks/matrix/store.py --write"
@@ -115,8 +119,7 @@ def main():
     mean = float(data.values[:BATCH].mean())  # the first batch's: nothing is known before it
     y = data.values.astype(float) - mean
     bandwidth = triad_bandwidth()
-    lines = ["# The store of observed entries", "", f"`python {COMMAND}`", ""]
-    lines += kernel_lines(X, y, data.shape)
+    lines = kernel_lines(X, y, data.shape)
 
     objective = ObservedEntries(data.shape)
     learner = ofw.OnlineFrankWolfe(objective, ofw.sets.TraceNormBall(options.radius))
@@ -167,7 +170,8 @@ def main():
     ]
     print("\n".join(lines))
     if options.write:
-        Path(__file__).with_suffix(".md").write_text("\n".join(lines))
+        path = Path(__file__).with_suffix(".md")
+        write_table(path, "The store of observed entries", f"python {COMMAND}", lines)
 
 
 if __name__ == "__main__":

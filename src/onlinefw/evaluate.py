@@ -49,8 +49,11 @@ class Progress:
     columns_before: Array | None = None
 
     def score(self, since: float = 0.0, where: Any = None) -> float:
-        """Return the mean error after a share of the observations, of all or of some (a mask)."""
-        chosen = np.arange(self.y.size) >= since * self.y.size
+        """Return the mean error after a share of the observations, of all or of some (a mask).
+
+        Observations of weight 0 have no prediction, and no error.
+        """
+        chosen = (np.arange(self.y.size) >= since * self.y.size) & ~np.isnan(self.errors)
         if where is not None:
             chosen &= np.asarray(where, bool)
         return float(self.errors[chosen].mean()) if chosen.any() else float("nan")

@@ -2,7 +2,7 @@
 
 import pickle
 from dataclasses import replace
-from math import sqrt
+from math import ceil, sqrt
 
 import cvxpy as cp
 import numpy as np
@@ -16,6 +16,7 @@ from onlinefw import losses
 from onlinefw.algorithms import local_ridge
 from onlinefw.algorithms.local_ridge import BIAS_RIDGE
 from onlinefw.kernels import local_ridge as kernels
+from onlinefw.kernels.local_events import MOST_TURNS, turns_between
 from onlinefw.kernels.local_models import ridge_unit, start_factors
 from onlinefw.losses import Logistic
 from onlinefw.objectives import ObservedEntries, RunningBiases
@@ -79,15 +80,14 @@ class Plain:
         return predicted
 
     def go_round(self):
-        """Every eighth event solves one more row and one more column, in turns."""
-        for side in (0, 1):
-            last = max(one[side] for one in self.seen)
-            self.turn[side] = self.turn[side] + 1 if self.turn[side] < last else 0
-        for m in range(len(self.ridges)):
-            if any(one[0] == self.turn[0] for one in self.seen):
-                self.solve_row(m, self.turn[0])
-            if any(one[1] == self.turn[1] for one in self.seen):
-                self.solve_column(m, self.turn[1])
+        """Every eighth event solves some more rows and columns, in turns."""
+        for side, solve in enumerate((self.solve_row, self.solve_column)):
+            n = 1 + max(one[side] for one in self.seen)
+            for _ in range(min(max(ceil(16 * n / len(self.seen)), 1), 16)):
+                self.turn[side] = (self.turn[side] + 1) % n
+                if any(one[side] == self.turn[side] for one in self.seen):
+                    for m in range(len(self.ridges)):
+                        solve(m, self.turn[side])
 
     def meet(self, i, j, y):
         mean, sigma = self.moments()
@@ -310,6 +310,29 @@ def test_learning_in_pieces_is_learning_at_once():
     found = np.concatenate([pieces.learn(X[part], y[part]) for part in parts])
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(pieces.theta.dense(), whole.theta.dense())
+
+
+@pytest.mark.parametrize("size", [1, 50])
+def test_all_rows_are_solved_again_while_the_data_double(size):
+    """Also where there are few observations a row, and the second half has other rows."""
+    X, y = events(800, shape=(200, 20))
+    X[400:, 0] += 200
+    one = learner()
+    one.learn(X[:400], y[:400])
+    seen = np.unique(X[:400, 0])
+    before = one.corrective.models.models.rows.factors[seen]
+    for k in range(400, 800, size):
+        one.observe(X[k : k + size], y[k : k + size])
+    after = one.corrective.models.models.rows.factors[seen]
+    assert (before != after).any(axis=1).all()
+
+
+def test_turns_are_bounded_and_come_to_all_while_events_double():
+    assert turns_between(0, 8, 10**9) == MOST_TURNS  # few events, and one far row
+    for n in (8, 100, 5000):
+        for last in (0, n // 50, n // 2, n - 1):
+            assert turns_between(n, 2 * n, last) > last
+            assert turns_between(n, 2 * n, last) <= max(n // 8 + 1, 4 * (last + 1))
 
 
 LONG = (2, 9)  # rows of a thousand entries and more have running sums
@@ -598,6 +621,18 @@ def test_a_step_of_refine_is_saved(how):
     two = ofw.OnlineFrankWolfe.from_state(one.state_dict()) if how == "state" else None
     two = pickle.loads(pickle.dumps(one)) if two is None else two
     np.testing.assert_allclose(two.theta.dense(), one.theta.dense(), atol=1e-12)
+
+
+@pytest.mark.parametrize("radius", [5.0, 1e4])
+def test_a_step_of_refine_is_searched_whatever_the_step_rule(radius):
+    """The first step of a rule has length 1, and would leave an atom alone."""
+    X, y = events(200)
+    one = learner(radius=radius)
+    one.learn(X, y)
+    before = one.objective.value()
+    round_ = one.refine()
+    assert round_.kind == "fw" and 0.0 <= round_.step_size < 1.0
+    assert one.objective.value() <= before * (1.0 + 1e-12)
 
 
 def test_a_first_observation_without_weight():

@@ -135,7 +135,7 @@ def test_the_history_has_the_mean_of_every_hundred():
     for part in np.split(np.arange(1050), [1, 99, 101, 650]):
         two.learn(X[part], y[part])
         two = pickle.loads(pickle.dumps(two))
-    np.testing.assert_allclose(two.history_["loss"], expected)
+    np.testing.assert_array_equal(two.history_["loss"], one.history_["loss"])
 
 
 def test_the_radius_is_that_of_the_ball_that_theta_is_on():
@@ -181,7 +181,9 @@ def test_new_rows_and_columns_get_the_fallback(rng):
         np.testing.assert_allclose(model.learn(new, [1.0]), said, atol=1e-6)
 
 
-def test_counts_with_rare_large_values_stay_finite(rng):
+@pytest.mark.parametrize("seed", [0, 6])
+def test_counts_with_rare_large_values_stay_finite(seed):
+    rng = np.random.default_rng(seed)
     X, _ = noise(rng, 3000, (100, 60))
     y = np.where(rng.random(3000) < 0.03, rng.geometric(1 / 50, 3000), 0).astype(float)
     model = ofw.FrankWolfeMatrixCompletion(loss="poisson")

@@ -57,6 +57,7 @@ SESSIONS = {
         lambda: RatingsSession(batch_size=10, test_share=0.2, seed=3, corrective=None),
     ),
     "matrix, events": ("matrix", lambda: RatingsSession(batch_size=10, test_share=0.2, seed=3)),
+    "matrix, one by one": ("matrix", lambda: RatingsSession(batch_size=1, test_share=0.2, seed=3)),
     "regression": (
         "regression",
         lambda: RowsSession("regression", batch_size=10, radius=2.0, test_share=0.2),
@@ -195,6 +196,28 @@ def test_a_checkpoint_is_written_every_so_many_rounds_and_at_the_end(folder, tmp
         learn(session, chunks, checkpoint=Noting(tmp_path / "run.ckpt", every=6))
     assert [rounds for rounds, _ in written] == [6, 12, 18, session.rounds]
     assert written[-1] == (session.rounds, N)
+
+
+def test_single_events_are_learned_many_at_a_time_and_saved_in_between(folder, tmp_path, whole):
+    """With a batch of 1 the loop over events is the compiled one, not one in Python."""
+    saved, played = [], []
+
+    class Noting(Checkpoint):
+        def write(self, session):
+            saved.append(session.rounds)
+
+    session = RatingsSession(batch_size=1, test_share=0.2, seed=3)
+    with reader(folder, "matrix, events") as chunks:
+        checkpoint = Noting(tmp_path / "run.ckpt", every=37)
+        learn(session, chunks, checkpoint=checkpoint, on_round=lambda s: played.append(s.rounds))
+    assert played[-1] == session.rounds == session.rows_learned
+    assert len(played) <= 4 + session.rounds // 100  # there are four chunks
+    assert len(saved) >= 4  # a multiple of 37 was passed in every chunk
+    other = whole["matrix, events"]
+    X = np.argwhere(np.ones(other.model.shape_))
+    assert_same_answers(session.model, other.model, X)
+    assert session.score.n == other.score.n
+    assert session.score.value == pytest.approx(other.score.value)
 
 
 def test_stopped_before_the_first_round_the_rows_wait_in_the_checkpoint(folder, tmp_path, whole):

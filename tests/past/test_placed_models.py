@@ -43,7 +43,7 @@ def past_of(kind, xp=np):
     return kind(theta, float, Square())
 
 
-def follow(models, past, data):
+def follow(models, past, data, sweeps=1):
     found = []
     for X, y, w in data:
         shape = np.maximum(X.max(axis=0) + 1, models.shape)
@@ -55,7 +55,8 @@ def follow(models, past, data):
         rows, cols = (np.ascontiguousarray(x) for x in X.T)
         found.append(models.learn(rows, cols, y, w, solving=False))
         models.solve(np.unique(rows), np.unique(cols))
-    models.sweep()
+    for _ in range(sweeps):
+        models.sweep()
     return np.concatenate(found)
 
 
@@ -78,6 +79,18 @@ def test_batches_and_sweeps(cupy, weighted, device):
     np.testing.assert_allclose(there.predict(*X), here.predict(*X), atol=1e-9)
     assert there.mean == here.mean and there.sigma == here.sigma
     assert there.n_observations == here.n_observations
+
+
+def test_long_lists_are_read_anew_where_a_batch_brings_many_of_their_entries():
+    """Elsewhere there are no running sums; in them factors are older than the batch."""
+    data, options = list(batches(12, 400, shape=(4, 3))), (2, RIDGES, True, False)
+    here = LocalModels(EntryLists((1, 1), np.dtype(float)), *options)
+    past = past_of(ListedEntries)
+    there = PlacedModels(past, *options)
+    for k, batch in enumerate(data):
+        found = [follow(one, its, [batch], 0) for one, its in ((there, past), (here, None))]
+        np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9, err_msg=f"batch {k}")
+    assert here.models.row_sums.used[0] > 0  # some rows are long
 
 
 def test_models_follow_their_entries():

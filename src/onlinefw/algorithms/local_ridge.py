@@ -38,12 +38,13 @@ class LocalRidge(Corrective):
     After an observation of entry (i, j) the bias and the factors of row i are the solution of a
     ridge regression on all observations of the row, with the columns held fixed; then those of
     column j. Each solution lowers J, the sum of squared errors plus the penalties of both sides,
-    at the current ridges. Every eighth observation solves one more row and one more column, all in
-    turn, since what they were solved with has changed. Frank-Wolfe steps only come with ``refine``:
-    a round's ``kind`` is "hold", and its gap nan.
+    at the current ridges. Every eighth observation solves some more rows and columns in turn, since
+    what they were solved with has changed: all of them once while the data double. Frank-Wolfe
+    steps only come with ``refine``: a round's ``kind`` is "hold", and its gap nan.
 
     A list of more than a thousand observations is not read anew each time: it has running sums,
-    which are made from the beginning piece by piece. So the time of an observation is bounded.
+    which are made from the beginning piece by piece. So the time of an observation is bounded. A
+    batch that brings a list one of a thousand of its observations, or more, does read all of it.
 
     Any loss of :mod:`onlinefw.losses` will do. Where it is no parabola a solution is that of a few
     parabolas that touch it (Newton's method, or reweighted squares where it is not convex), each
@@ -67,9 +68,9 @@ class LocalRidge(Corrective):
     the same way. They are near 0 where errors of a row do not resemble each other.
 
     With entries on a GPU or with workers all rows of a batch are solved at once, then all columns.
-    A batch there is a batch here, to rounding (but a row or column with more than a thousand
-    observations is solved from a running sum here, in which some factors are older). Single
-    observations are batches of one, which take milliseconds there.
+    A batch there is a batch here, to rounding (but for rows and columns that have a thousand
+    observations for each one in the batch, and have running sums here, in which some factors are
+    older). Single observations are batches of one, which take milliseconds there.
 
     Parameters
     ----------

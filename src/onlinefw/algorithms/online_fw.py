@@ -35,7 +35,8 @@ class OnlineFrankWolfe(EventLearner):
         must have length 1, and theta is feasible from the end of round 1 on.
     step : callable or LineSearch
         The step rule, a function of the step counter 1, 2, ...; ``LineSearch()`` takes the step
-        that lowers F_t most instead (the paper's rates are for step rules).
+        that lowers F_t most instead (the paper's rates are for step rules). Steps are searched with
+        :class:`~onlinefw.LocalRidge`, too, which comes to theta without them.
     inner_steps : int or "auto"
         How often lines 4-5 are repeated per batch without new data; each advances the counter.
         "auto" goes on until the gap is below 1% of the mean loss, or 20 times (plain steps more
@@ -119,7 +120,10 @@ class OnlineFrankWolfe(EventLearner):
                 self.n_steps = n
                 return Outcome(gap, gap, part, "corrective")
         # Line 5: theta_{t+1} <- theta_t + gamma_t (a_t - theta_t)
-        searched = isinstance(self.step, LineSearch)
+        # A corrective that takes rounds has made theta without counting steps: the first one of a
+        # rule, of length 1, would erase it.
+        made = corrective is not None and corrective.takes_rounds
+        searched = made or isinstance(self.step, LineSearch)
         gamma = search(objective.line(atom), 1.0, 1.0) if searched else self._gamma(n)
         objective.move(atom, gamma)
         self.n_steps = n

@@ -197,7 +197,8 @@ class CompletionRun(Run):
         edges = np.arange(NOTED - self.n_rounds % NOTED, losses.size + 1, NOTED)
         for part in np.split(losses, edges):
             self.n_rounds += part.size
-            self._unnoted += float(part.sum())
+            # One after another: where a call ends must not change what is added to what.
+            self._unnoted = float(np.cumsum(np.append(self._unnoted, part))[-1])
             if self.n_rounds % NOTED == 0 and part.size:
                 round_ = Round(self.n_rounds, self._unnoted / NOTED, NAN, NAN, 0.0, "hold", 0)
                 self.history.append(round_)

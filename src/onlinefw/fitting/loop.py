@@ -79,11 +79,17 @@ def learn(
     """
 
     def ended(rounds: Iterator[None]) -> bool:
+        before = session.rounds
         for _ in rounds:
             if on_round is not None:
                 on_round(session)
-            if checkpoint is not None and session.rounds % checkpoint.every == 0:
+            # Single events are rounds, and many are played at a time.
+            if (
+                checkpoint is not None
+                and session.rounds // checkpoint.every > before // checkpoint.every
+            ):
                 checkpoint.write(session)
+            before = session.rounds
             if stop():
                 return False
         return True

@@ -29,6 +29,9 @@ ROUNDS = 1000
 #: ... and rounds of so many rows, if it is not (a pipe), or if they would have fewer: a round
 #: re-optimises all coefficients, so fewer rounds suffice.
 BATCH = 256
+#: ``batch_size=1``: single events are learned up to so many in a call, which is the same as one by
+#: one, but at the speed of the compiled loop.
+EVENTS = 100
 COUNTERS = ("rows_read", "rows_learned", "rounds", "refined")
 
 
@@ -173,7 +176,7 @@ class Session(ABC):
         """
         if self.rounds == 0:
             self._prepare(*self._waiting.look())  # the whole queue
-        X, y = self._waiting.look(self.batch_length)
+        X, y = self._waiting.look(self._at_a_time())
         y = self._known(y)
         predicted = self._learn(X, y)
         self._waiting.drop(X.shape[0])
@@ -182,6 +185,13 @@ class Session(ABC):
             self.score_path.add(self.score.n, self.score.value)
         self.rounds = self.model.n_rounds_
         self.rows_learned += X.shape[0]
+
+    def _at_a_time(self) -> int:
+        """Return how many rows of the queue, at most, the next call of the model gets."""
+        n = self.batch_length
+        if n > 1 or not self.model.takes_events:
+            return n
+        return EVENTS - self.rows_learned % EVENTS
 
     def _learn(self, X: Any, y: Any) -> Any:
         """Learn rows; return what was predicted before, but for those before any data."""

@@ -14,6 +14,7 @@ from .lists import UNCOUNTED, append, has_space
 from .local_models import (
     LARGEST,
     LEAST,
+    MODELS_PRIOR,
     WEIGHT,
     centre,
     has_sums,
@@ -33,14 +34,18 @@ __all__ = [
     "predict_entries",
     "predict_events",
     "remembered",
+    "turns_between",
 ]
 
 #: Errors are forgotten slowly: after n observations those of the last HORIZON + n / 4 count most.
 HORIZON = 20_000.0
 #: How fast the memory of a row's or column's errors forgets: the newest has this share.
 RATE = 0.15
-#: After so many events one more row and one more column are solved, all in turn.
+#: After so many events some more rows and columns are solved, all in turn: one of each, or as many
+#: as it takes to come to all of them while the events double ...
 EVERY = 8
+#: ... but no more than this: rows that have been seen are no more than the events.
+MOST_TURNS = 2 * EVERY
 #: An array of turns says: how many events came, the row and the column that were solved last in
 #: turn, and the largest row and column that an event had.
 EVENTS, ROW, COLUMN, LAST_ROW, LAST_COLUMN = range(5)
@@ -125,8 +130,11 @@ def _predict_and_mix(loss, i, j, y, lists, models, moments, biased, clipped, x):
     alone = mean + sigma * alone
     largest = max(typical, sigma * sigma * largest_curvature(loss, alone, y))
     error = -sigma / largest * slope_of(loss, alone, y)
-    curvature = sigma * sigma / typical * largest_curvature(loss, value, y)
-    slope = sigma / typical * slope_of(loss, value, y)
+    # A large count where small ones were expected would count for thousands of errors, and send the
+    # weights anywhere: it counts for no more than the prior.
+    curvature = sigma * sigma * largest_curvature(loss, value, y)
+    most = max(typical, curvature / MODELS_PRIOR)
+    curvature, slope = curvature / most, sigma / most * slope_of(loss, value, y)
     _mix(slope, curvature, models.mixture, moments[WEIGHT], x)
     rows, columns = models.rows.memory, models.columns.memory
     rows[i] += RATE * (sigma * error - rows[i])
@@ -157,20 +165,40 @@ def count_events(turns, rows, cols):
 
 
 @njit(cache=True, **UNCOUNTED)
-def _solve_in_turn(turns, by_row, by_column, models, moments, biased, work):
-    """Solve one more row and one more column, those whose turn it is.
+def _turns_now(events, last):
+    """Return how many rows, or columns, of which this is the last one, have their turn now.
 
-    Since a row had its last observation, the factors of its columns have changed. It helps to solve
-    all rows and columns again now and then; one at a time, no event takes long.
+    With 2 EVERY n / events of them after EVERY events, n ln 4 come while the events double.
     """
-    turns[ROW] = turns[ROW] + 1 if turns[ROW] < turns[LAST_ROW] else 0
-    turns[COLUMN] = turns[COLUMN] + 1 if turns[COLUMN] < turns[LAST_COLUMN] else 0
-    i, j = turns[ROW], turns[COLUMN]
-    for m in range(len(models.ridges)):
-        if by_row.length[i] > 0:
-            solve_row(m, i, by_row, models, moments, biased, False, work)
-        if by_column.length[j] > 0:
-            solve_column(m, j, by_column, models, moments, biased, False, work)
+    return min(max(-(-2 * EVERY * (last + 1) // events), 1), MOST_TURNS)
+
+
+@njit(cache=True, **UNCOUNTED)
+def turns_between(before, after, last):
+    """Return how many had their turn while events came, from one number of them to another."""
+    total = 0
+    for events in range((before // EVERY + 1) * EVERY, after + 1, EVERY):
+        total += _turns_now(events, last)
+    return total
+
+
+@njit(cache=True, **UNCOUNTED)
+def _solve_in_turn(turns, by_row, by_column, models, moments, biased, work):
+    """Solve some more rows and columns, those whose turn it is.
+
+    Factors of the other side have changed since a row had its last observation. To solve all rows
+    and columns whenever the events have doubled helps; in turns nobody waits for that.
+    """
+    for _ in range(_turns_now(turns[EVENTS], turns[LAST_ROW])):
+        turns[ROW] = turns[ROW] + 1 if turns[ROW] < turns[LAST_ROW] else 0
+        if by_row.length[turns[ROW]] > 0:
+            for m in range(len(models.ridges)):
+                solve_row(m, turns[ROW], by_row, models, moments, biased, False, work)
+    for _ in range(_turns_now(turns[EVENTS], turns[LAST_COLUMN])):
+        turns[COLUMN] = turns[COLUMN] + 1 if turns[COLUMN] < turns[LAST_COLUMN] else 0
+        if by_column.length[turns[COLUMN]] > 0:
+            for m in range(len(models.ridges)):
+                solve_column(m, turns[COLUMN], by_column, models, moments, biased, False, work)
 
 
 @njit(cache=True, nogil=True, **UNCOUNTED)

@@ -4,7 +4,8 @@ A regression reads all entries of its list, up to a length. A longer list has a 
 normal equations: an entry is added with the factors that the other side has at that moment. Beside
 it a new sum is made from the beginning, a piece with every regression, and replaces the old one
 when it is complete. So the time of an event is bounded, and no factor in a sum is older than two
-rounds through the list.
+rounds through the list. A batch that brings a list one entry or more for each thousand that it has
+pays for reading all of them.
 
 For a loss that is no parabola the equations are those of parabolas that touch it at the present
 predictions (Newton's method; where the loss is not convex, reweighted squares). A solution that
@@ -177,9 +178,12 @@ def _make_sums(m, last, i, lists, sums, normal):
 def _equations(loss, rank, m, last, i, lists, sums, other, mean, sigma, anew, work):
     """Let ``work.normal`` be the normal equations of list i in model m.
 
-    ``anew`` reads all entries of a long list, too.
+    All entries of a long list are read, too, if that is asked for (``anew``), or if many have come
+    since the last time (in a batch): then it is LONG of them at most for each one that came.
     """
-    if sums.number[i] > 0 and not anew:
+    number = sums.number[i]
+    new = lists.length[i] - sums.added[number - 1, 0] if number > 0 else 0
+    if number > 0 and not anew and lists.length[i] > LONG * new:
         _add_to_sums(loss, rank, m, last, i, lists, sums, other, mean, sigma, work)
     else:
         start, n = lists.start[i], lists.length[i]

@@ -12,7 +12,6 @@ from ..kernels import local_models as kernels
 from ..kernels.local_events import (
     COLUMN,
     EVENTS,
-    EVERY,
     LAST_COLUMN,
     LAST_ROW,
     ROW,
@@ -20,6 +19,7 @@ from ..kernels.local_events import (
     predict_entries,
     predict_events,
     remembered,
+    turns_between,
 )
 from .mixed_offsets import MixedOffsets
 from .models_state import MIXTURE, check_models_state, sums_state
@@ -157,10 +157,10 @@ class MixedModels(ABC):
     def in_turn(self, events: int) -> tuple[Array, Array]:
         """Return the rows and columns whose turn came with the last so many events."""
         came = int(self.turns[EVENTS])
-        steps = came // EVERY - (came - events) // EVERY
         both = []
         for at, last in ((ROW, LAST_ROW), (COLUMN, LAST_COLUMN)):
             n = int(self.turns[last]) + 1
+            steps = turns_between(came - events, came, n - 1)
             both.append((self.turns[at] + 1 + np.arange(min(steps, n))) % max(n, 1))
             if steps:
                 self.turns[at] = (self.turns[at] + steps) % n

@@ -146,6 +146,8 @@ class PlacedModels(MixedModels):
         for lengths, index in zip(self._lengths, (rows, cols), strict=True):
             np.add.at(lengths.length, index, 1)
         self.n_observations += len(y)
+        while self._check_at is not None and self._check_at <= self.n_observations:
+            self._check_at *= 2  # nobody asks here: models that came from memory keep their rank
         count_events(self.turns, rows, cols)
         return out
 

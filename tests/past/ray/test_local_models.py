@@ -182,3 +182,20 @@ def test_values_in_files_are_read_in_this_process(tmp_path):
     for k in range(0, len(y), 60):
         here.partial_fit(X[k : k + 60], y[k : k + 60])
     np.testing.assert_allclose(spread.predict(X), here.predict(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("how", ["moved", "checkpoint"])
+def test_models_whose_rank_is_found_go_on_with_workers_beyond_the_next_check(how, tmp_path):
+    """In memory the rank is checked after 1,000 observations; with workers it is not."""
+    X, y, _ = together(batches(30))
+    model = ofw.FrankWolfeMatrixCompletion(corrective="local")
+    model.learn(X[:500], y[:500])
+    model.set_params(workers=2).partial_fit(X[500:1200], y[500:1200])
+    if how == "moved":
+        model.set_params(workers=None)
+    else:
+        save_checkpoint({"model": model}, tmp_path / "part.ckpt")
+        model = load_checkpoint(tmp_path / "part.ckpt")["model"]
+    model.partial_fit(X[1200:], y[1200:])
+    assert model.n_observations_ == 1800
+    assert np.mean((model.predict(X) - y) ** 2) < 0.5 * y.var()

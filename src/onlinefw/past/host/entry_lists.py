@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._state import check_state
 from ..._typing import Array, State
-from ...kernels.lists import Lists, append_all, copied_lists, new_lists, packed, unpacked
+from ...kernels.lists import SHORTEST, Lists, append_all, copied_lists, new_lists, packed, unpacked
 
 __all__ = ["EntryLists"]
 
@@ -84,13 +84,17 @@ class EntryLists:
         self._replace(*memory)
 
     def make_space(self) -> None:
-        """Give the lists a quarter of their memory more, and some."""
+        """Give the lists a quarter of their memory more, and some.
+
+        Those of a side that has enough for its longest list to move are left as they are.
+        """
         lists = []
         for one in (self.by_row, self.by_column):
-            longest = int(one.length.max(initial=1))
+            longest = int(one.space.max(initial=1))
             size = one.other.size
             memory = max(size + size // 4, size + 2 * longest, 64)
-            lists.append(copied_lists(one, one.start.size, memory, self.weighted))
+            full = size - int(one.end[0]) < max(SHORTEST, 2 * longest)
+            lists.append(copied_lists(one, one.start.size, memory, self.weighted) if full else one)
         self._replace(self.shape, *lists)
 
     def weigh(self) -> None:
