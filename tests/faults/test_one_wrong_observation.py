@@ -8,7 +8,9 @@ import onlinefw as ofw
 from onlinefw import losses
 from onlinefw.iterates import LowRank
 from onlinefw.objectives import LinearObjective, ObservedEntries
+from onlinefw.past.entries_state import Counts
 from onlinefw.past.host.entries import HostEntries
+from onlinefw.past.host.local_models import LocalModels
 from onlinefw.readers import DataError, read_rows
 
 X = np.array([[0, 0], [1, 1], [2, 0]])
@@ -66,6 +68,79 @@ def test_growth_without_memory_happens_not_at_all(part, monkeypatch):
     np.testing.assert_array_equal(model.predict(X), before)
     model.partial_fit([[9, 9]], [1.0])
     assert model.shape_ == (10, 10)
+
+
+def local(**options):
+    """A model with local corrections."""
+    model = ofw.FrankWolfeMatrixCompletion(**options)
+    model.learn(X, Y)
+    return model
+
+
+@pytest.mark.parametrize("act", ["learn", "partial_fit"])
+@pytest.mark.parametrize(
+    "part", [(LowRank, "grow"), (LocalModels, "grow"), (LocalModels, "_more_sums")]
+)
+def test_so_does_that_of_local_corrections(part, act, monkeypatch):
+    model, other = local(), local()
+    before = model.predict(X)
+    with monkeypatch.context() as patch:
+        patch.setattr(*part, lambda *_: (_ for _ in ()).throw(MemoryError))
+        with pytest.raises(MemoryError):
+            getattr(model, act)([[9, 9]], [1.0])
+    assert model.shape_ == (3, 2)
+    np.testing.assert_array_equal(model.predict(X), before)
+    for one in (model, other):
+        getattr(one, act)([[9, 9]], [1.0])
+    np.testing.assert_array_equal(model.predict([*X, [9, 9]]), other.predict([*X, [9, 9]]))
+
+
+def test_rows_that_came_without_their_observations_are_everywhere(monkeypatch):
+    model = local()
+    with monkeypatch.context() as patch:
+        patch.setattr(Counts, "plus", lambda *_: (_ for _ in ()).throw(MemoryError))
+        with pytest.raises(MemoryError):
+            model.learn([[9, 9]], [1.0])
+    assert np.isfinite(model.predict([[model.shape_[0] - 1, model.shape_[1] - 1]])).all()
+    again = ofw.FrankWolfeMatrixCompletion().load_state(model.state_dict())
+    for one in (model, again):
+        one.learn([[9, 9], [4, 4]], [1.0, 2.0])
+    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+
+
+def test_a_matrix_that_somebody_has_made_larger_is_predicted():
+    model = local()
+    model.objective_.grow(5000, 4000)
+    assert np.isfinite(model.predict([[4999, 3999], [0, 3999], [4999, 0]])).all()
+
+
+@pytest.mark.parametrize("index", [10**7, 10**8, 2**32 - 1, 10**12])
+@pytest.mark.parametrize("side", [0, 1])
+def test_an_index_beyond_all_reason_for_local_corrections(side, index):
+    model = local()
+    before, wrong = model.predict(X), [[0, 0]]
+    wrong[0][side] = index
+    with pytest.raises(ValueError, match=r"at most|below 2\*\*32"):
+        model.learn(wrong, [1.0])
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert model.shape_ == (3, 2)
+
+
+def test_ids_beyond_the_limit_are_refused_before_they_are_known():
+    model = ofw.FrankWolfeMatrixCompletion(max_rows=2)
+    model.learn([["ann", 1], ["bob", 2]], Y[:2])
+    for act in (model.learn, model.partial_fit):
+        with pytest.raises(ValueError, match="max_rows"):
+            act([["cem", 1], ["ann", 2]], Y[:2])
+    assert model.row_ids_.tolist() == ["ann", "bob"]
+    model.learn([["bob", 3]], Y[:1])
+
+
+def test_a_model_that_has_seen_nothing_predicts_0():
+    model = ofw.FrankWolfeMatrixCompletion().prepare(X, Y)
+    np.testing.assert_array_equal(model.predict(X), 0.0)
+    with pytest.raises(ValueError, match="nothing has been observed"):
+        _ = model.gap_
 
 
 @pytest.mark.parametrize(

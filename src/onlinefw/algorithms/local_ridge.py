@@ -203,10 +203,11 @@ class LocalRidge(Corrective):
         """Return the models, in a matrix that has the rows and columns of a batch."""
         assert isinstance(objective, ObservedEntries)
         self._models = self._here(objective)
-        objective.count(batch)
-        return self._grown(objective)
+        objective.count(batch, self._grown(objective))
+        return self._models
 
     def _grown(self, objective: ObservedEntries) -> Any:
+        """Return the models; if the objective was made larger by itself, they are so now."""
         if self._models.shape != objective.shape:
             self._models.grow(*objective.shape)
         return self._models

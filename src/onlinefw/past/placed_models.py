@@ -104,6 +104,10 @@ class PlacedModels(LocalModels):
         if any(side.factors is not had.factors for side, had in sides):
             self._copy(self.lists.theta._xp)
 
+    def remember(self) -> dict[str, Any]:
+        """Return what ``go_back`` needs to undo growth."""
+        return {**super().remember(), "_lengths": self._lengths, "_copies": self._copies}
+
     def _copy(self, xp: Any) -> None:
         """Copy factors and offsets to the device."""
         rank = self.models.rank
