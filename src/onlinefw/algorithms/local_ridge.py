@@ -15,7 +15,7 @@ from .._validation import check_whole
 from ..objectives import Objective, ObservedEntries
 from ..objectives.biases import Biases
 from ..objectives.entries_batch import EntriesBatch
-from ..past.place import is_compiled, loaded_local_models
+from ..past.place import LARGEST_RANK, is_compiled, loaded_local_models
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
 from .correctives import Corrective
 
@@ -111,6 +111,10 @@ class LocalRidge(Corrective):
     def __post_init__(self) -> None:
         if not (isinstance(self.rank, str) and self.rank == "auto"):
             self.rank = check_whole("rank of LocalRidge", self.rank, otherwise=' or "auto"')
+            if self.rank > LARGEST_RANK:
+                raise ValueError(
+                    f"rank of LocalRidge must be at most {LARGEST_RANK}, got {self.rank}"
+                )
         self.biases, self.clip = bool(self.biases), bool(self.clip)
         if isinstance(self.ridge, str) and self.ridge == "auto":
             return

@@ -32,6 +32,9 @@ __all__ = [
 
 #: The rank of local models on a GPU or with workers, where none is given.
 PLACED_RANK = 14
+#: Models have this rank at most: one regression takes 16 bytes for each number of its square, also
+#: that of a state, before anything is learned.
+LARGEST_RANK = 1000
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,11 @@ from ..._state import check_state
 from ..._typing import Array, State
 from ..._validation import check_precision, check_whole
 from ...kernels import local_models as kernels
+from ..place import LARGEST_RANK
 from .growing_rank import width_of
 
 __all__ = ["MIXTURE", "check_models_state"]
 
-#: Memory is taken for a state of this rank at most: its square, before anything else is known.
-LARGEST_RANK = 4096
 #: What a state has of the mixture.
 MIXTURE = ("weights", "spread")
 
