@@ -364,17 +364,20 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
             return self._numbered(ids, X, y, sample_weight)
         self._refuse_ids(X)
         pairs, needed = check_pairs(X)
-        batch = self._with_values(pairs, y, sample_weight)
+        batch = self._with_values(pairs, y, sample_weight, first)
         check_growth(needed, self._most(first))
         # A batch may have no weight at all.
         return batch if batch.w is None or batch.w.all() else batch.part(batch.w > 0.0)
 
-    def _with_values(self, X: Any, y: Any, sample_weight: Any) -> Batch:
+    def _with_values(self, X: Any, y: Any, sample_weight: Any, first: bool) -> Batch:
         """Return a batch with values and weights that are checked."""
         y = check_targets(y, len(X), self._loss())
         w = None if sample_weight is None else check_weights(sample_weight, len(X))
-        check_magnitude(y, w, check_precision(self.dtype))
+        check_magnitude(y, w, check_precision(self.dtype), lambda: self._parts(first).is_local)
         return Batch(X, y, w)
+
+    def _parts(self, first: bool) -> CompletionParts:
+        return CompletionParts.of(self, self._expected()) if first else self._run.parts
 
     def _most(self, first: bool) -> tuple[int, int]:
         """Return how many rows and columns there may be."""
@@ -389,7 +392,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     def _numbered(self, ids: Ids | None, X: Any, y: Any, sample_weight: Any) -> Batch:
         """Return a batch of ids, of which the new ones are numbered aside; ``ids`` None: all."""
         pairs = pairs_of(X)
-        batch = self._with_values(np.arange(pairs.n), y, sample_weight)
+        batch = self._with_values(np.arange(pairs.n), y, sample_weight, ids is None)
         if batch.w is not None and not batch.w.all():
             batch = batch.part(batch.w > 0.0)
             pairs = pairs.part(batch.X)

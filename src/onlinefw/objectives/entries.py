@@ -190,6 +190,7 @@ class ObservedEntries(HeldEntries):
 
     def list_entries(self) -> None:
         """Keep entries by row and by column from now on, for local corrections."""
+        self._is_local = True
         self._past = listed(self._past, self._place, self._low_rank)
 
     def _refresh(self) -> None:

@@ -68,6 +68,7 @@ class HeldEntries(PickledByState, Objective):
         self._place = check_place(device, workers, log_dir)
         self._last_batch = 0
         self._has_offsets = False
+        self._is_local = False  # whether local corrections learn from the entries
         self._start = WarmStart()
         super().__init__(tuple(shape))
         self._past: EntriesPast = new_entries(self._place, self._low_rank, self.dtype, loss)
@@ -171,6 +172,7 @@ class HeldEntries(PickledByState, Objective):
             loss=self.loss,
             dtype=self.dtype,
             device=self._place.device,
+            local=self._is_local,
         )
         if self.growing and batch.shape is not None:
             self._check_shape(batch.shape)

@@ -314,9 +314,11 @@ class LocalModels:
             self.grow(*self.lists.shape)
         models, lengths = self.models, self._seen()[0].length
         sides = models.rows, models.columns
-        return predict_entries(
+        z = predict_entries(
             models.rank, rows, cols, lengths, *sides, models.mixture.weights, self.mean, self.sigma
         )
+        highest = kernels.highest(models.loss)
+        return z if highest == np.inf else np.minimum(z, highest)
 
     def ridges_of(self, n: Array) -> Array:
         """Return the mean ridge of rows or columns of these weights in the mixture."""
