@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -414,14 +415,21 @@ def check_precision(dtype: DTypeLike) -> np.dtype:
     raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
 
 
-def check_magnitude(y: Array, weights: Array | None, dtype: np.dtype) -> None:
-    """Refuse values and weights (None: all 1) whose products would overflow when squared."""
-    limit = TOO_LARGE_FOR_FLOAT32 if dtype == np.float32 else TOO_LARGE
+def check_magnitude(
+    y: Array, weights: Array | None, dtype: np.dtype, local: Callable[[], bool] = bool
+) -> None:
+    """Refuse values and weights (None: all 1) whose products would overflow when squared.
+
+    ``local`` tells whether local corrections learn them: these measure everything in units of the
+    values seen, so one value that is too large for them is so in double precision, too.
+    """
     size, heaviest = max(float(y.max()), -float(y.min())), 1.0
     if weights is not None:
         heaviest = float(weights.max())
-    if max(size, heaviest, size * heaviest) <= limit:
+    if max(size, heaviest, size * heaviest) <= TOO_LARGE_FOR_FLOAT32:
         return
+    single = dtype == np.float32
+    limit = TOO_LARGE_FOR_FLOAT32 if single or local() else TOO_LARGE
     weights = np.ones(y.size) if weights is None else weights
     sizes = np.abs(y)
     with np.errstate(over="ignore"):
@@ -429,7 +437,9 @@ def check_magnitude(y: Array, weights: Array | None, dtype: np.dtype) -> None:
     k = int(largest.argmax())
     if largest[k] > limit:
         where, wider = "", ""
-        if dtype == np.float32:
+        if local():
+            where, wider = " in local corrections", " or use corrective=None"
+        elif single:
             where, wider = " in single precision", " or use dtype=float"
         raise ValueError(
             f"y has {y[k]:g} with the weight {weights[k]:g} in row {k}; values, weights and their "

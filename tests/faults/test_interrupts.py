@@ -8,6 +8,8 @@ import time
 import numpy as np
 import pytest
 
+import onlinefw as ofw
+
 from ..files.zoo import FEW, ZOO, assert_same_answers, stream
 
 pytestmark = pytest.mark.usefixtures("interrupts")
@@ -52,6 +54,28 @@ def test_a_run_that_is_interrupted_again_and_again_equals_one_that_is_not(name):
         replayed.partial_fit(**batch)
     X = batches[0]["X"] if not name.startswith("completion") else batches[0]["X"][:1]
     assert_same_answers(model, replayed, X)
+
+
+@pytest.mark.parametrize("ids", [False, True])
+def test_events_that_are_interrupted_are_learned_to_a_whole_number_of_them(ids, rng):
+    X = np.column_stack((rng.integers(300, size=40_000), rng.integers(200, size=40_000)))
+    X, y = X.astype(object) if ids else X, rng.standard_normal(len(X))
+    model, replayed = (ofw.FrankWolfeMatrixCompletion().fit(X[:9], y[:9]) for _ in range(2))
+    for delay in (0.002, 0.01, 0.03, 0.1):
+        before = model.n_observations_
+        sender = threading.Timer(delay, interrupt)
+        sender.start()
+        try:
+            while True:
+                model.learn(X, y)
+        except KeyboardInterrupt:
+            sender.join()
+        n = model.n_observations_ - before
+        for first in range(0, n, len(X)):
+            part = slice(0, min(len(X), n - first))
+            replayed.learn(X[part], y[part])
+        assert model.n_rounds_ == replayed.n_rounds_
+        np.testing.assert_array_equal(model.predict(X[:9]), replayed.predict(X[:9]))
 
 
 def test_a_fit_that_is_interrupted_has_played_whole_rounds_and_goes_on():

@@ -8,8 +8,11 @@ import onlinefw as ofw
 from onlinefw import losses
 from onlinefw.iterates import LowRank
 from onlinefw.objectives import LinearObjective, ObservedEntries
+from onlinefw.past.entries_state import Counts
 from onlinefw.past.host.entries import HostEntries
+from onlinefw.past.host.local_models import LocalModels
 from onlinefw.readers import DataError, read_rows
+from onlinefw.sets import TraceNormBall
 
 X = np.array([[0, 0], [1, 1], [2, 0]])
 Y = np.array([1.0, 2.0, 3.0])
@@ -68,6 +71,79 @@ def test_growth_without_memory_happens_not_at_all(part, monkeypatch):
     assert model.shape_ == (10, 10)
 
 
+def local(**options):
+    """A model with local corrections."""
+    model = ofw.FrankWolfeMatrixCompletion(**options)
+    model.learn(X, Y)
+    return model
+
+
+@pytest.mark.parametrize("act", ["learn", "partial_fit"])
+@pytest.mark.parametrize(
+    "part", [(LowRank, "grow"), (LocalModels, "grow"), (LocalModels, "_more_sums")]
+)
+def test_so_does_that_of_local_corrections(part, act, monkeypatch):
+    model, other = local(), local()
+    before = model.predict(X)
+    with monkeypatch.context() as patch:
+        patch.setattr(*part, lambda *_: (_ for _ in ()).throw(MemoryError))
+        with pytest.raises(MemoryError):
+            getattr(model, act)([[9, 9]], [1.0])
+    assert model.shape_ == (3, 2)
+    np.testing.assert_array_equal(model.predict(X), before)
+    for one in (model, other):
+        getattr(one, act)([[9, 9]], [1.0])
+    np.testing.assert_array_equal(model.predict([*X, [9, 9]]), other.predict([*X, [9, 9]]))
+
+
+def test_rows_that_came_without_their_observations_are_everywhere(monkeypatch):
+    model = local()
+    with monkeypatch.context() as patch:
+        patch.setattr(Counts, "plus", lambda *_: (_ for _ in ()).throw(MemoryError))
+        with pytest.raises(MemoryError):
+            model.learn([[9, 9]], [1.0])
+    assert np.isfinite(model.predict([[model.shape_[0] - 1, model.shape_[1] - 1]])).all()
+    again = ofw.FrankWolfeMatrixCompletion().load_state(model.state_dict())
+    for one in (model, again):
+        one.learn([[9, 9], [4, 4]], [1.0, 2.0])
+    np.testing.assert_array_equal(model.predict(X), again.predict(X))
+
+
+def test_a_matrix_that_somebody_has_made_larger_is_predicted():
+    model = local()
+    model.objective_.grow(5000, 4000)
+    assert np.isfinite(model.predict([[4999, 3999], [0, 3999], [4999, 0]])).all()
+
+
+@pytest.mark.parametrize("index", [10**7, 10**8, 2**32 - 1, 10**12])
+@pytest.mark.parametrize("side", [0, 1])
+def test_an_index_beyond_all_reason_for_local_corrections(side, index):
+    model = local()
+    before, wrong = model.predict(X), [[0, 0]]
+    wrong[0][side] = index
+    with pytest.raises(ValueError, match=r"at most|below 2\*\*32"):
+        model.learn(wrong, [1.0])
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert model.shape_ == (3, 2)
+
+
+def test_ids_beyond_the_limit_are_refused_before_they_are_known():
+    model = ofw.FrankWolfeMatrixCompletion(max_rows=2)
+    model.learn([["ann", 1], ["bob", 2]], Y[:2])
+    for act in (model.learn, model.partial_fit):
+        with pytest.raises(ValueError, match="max_rows"):
+            act([["cem", 1], ["ann", 2]], Y[:2])
+    assert model.row_ids_.tolist() == ["ann", "bob"]
+    model.learn([["bob", 3]], Y[:1])
+
+
+def test_a_model_that_has_seen_nothing_predicts_0():
+    model = ofw.FrankWolfeMatrixCompletion().prepare(X, Y)
+    np.testing.assert_array_equal(model.predict(X), 0.0)
+    with pytest.raises(ValueError, match="nothing has been observed"):
+        _ = model.gap_
+
+
 @pytest.mark.parametrize(
     ("y", "w"), [(1e10, 1e15), (1e16, 1.0), (1.0, 1e16), (1e200, 1.0), (np.inf, 1.0)]
 )
@@ -79,6 +155,63 @@ def test_a_value_or_weight_that_would_overflow(y, w):
     np.testing.assert_array_equal(model.predict(X), before)
     model.partial_fit(X, Y)
     assert np.isfinite(model.gap_)
+
+
+LOCAL_LOSSES = {
+    "square": (losses.Square(), lambda z: z),
+    "correntropy": (losses.Correntropy(2.0), lambda z: z),
+    "logistic": (losses.Logistic(), np.sign),
+    "sigmoid": (losses.Sigmoid(), np.sign),
+    "bernoulli": (losses.Bernoulli(), lambda z: (z > 0.0).astype(float)),
+    "poisson": (losses.Poisson(), lambda z: np.round(np.exp(z))),
+    "exponential": (losses.Exponential(), np.exp),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", LOCAL_LOSSES)
+def test_the_largest_values_and_weights_leave_local_corrections_with_numbers(name, dtype, rng):
+    loss, values_of = LOCAL_LOSSES[name]
+    entries = np.column_stack((rng.integers(20, size=400), rng.integers(15, size=400)))
+    y = values_of(rng.standard_normal(400))
+    large = [] if name in ("logistic", "sigmoid", "bernoulli") else [(1e15, 1.0), (1e15, 1e-15)]
+    for value, weight in [(1.0, 1e15), (1.0, 1e-300), *large]:
+        model = ofw.FrankWolfeMatrixCompletion(loss=loss, dtype=dtype)
+        model.learn(entries, y)
+        model.learn([[3, 4]], [value], [weight])
+        assert np.isfinite(model.predict(entries)).all()
+        assert np.isfinite(model.learn(entries, y)).all()
+        model.partial_fit(entries, y).refine()
+        assert np.isfinite(model.predict(entries)).all() and np.isfinite(model.gap_)
+
+
+@pytest.mark.parametrize(("y", "w"), [(1.0, 1e60), (1e20, 1e20), (1e16, 1.0), (np.nan, 1.0)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_values_and_weights_that_local_corrections_cannot_hold(dtype, y, w):
+    model = local(dtype=dtype)
+    before = model.predict(X)
+    objective = ObservedEntries((3, 2), dtype=dtype)
+    learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(9.0), corrective=ofw.LocalRidge(2))
+    for act in (model.learn, model.partial_fit, learner.learn, learner.observe):
+        with pytest.raises(ValueError, match=r"local corrections.*rescale|NaN|not finite|remove"):
+            act([[0, 0]], [y], [w])
+    with pytest.raises(ValueError, match=r"local corrections.*rescale|NaN|not finite|remove"):
+        ofw.FrankWolfeMatrixCompletion(dtype=dtype).fit([*X, [0, 0]], [*Y, y], [1.0, 1.0, 1.0, w])
+    np.testing.assert_array_equal(model.predict(X), before)
+    objective = ObservedEntries((3, 2), dtype="float64")  # Frank-Wolfe steps can
+    ofw.OnlineFrankWolfe(objective, TraceNormBall(9.0)).observe([[0, 0]], [1.0], [1e60])
+
+
+def test_one_value_that_is_far_too_large_is_overcome(rng):
+    truth = rng.standard_normal((20, 2)) @ rng.standard_normal((2, 15))
+    entries = np.column_stack((rng.integers(20, size=6000), rng.integers(15, size=6000)))
+    y = truth[entries[:, 0], entries[:, 1]]
+    model = ofw.FrankWolfeMatrixCompletion(clip=False)
+    model.learn(entries[:3000], y[:3000])
+    model.learn([[3, 4]], [1e15])
+    assert np.abs(model.predict(entries)).max() < 1e18
+    model.learn(entries[3000:], y[3000:])
+    assert np.abs(model.predict(entries)).max() < 1e15
 
 
 MODELS = {

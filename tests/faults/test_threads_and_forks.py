@@ -32,7 +32,12 @@ def classifier(rng, n=3000):
     return ofw.FrankWolfeClassifier(radius=3.0).fit(X, X[:, 0] > 0), X
 
 
-MODELS = pytest.mark.parametrize("make", [matrix, classifier])
+def local(rng, n=3000):
+    X = np.column_stack((rng.integers(60, size=n), rng.integers(50, size=n)))
+    return ofw.FrankWolfeMatrixCompletion().fit(X, rng.standard_normal(n)), X
+
+
+MODELS = pytest.mark.parametrize("make", [matrix, local, classifier])
 
 
 @MODELS
@@ -111,7 +116,7 @@ def test_an_error_in_one_thread_is_raised_when_all_have_ended(monkeypatch):
 
 def batches_of(make, rng, n=60):
     for _ in range(n):
-        if make is matrix:
+        if make is not classifier:
             rows = np.column_stack((rng.integers(60, size=40), rng.integers(50, size=40)))
             yield rows, rng.standard_normal(40)
         else:
@@ -123,7 +128,7 @@ def batches_of(make, rng, n=60):
 @MODELS
 def test_who_predicts_while_another_thread_learns_sees_the_last_finished_round(make, rng):
     model, X = make(rng)
-    ask = model.predict if make is matrix else model.decision_function
+    ask = model.decision_function if make is classifier else model.predict
     X = X[:50]
     finished, seen, stop = {ask(X).tobytes()}, [], threading.Event()
 
@@ -141,6 +146,54 @@ def test_who_predicts_while_another_thread_learns_sees_the_last_finished_round(m
     for reader in readers:
         reader.join()
     assert len(seen) > 10 and set(seen) <= finished
+
+
+@pytest.mark.parametrize("ids", [False, True])
+def test_threads_that_learn_events_and_ids_at_once_lose_none(ids):
+    def events(seed, k):
+        rng = np.random.default_rng([seed, k])
+        X = np.column_stack((rng.integers(20 + 5 * k, size=7), rng.integers(9 + k, size=7)))
+        return X.astype(object) if ids else X, rng.standard_normal(7)
+
+    model, saved, missed = ofw.FrankWolfeMatrixCompletion(), [], []
+    model.learn(*events(0, 0))
+
+    def learn(seed):
+        for k in range(30):
+            X, y = events(seed, k)
+            model.learn(X, y)
+            missed.extend(np.flatnonzero(~np.isfinite(model.predict(X))).tolist())
+
+    threads = [threading.Thread(target=learn, args=(seed,)) for seed in (1, 2)]
+    for one in threads:
+        one.start()
+    while any(one.is_alive() for one in threads):
+        saved.append(model.state_dict())
+    for one in threads:
+        one.join()
+    assert not missed and model.n_observations_ == model.objective_.n_observations == 7 * 61
+    if ids:
+        assert model.shape_ == (len(set(model.row_ids_)), len(set(model.col_ids_)))
+    for state in saved[:: max(1, len(saved) // 10)]:
+        again = ofw.FrankWolfeMatrixCompletion().load_state(state)
+        assert again.n_observations_ == again.objective_.n_observations
+
+
+def test_who_predicts_while_another_thread_begins_anew_gets_numbers(rng):
+    model, X = local(rng, 500)
+    y, seen, stop = rng.standard_normal(500), [], threading.Event()
+
+    def predict():
+        while not stop.is_set():
+            seen.append(model.predict(X[:30], unknown="fallback"))
+
+    reader = threading.Thread(target=predict)
+    reader.start()
+    for _ in range(20):
+        model.fit(X, y)
+    stop.set()
+    reader.join()
+    assert seen and np.isfinite(seen).all()
 
 
 def search(rng, n=400):

@@ -97,6 +97,8 @@ def use(model):
         if hasattr(model, "classes_"):
             y = model.classes_[[0, -1, 0]]
         model.partial_fit(X, y)
+        if isinstance(model, ofw.FrankWolfeMatrixCompletion):
+            model.learn(X, y)  # a compiled loop of its own
         model.state_dict()
         float(model.gap_) if hasattr(model, "gap_") else None
 

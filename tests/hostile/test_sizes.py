@@ -104,6 +104,11 @@ COUNTS = {
         },
     ),
     "space for terms": ("checkpoint", "completion, ridge", {f"{ITERATE}.capacity": HUGE}),
+    "rank of local corrections": (
+        "checkpoint",
+        "completion, auto",
+        {"state.run.team.learners.0.corrective.state.models.rank": 4000},
+    ),
     "rows in compressed columns": (
         "checkpoint",
         "classifier, two classes",

@@ -38,6 +38,17 @@ def test_rows_that_are_times_are_refused():
         ofw.FrankWolfeClassifier(radius=1.0).load_state(state)
 
 
+@pytest.mark.parametrize("dtype", [complex, int, "datetime64[s]", object])
+def test_vectors_to_begin_with_that_are_no_real_numbers_are_refused(dtype):
+    X = np.array([[0, 0], [1, 1], [2, 0]])
+    model = ofw.FrankWolfeMatrixCompletion(5.0, corrective=None).fit(X, [1.0, 2.0, 3.0])
+    state = model.state_dict()
+    objective = state["run"]["team"]["learners"][0]["objective"]
+    objective["block"] = objective["block"].astype(int).astype(dtype)
+    with pytest.raises(ValueError, match="block"):
+        ofw.FrankWolfeMatrixCompletion(5.0, corrective=None).load_state(state)
+
+
 def test_a_race_whose_middle_is_text_is_refused():
     state = Race(3, rounds=5).state_dict()
     state["middle"] = "1"

@@ -44,7 +44,7 @@ DAMAGE = {
     "indices with a fraction": ("past.tail.col", lambda x: x.astype(float), "no array"),
     "a rank twice": ("past.rank", lambda x: np.where(x == 5, 4, x), "rank"),
     "offsets of another matrix": ("past.offsets", lambda x: [x[1], x[0]], "offset of rows"),
-    "negative counts": ("past.counts", lambda x: [-1, *x[1:]], "negative"),
+    "negative counts": ("past.counts", lambda x: [-1, *x[1:]], "at least 0, got -1"),
     "no weight": ("past.counts", lambda x: [x[0], np.nan, x[2]], "weight of nan"),
     "no observations": ("past.counts", lambda x: [0, *x[1:]], "from 0 observations"),
     "something missing": ("past.tail", lambda x: {"row": x["row"]}, "'col' is missing"),

@@ -15,6 +15,7 @@ from .._validation import check_whole
 from ..objectives import Objective, ObservedEntries
 from ..objectives.biases import Biases
 from ..objectives.entries_batch import EntriesBatch
+from ..past.models_state import LARGEST_RANK
 from ..past.place import is_compiled, loaded_local_models
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
 from .correctives import Corrective
@@ -112,6 +113,10 @@ class LocalRidge(Corrective):
     def __post_init__(self) -> None:
         if not (isinstance(self.rank, str) and self.rank == "auto"):
             self.rank = check_whole("rank of LocalRidge", self.rank, otherwise=' or "auto"')
+            if self.rank > LARGEST_RANK:
+                raise ValueError(
+                    f"rank of LocalRidge must be at most {LARGEST_RANK}, got {self.rank}"
+                )
         self.biases, self.clip = bool(self.biases), bool(self.clip)
         if isinstance(self.ridge, str) and self.ridge == "auto":
             return
@@ -204,10 +209,11 @@ class LocalRidge(Corrective):
         """Return the models, in a matrix that has the rows and columns of a batch."""
         assert isinstance(objective, ObservedEntries)
         self._models = self._here(objective)
-        objective.count(batch)
-        return self._grown(objective)
+        objective.count(batch, self._grown(objective))
+        return self._models
 
     def _grown(self, objective: ObservedEntries) -> Any:
+        """Return the models; if the objective was made larger by itself, they are so now."""
         if self._models.shape != objective.shape:
             self._models.grow(*objective.shape)
         return self._models

@@ -68,7 +68,8 @@ class CompletedMatrix(StreamingEstimator):
         """Return what is predicted, given entries of the model."""
         run = self._run
         z = self._answer(z)
-        return np.clip(z, run.low, run.high) if run.parts.clip else z
+        seen = run.low <= run.high  # not so before the first observation
+        return np.clip(z, run.low, run.high) if run.parts.clip and seen else z
 
     def _answer(self, z: Array) -> Array:
         """Return the expected values that belong to the model's entries."""

@@ -106,6 +106,11 @@ class CompletionParts:
             offsets = None
         return cls(model, loss, many, offsets, weighting, clip, local)
 
+    @property
+    def is_local(self) -> bool:
+        """Whether single rows and columns are corrected."""
+        return self.local is not None
+
     # Learners -------------------------------------------------------------------------------------
 
     def learner(self, shape: tuple[int, int], radius: float) -> OnlineFrankWolfe:

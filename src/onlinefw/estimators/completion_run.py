@@ -175,7 +175,8 @@ class CompletionRun(Run):
 
     def predict(self, rows: Array, cols: Array) -> Array:
         """Return the model at entries of the matrix, with what the short memories add."""
-        if not self.has_own_ball:  # a small ball scales theta
+        # A small ball scales theta; before the first observation there are no models yet.
+        if not self.has_own_ball or self.local.models is None:
             return self.matrix.predict(rows, cols)
         return self.local.predict(rows, cols).astype(self.matrix.dtype)
 
@@ -219,7 +220,7 @@ class CompletionRun(Run):
 
     def _certificate_of(self, learner: Any) -> float:
         """Return the certificate; of local corrections without a radius, in theta's own ball."""
-        if not self.has_own_ball:
+        if not self.has_own_ball or self.local.models is None:
             return super()._certificate_of(learner)
         return learner.objective.certificate(self.local.ball(learner.objective))
 

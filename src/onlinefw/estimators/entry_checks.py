@@ -19,7 +19,7 @@ from .._validation import (
     check_whole,
 )
 from ..readers.rounds import FileRounds
-from .completion_parts import given_shape
+from .completion_parts import CompletionParts, given_shape
 from .completion_run import CompletionRun
 from .ids import Ids
 from .pairs import are_ids, pairs_of, refuse_ids
@@ -56,7 +56,7 @@ def checked_entries(
         return _numbered(model, run, X, y, sample_weight)
     refuse_ids(X)
     pairs, needed = check_pairs(X)
-    batch = _with_values(model, pairs, y, sample_weight)
+    batch = _with_values(model, run, pairs, y, sample_weight)
     check_growth(needed, _largest_shape(model, run))
     # A batch may have no weight at all.
     return batch if batch.w is None or batch.w.all() else batch.part(batch.w > 0.0)
@@ -83,11 +83,22 @@ def _are_plain(run: CompletionRun, X: Any, y: Any) -> bool:
     return True
 
 
-def _with_values(model: FrankWolfeMatrixCompletion, X: Any, y: Any, sample_weight: Any) -> Batch:
+def _with_values(
+    model: FrankWolfeMatrixCompletion,
+    run: CompletionRun | None,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+) -> Batch:
     """Return a batch with values and weights that are checked."""
+
+    def is_local() -> bool:
+        parts = CompletionParts.of(model, model._expected()) if run is None else run.parts
+        return parts.is_local
+
     y = check_targets(y, len(X), model._loss())
     w = None if sample_weight is None else check_weights(sample_weight, len(X))
-    check_magnitude(y, w, check_precision(model.dtype))
+    check_magnitude(y, w, check_precision(model.dtype), is_local)
     return Batch(X, y, w)
 
 
@@ -108,7 +119,7 @@ def _numbered(
     """Return a batch of ids; those that the model does not know yet are in its ``fresh``."""
     pairs = pairs_of(X)
     # Positions in X stand for the pairs until these have numbers.
-    batch = _with_values(model, np.arange(pairs.n), y, sample_weight)
+    batch = _with_values(model, run, np.arange(pairs.n), y, sample_weight)
     if batch.w is not None and not batch.w.all():
         batch = batch.part(batch.w > 0.0)
         pairs = pairs.part(batch.X)

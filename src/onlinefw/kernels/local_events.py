@@ -18,6 +18,7 @@ from .local_models import (
     WEIGHT,
     centre,
     has_sums,
+    highest,
     largest_curvature,
     note,
     slope_of,
@@ -41,6 +42,9 @@ __all__ = [
 HORIZON = 20_000.0
 #: How fast the memory of a row's or column's errors forgets: the newest has this share.
 RATE = 0.15
+#: One event changes the weight of a model by so much at most: what is predicted stays within some
+#: multiple of the values, even if one of them is a million times as large as all others.
+FARTHEST = 10.0
 #: After so many events some more rows and columns are solved, all in turn: one of each, or as many
 #: as it takes to come to all of them while the events double ...
 EVERY = 8
@@ -104,9 +108,16 @@ def _mix(slope, curvature, mixture, seen, x):
         for q in range(len(x)):
             image[p] += spread[p, q] * x[q]
         norm += curvature * x[p] * image[p]
+    if not norm >= 1.0:
+        return  # spread has no negative direction, but for rounding: nothing can be learned
     older = 1.0 + 1.0 / (HORIZON + 0.25 * seen) if seen > HORIZON else 1.0
+    step, farthest = slope / norm, 0.0
     for p in range(len(x)):
-        weights[p] -= image[p] * (slope / norm)
+        farthest = max(farthest, abs(image[p] * step))
+    if farthest > FARTHEST:
+        step *= FARTHEST / farthest
+    for p in range(len(x)):
+        weights[p] -= image[p] * step
         for q in range(len(x)):
             spread[p, q] = (spread[p, q] - curvature * image[p] * image[q] / norm) * older
 
@@ -121,6 +132,7 @@ def _predict_and_mix(loss, i, j, y, lists, models, moments, biased, clipped, x):
     mean, sigma = centre(loss, moments, biased), unit(loss, moments)
     sides, weights = (models.rows, models.columns), models.mixture.weights
     value = _predict(models.rank, i, j, lists.length[i] > 0, *sides, weights, mean, sigma, x)
+    value = min(value, highest(loss))
     if moments[WEIGHT] == 0.0:
         return value  # nothing is known yet, so nothing is learned from the error
     alone = 0.0  # what the models predict without memories

@@ -33,6 +33,7 @@ __all__ = [
     "centre",
     "curvature_of",
     "has_sums",
+    "highest",
     "largest_curvature",
     "new_mixture",
     "new_moments",
@@ -62,6 +63,8 @@ MEMORY_PRIOR = 50.0
 OF_LABELS, OF_SIGMOID = 2.0, 0.25
 #: The dispersion of counts and times is taken to be this at least: all may be equal.
 LEAST_DISPERSION = 1e-3
+#: A label is taken to be at least so frequent: one of a huge weight would leave none to the other.
+RAREST = 1e-9
 #: Factors of columns begin with numbers of about this size, in standard units; those of rows are 0.
 START = 0.1
 #: Beyond this a parabola that touches exp is too narrow to compute with.
@@ -210,10 +213,17 @@ def centre(loss, moments, biased):
         return mean
     if kind in (BERNOULLI, LOGISTIC):
         share = mean if kind == BERNOULLI else 0.5 * (mean + 1.0)
-        share = (share * n + 0.5) / (n + 1.0)  # never 0 or 1
+        share = (share * n + 0.5) / (n + 1.0)
+        share = min(max(share, RAREST), 1.0 - RAREST)  # never 0 or 1
         return log(share / (1.0 - share))
     mean = max((mean * n + 0.5) / (n + 1.0), 1e-12)
     return log(mean) if kind == POISSON else -1.0 / mean
+
+
+@njit(cache=True, **UNCOUNTED)
+def highest(loss):
+    """Return the largest prediction: of counts, that beyond which all parabolas are the same."""
+    return STEEPEST if loss is not None and loss[0] == POISSON else np.inf
 
 
 @njit(cache=True, **UNCOUNTED)
@@ -222,7 +232,7 @@ def slope_of(loss, z, y):
     if loss is None:
         return z - y
     if loss[0] == POISSON:
-        z = min(z, STEEPEST)
+        z, y = min(z, STEEPEST), min(y, exp(STEEPEST))
     return row_slope(loss[0], loss[1], z, y, 1.0)
 
 

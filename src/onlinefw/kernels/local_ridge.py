@@ -205,7 +205,8 @@ def _solve_equations(rank, penalty, of_bias, biased, work):
             normal[p, rank] = 0.0
         normal[rank, rank], normal[rank, rank + 1] = 1.0, 0.0
     unknowns, width = np.uint64(rank + 1), np.uint64(work.left.shape[1])
-    eliminate(normal, work.scaled, unknowns, width)
+    least = min(penalty, of_bias) if biased else min(penalty, 1.0)
+    eliminate(normal, work.scaled, unknowns, width, least)
     substitute(normal, unknowns, work.solution)
 
 

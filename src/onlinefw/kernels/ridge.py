@@ -153,8 +153,11 @@ def _add_row(normal, left, right, col, weight, target, other, rank, start, end):
 
 
 @njit(inline="always")
-def eliminate(normal, scaled, rank, width):
+def eliminate(normal, scaled, rank, width, least):
     """Bring the first ``rank`` rows into upper triangular form; below the diagonal is scratch.
+
+    ``least`` is positive, and no eigenvalue is smaller. So no pivot is, but for rounding; where
+    that has left less than half of it, the unknown will be 0.
 
     WIDTH rows at a time: what earlier rows take off them is a product of tiles, too. ``scaled``
     keeps the rows divided by minus their pivots.
@@ -169,6 +172,8 @@ def eliminate(normal, scaled, rank, width):
         last = min(first + side, rank)
         j = first
         while j < last:
+            if normal[j, j] < 0.5 * least:
+                normal[j, j] = np.inf
             pivot = -1.0 / normal[j, j]
             b = first
             while b < width:
@@ -219,7 +224,7 @@ def _solve_rows(from_block, to_block, blocks, indptr, col, weight, target, other
             _add_row(normal, left, right, col, weight, target, other, rank, start, end)
             for a in range(out.shape[1]):
                 normal[a, a] += ridge[i]
-            eliminate(normal, scaled, rank, width)
+            eliminate(normal, scaled, rank, width, ridge[i])
             substitute(normal, rank, solution)
             for a in range(out.shape[1]):
                 out[i, a] = solution[a]

@@ -186,6 +186,7 @@ class ObservedEntries(HeldEntries):
 
     def list_entries(self) -> None:
         """Keep entries by row and by column from now on, for local corrections."""
+        self._is_local = True
         self._past = listed(self._past, self._place, self._low_rank)
 
     def _refresh(self) -> None:
@@ -353,7 +354,9 @@ class ObservedEntries(HeldEntries):
             )
         block, m2 = state["block"], theta.shape[1]
         if block is not None:
-            if np.ndim(block) != 2 or block.shape[0] > m2 or not np.isfinite(block).all():
+            real = isinstance(block, np.ndarray) and block.dtype.kind == "f"
+            fits = real and block.ndim == 2 and block.shape[0] <= m2
+            if not fits or not np.isfinite(block).all():
                 raise ValueError(f"the block of a state has shape {np.shape(block)}, not ({m2}, 8)")
             block = kind._xp.array(block)
         offsets = None if state["offsets"] is None else RunningBiases.from_state(state["offsets"])

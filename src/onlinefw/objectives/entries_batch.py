@@ -48,11 +48,20 @@ class HandleBatch(NamedTuple):
 
 
 def check_entries(
-    X: Any, y: Any, sample_weight: Any, *, limits: Any, loss: Loss, dtype: np.dtype, device: str
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    limits: Any,
+    loss: Loss,
+    dtype: np.dtype,
+    device: str,
+    local: bool = False,
 ) -> EntriesBatch:
     """Return checked observations, or say what is wrong with them.
 
-    They are within ``limits``, the shape of the matrix; None if it may grow.
+    They are within ``limits``, the shape of the matrix; None if it may grow. ``local`` is whether
+    they are for local corrections.
 
     Examples
     --------
@@ -74,7 +83,7 @@ def check_entries(
     rows, cols = check_indices(X, limits or (0, 0), growing=limits is None)
     y = check_targets(y, rows.size, loss)
     w = check_weights(received_here("sample_weight", sample_weight, device), rows.size)
-    check_magnitude(y, w, dtype)
+    check_magnitude(y, w, dtype, lambda: local)
     return EntriesBatch(rows, cols, y, w, (int(rows.max()) + 1, int(cols.max()) + 1))
 
 

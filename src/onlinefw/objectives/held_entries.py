@@ -68,6 +68,7 @@ class HeldEntries(PickledByState, Objective):
         self._place = check_place(device, workers, log_dir)
         self._last_batch = 0
         self._has_offsets = False
+        self._is_local = False  # whether local corrections learn from the entries
         self._start = WarmStart()
         super().__init__(tuple(shape))
         self._past: EntriesPast = new_entries(self._place, self._low_rank, self.dtype, loss)
@@ -171,6 +172,7 @@ class HeldEntries(PickledByState, Objective):
             loss=self.loss,
             dtype=self.dtype,
             device=self._place.device,
+            local=self._is_local,
         )
         if self.growing and batch.shape is not None:
             self._check_shape(batch.shape)
@@ -219,12 +221,15 @@ class HeldEntries(PickledByState, Objective):
             self._merge_if_due()
         return loss
 
-    def count(self, batch: Any) -> None:
-        """Make room for checked observations, and count them; local models add them to the past."""
+    def count(self, batch: Any, models: Any) -> None:
+        """Count checked observations, which local models add to the past.
+
+        The matrix and the models get the rows and columns of the observations.
+        """
         rows, cols, y, w, needed = batch
         m1, m2 = needed or (int(rows.max()) + 1, int(cols.max()) + 1)
         if m1 > self._shape[0] or m2 > self._shape[1]:
-            self.grow(m1, m2)
+            self.grow(m1, m2, models)
         past: Any = self._past  # a ListedPast
         past.count(w, y)
         if past.n_newest > merge_rule.SHORTEST_TAIL:
@@ -246,21 +251,26 @@ class HeldEntries(PickledByState, Objective):
         if n:
             past.merge(n)
 
-    def grow(self, m1: int, m2: int) -> None:
-        """Let the matrix have m1 rows and m2 columns at least."""
+    def grow(self, m1: int, m2: int, *models: Any) -> None:
+        """Let the matrix, and models of it, have m1 rows and m2 columns at least."""
         if m1 <= self._shape[0] and m2 <= self._shape[1]:
             return
         theta, past = self._low_rank, self._past
         shape = max(m1, self._shape[0]), max(m2, self._shape[1])
         memory = theta.remember(), past.remember()
+        of_models = [one.remember() for one in models]
         try:
             theta.grow(shape, *self._atom_limits(shape))
             past.grow(*shape)
             if self.offsets is not None:  # a row that was never seen has the mean
                 self.set_offsets(*self.offsets.offsets(shape))
+            for one in models:
+                one.grow(*shape)
             self._shape = shape
         except BaseException as error:  # whole or not at all
             theta.go_back(memory[0])
+            for one, its in zip(models, of_models, strict=True):
+                one.go_back(its)
             if not past.go_back(memory[1]):
                 self.break_off(error)
             raise

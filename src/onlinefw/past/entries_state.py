@@ -8,6 +8,7 @@ import numpy as np
 
 from .._state import check_state
 from .._typing import Array, State
+from .._validation import check_whole
 
 __all__ = [
     "Counts",
@@ -29,6 +30,12 @@ class Counts(NamedTuple):
     observations: int = 0
     weight: float = 0.0
     squares: float = 0.0
+
+    @classmethod
+    def of(cls, counts: Any) -> Counts:
+        """Return the counts of a state, which are checked."""
+        observations, weight, squares = counts
+        return cls(int(observations), float(weight), float(squares))
 
     def plus(self, w: Array, y: Array) -> Counts:
         """Return the counts with more observations."""
@@ -139,13 +146,12 @@ def check_offsets(offsets: Any, shape: tuple[int, int], dtype: np.dtype) -> None
 def check_counts(counts: Any, entries: int) -> Counts:
     """Return the counts of a state with so many entries, if that is possible."""
     observations, weight, squares = counts
-    if not observations >= 0:
-        raise _damaged("a count is negative")
+    check_whole("the number of observations in a state", observations, 0)
     if not (0.0 <= weight < np.inf and 0.0 <= squares < np.inf):
         raise _damaged(f"a total weight of {weight} and squares of {squares}")
     if (observations > 0) != (entries > 0):
         raise _damaged(f"{entries} entries from {observations} observations")
-    return Counts(*counts)
+    return Counts.of(counts)
 
 
 def _check_array(

@@ -96,6 +96,14 @@ class MixedModels(ABC):
         )
         vars(self).update(models=grown, shape=(m1, m2))  # all at once
 
+    def remember(self) -> dict[str, Any]:
+        """Return what ``go_back`` needs to undo growth."""
+        return {"models": self.models, "shape": self.shape}
+
+    def go_back(self, memory: dict[str, Any]) -> None:
+        """Undo growth, if nothing was learned since."""
+        vars(self).update(memory)
+
     def _longer(self, side: kernels.Side, n: int) -> kernels.Side:
         """Return a side with space for n rows or columns: itself, or a copy with more."""
         old = len(side.factors)
@@ -234,9 +242,11 @@ class MixedModels(ABC):
         """Return what the mixture predicts for entries of the matrix, with the memories."""
         models, lengths = self.models, self._lists()[0].length
         sides = models.rows, models.columns
-        return predict_entries(
+        z = predict_entries(
             models.rank, rows, cols, lengths, *sides, models.mixture.weights, self.mean, self.sigma
         )
+        highest = kernels.highest(models.loss)
+        return z if highest == np.inf else np.minimum(z, highest)
 
     def ridges_of(self, n: Array) -> Array:
         """Return the mean ridge of rows or columns of these weights in the mixture."""

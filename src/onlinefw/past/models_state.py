@@ -11,12 +11,13 @@ from .._typing import Array, State
 from .._validation import check_precision, check_whole
 from ..kernels import local_models as kernels
 
-__all__ = ["MIXTURE", "check_models_state", "sums_state", "without_sums"]
+__all__ = ["LARGEST_RANK", "MIXTURE", "check_models_state", "sums_state", "without_sums"]
 
 #: What a state has of the mixture.
 MIXTURE = ("weights", "spread")
-#: A larger rank in a state is taken for damage: memory for its square would come before any check.
-LARGEST_RANK = 4096
+#: Models have this rank at most: one regression takes 16 bytes for each number of its square, also
+#: that of a state, before anything is learned.
+LARGEST_RANK = 1000
 
 
 def sums_state(sums: kernels.Sums, n: int) -> State:

@@ -115,6 +115,10 @@ class PlacedModels(MixedModels):
         if any(side.factors is not had.factors for side, had in sides):
             self._copy_to_device()
 
+    def remember(self) -> dict[str, Any]:
+        """Return what ``go_back`` needs to undo growth."""
+        return {**super().remember(), "_lengths": self._lengths, "_copies": self._copies}
+
     def _sides(self) -> tuple[Side, Side]:
         return self.models.rows, self.models.columns
 

@@ -179,7 +179,7 @@ class CudaEntryStore:
         columns = newest["row"], column[newest["col"]], *(newest[name] for name in VALUES)
         for part, items in zip(new, columns, strict=False):
             part[:] = cp.asarray(items.astype(part.dtype))
-        return cls(sorted_entries, tail, Counts(*state["counts"]))
+        return cls(sorted_entries, tail, Counts.of(state["counts"]))
 
 
 def _new_tail(dtype: np.dtype) -> Columns:

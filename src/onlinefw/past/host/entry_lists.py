@@ -164,6 +164,8 @@ def check_lists_state(state: Any, shape: tuple[int, int], dtype: np.dtype) -> No
             raise _damaged(f"the lists of {name} have {side['other'].max()}, not below {others}")
         _check_array(side, "value", dtype, size, name)
         _check_array(side, "weight", dtype, size if np.size(side["weight"]) else 0, name)
+        if (side["weight"] < 0.0).any():
+            raise _damaged(f"a weight of the {name} is negative")
     for one, two in (("rows", "columns"), ("columns", "rows")):
         counts = np.bincount(state[one]["other"], minlength=state[two]["length"].size)
         weighted = np.size(state[one]["weight"]) > 0

@@ -58,7 +58,7 @@ class EntryStore:
             new_tail(dtype).extended(*state["tail"].values(), 0.0),
             state["rank"].astype(np.int64),
             int(state["ranked_at"]),
-            Counts(*state["counts"]),
+            Counts.of(state["counts"]),
         )
 
     def blocks(self) -> Array:

@@ -89,6 +89,11 @@ class LocalModels(MixedModels):
     def offsets(self) -> tuple[MixedOffsets, MixedOffsets]:
         return self._mixed_offsets()
 
+    def predict(self, rows: Array, cols: Array) -> Array:
+        if self.shape != self.lists.shape:  # rows and columns that came without observations
+            self.grow(*self.lists.shape)
+        return super().predict(rows, cols)
+
     # Learning -------------------------------------------------------------------------------------
 
     def learn(

@@ -169,7 +169,7 @@ class EntriesPlacement(Placement):
             self.owners.append(state["tail"]["row"] % self.arrived.size)
             self.arrived = self.tail_lengths(self.n_newest)
             self.n_sorted = len(state["sorted"]["col"])
-        self.counts = Counts(*state["counts"])
+        self.counts = Counts.of(state["counts"])
         self.row_offset, self.col_offset = (np.array(offset) for offset in state["offsets"])
         self.reads, self.due, self.moving = int(state["reads"]), True, False
         self.version = NONE if self.listed else self.theta.version
