@@ -10,7 +10,8 @@ import onlinefw as ofw
 from onlinefw._whole import BrokenModel
 from onlinefw.algorithms import active_set_learner
 from onlinefw.losses import Logistic, Sigmoid, Square
-from onlinefw.objectives import GradientOracle, LinearObjective, RunningLeastSquares
+from onlinefw.objectives import GradientOracle, LinearObjective, Objective, RunningLeastSquares
+from onlinefw.objectives.lines import Parabola
 from onlinefw.sets import Birkhoff, ConvexSet, L1Ball, Simplex
 from onlinefw.steps import Harmonic, LineSearch, Power
 
@@ -242,6 +243,26 @@ def test_a_weight_does_not_hop_between_two_vertices_for_ever():
     np.testing.assert_allclose(learner.theta, target, atol=2e-3)
 
 
+@given(seed=st.integers(0, 10**6), blended=st.booleans())
+def test_the_distance_to_the_minimum_obeys_the_classical_bound(seed, blended):
+    """h <= 2 L D^2 / (n + 2) with the step counter n, which is at least half the rounds.
+
+    Steps that count are whole and promise at least g^FW; a drop w <= 2 / (n + 1) keeps the bound.
+    """
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((6, 6))
+    H, ball = A.T @ A, L1Ball(1.0)
+    inside = ball.project(rng.standard_normal(6))  # the minimiser, often on the boundary
+    oracle = GradientOracle(lambda theta, t: H @ (theta - inside), 6)
+    learner = pairwise(oracle, ball, blended=blended)
+    L, D = np.linalg.norm(H, 2), ball.diameter(2)
+    for t in range(1, 151):
+        n = learner.observe().n_steps
+        d = learner.theta - inside
+        assert 0.5 * d @ H @ d <= 2 * L * D**2 / (n + 2) + 1e-12
+        assert n >= t / 2
+
+
 @BOTH
 def test_a_line_search_never_makes_the_objective_worse(blended, rng):
     for loss in (Square(), Logistic(), Sigmoid()):
@@ -327,3 +348,48 @@ def test_a_users_lmo_may_reuse_its_buffer_and_return_negative_zeros(blended, ste
         learner.observe()
     assert len(learner.active_set) <= 10
     np.testing.assert_allclose(learner.active_set.combination((5,)), learner.theta, atol=1e-12)
+
+
+class Nearest(Objective):
+    """Mean of |theta - x|^2 / 2: an objective that moves towards atoms, and knows nothing else."""
+
+    def __init__(self, n):
+        super().__init__((n,))
+        self.mean = np.zeros(n)
+
+    def check(self, X=None, y=None, sample_weight=None):
+        return np.asarray(X, dtype=float)
+
+    def add(self, batch):
+        self.n_observations += len(batch)
+        self.mean = self.mean + (batch - self.mean).sum(axis=0) / self.n_observations
+        return 0.0
+
+    def gradient(self):
+        return self.theta - self.mean
+
+    def value(self):
+        return 0.5 * float(self.gradient() @ self.gradient())
+
+    def move(self, atom, step):
+        self.iterate.move(atom, step)
+
+    def line(self, atom):
+        d = np.asarray(atom) - self.theta
+        return Parabola(self.value(), float(d @ self.gradient()), float(d @ d))
+
+    def _refresh(self):
+        """Nothing that is kept depends on theta."""
+
+    def state_dict(self):
+        return {**self._base_state(), "mean": self.mean}
+
+
+@BOTH
+def test_an_objective_of_ones_own_needs_no_more_than_moves(blended, rng):
+    learner = pairwise(Nearest(3), Simplex(), LineSearch(), blended=blended)
+    centre = np.array([0.9, 0.5, -0.4])
+    for _ in range(100):
+        learner.observe(centre + 0.1 * rng.standard_normal((50, 3)))
+    np.testing.assert_allclose(learner.theta, [0.7, 0.3, 0.0], atol=0.01)
+    assert learner.certificate() < 1e-3
