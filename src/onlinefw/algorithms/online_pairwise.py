@@ -41,8 +41,8 @@ class OnlinePairwiseFrankWolfe(ActiveSetLearner):
     step : callable or LineSearch
         The step rule, a function of the step counter 1, 2, ..., with step(1) = 1 (so that the
         starting point 0 leaves the combination). ``LineSearch()`` takes the step that lowers F_t
-        most instead, after a first one of length 1: wherever we measured, pairwise steps gained
-        most from it (benchmarks/linear/pairwise.md).
+        most instead, after a first one of length 1. Pairwise steps are made for it: with step
+        rules they were no gain over O-AW where we measured (benchmarks/linear/pairwise.md).
     inner_steps : int or "auto"
         How many steps are taken per batch, without new data in between; each advances the counter,
         except for drop steps. "auto" goes on until the gap is below 1% of the mean loss, or 20
@@ -82,7 +82,7 @@ class OnlinePairwiseFrankWolfe(ActiveSetLearner):
     shrink while theta hardly moves. A Frank-Wolfe step is whole. So every step that counts has
     length gamma_n and promises at least g^FW for it, and at least half of all steps count (each
     drop removes an atom which another step brought): what the paper's slow rate for O-AW rests on.
-    In our measurements swap steps were neither better nor worse. A line search, whose steps do not
+    In our measurements swap steps were now better, now worse. A line search, whose steps do not
     shrink with the counter, keeps them ("pairwise").
 
     [1]_ and [2]_ minimise one given function. That line searches, and a constant number of steps a
