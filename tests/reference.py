@@ -1,9 +1,11 @@
-"""The paper's two boxes in plain dense numpy, written independently of the library.
+"""The paper's two boxes, and pairwise steps, in plain dense numpy.
 
-Nothing is carried: every round recomputes predictions, gradient and theta from scratch.
+They are written independently of the library. Nothing is carried: every round recomputes
+predictions, gradient and theta from scratch.
 """
 
 import numpy as np
+from scipy.optimize import brentq
 
 
 def l1_lmo(gradient, radius):
@@ -115,3 +117,75 @@ def online_aw(batches, derivative, shape, lmo, radius, step, inner_steps=1):
         kinds.append(kind if abs(margin) > 1e-9 else "tie")
         counters.append(n)
     return thetas, gaps, kinds, counters, weights
+
+
+def searched(past, theta, direction, longest):
+    """The c in [0, longest] where the mean loss is smallest along theta + c direction."""
+
+    def slope(c):
+        return np.sum(past.gradient(theta + c * direction) * direction)
+
+    if slope(0.0) >= 0:
+        return 0.0
+    return longest if slope(longest) <= 0 else brentq(slope, 0.0, longest, xtol=1e-15)
+
+
+def online_pairwise(batches, derivative, shape, lmo, radius, step, inner_steps=1, blended=False):
+    """Pairwise steps, theta + c (s - v), by ``step`` (None: searched) or blended with FW steps.
+
+    Returns thetas, gaps, kinds, step counters, and the final weights. The combination is a list of
+    (vertex, weight), theta is always its sum.
+    """
+    past, n, held = MeanLoss(derivative, shape), 0, []
+    thetas, gaps, kinds, counters = [], [], [], []
+
+    def theta():
+        return sum((w * a for a, w in held), np.zeros(shape))
+
+    def give(vertex, weight):
+        for i, (a, w) in enumerate(held):
+            if np.array_equal(a, vertex):
+                held[i] = (a, w + weight)
+                return
+        held.append((vertex, weight))
+
+    for batch in batches:
+        past.add(*batch)
+        for _ in range(inner_steps):
+            at = theta()
+            g = past.gradient(at)
+            s = lmo(g, radius)
+            gap, kind = np.sum(g * (at - s)), "fw"
+            if held:
+                scores = [np.sum(a * g) for a, _ in held]
+                i, best = int(np.argmax(scores)), int(np.argmin(scores))
+                v, w = held[i]
+                fw_gap, gap = gap, np.sum(g * (v - s))
+                end = held[best][0] if blended else s
+                is_held = any(np.array_equal(a, end) for a, _ in held)
+                if np.array_equal(v, end) or (blended and scores[i] - scores[best] < fw_gap):
+                    kind = "fw"
+                elif step is None:
+                    gamma = searched(past, at, end - v, w)
+                    kind = "drop" if is_held and gamma == w else "pairwise"
+                elif w >= step(n):
+                    gamma, kind = step(n + 1), "pairwise"
+                else:
+                    gamma, kind = w, "drop" if is_held else "fw"
+            n += kind != "drop"
+            if kind == "fw":
+                whole = 1.0 if not held else None
+                gamma = whole or (step(n) if step else searched(past, at, s - at, 1.0))
+                held = [(a, (1 - gamma) * w) for a, w in held if gamma < 1]
+                give(s, gamma)
+            else:
+                held[i] = (v, w - gamma)
+                give(end, gamma)
+                held = [(a, w) for a, w in held if w > 0]
+            if gamma == 0.0:
+                break
+        thetas.append(theta())
+        gaps.append(gap)
+        kinds.append(kind)
+        counters.append(n)
+    return thetas, gaps, kinds, counters, [w for _, w in held]

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         NewtonSteps,
         OnlineAwayFrankWolfe,
         OnlineFrankWolfe,
+        OnlinePairwiseFrankWolfe,
         RidgeSweeps,
         Round,
     )
@@ -64,6 +65,7 @@ __all__ = [
     "NewtonSteps",
     "OnlineAwayFrankWolfe",
     "OnlineFrankWolfe",
+    "OnlinePairwiseFrankWolfe",
     "RadiusSearch",
     "RidgeSweeps",
     "Round",
@@ -96,6 +98,7 @@ _HOME = {
     "NewtonSteps": "algorithms",
     "OnlineAwayFrankWolfe": "algorithms",
     "OnlineFrankWolfe": "algorithms",
+    "OnlinePairwiseFrankWolfe": "algorithms",
     "RadiusSearch": "estimators",
     "RidgeSweeps": "algorithms",
     "Round": "algorithms",

@@ -23,6 +23,7 @@ __all__ = [
     "SparseAtom",
     "as_atom",
     "atom_from_state",
+    "sparse_difference",
 ]
 
 
@@ -294,3 +295,33 @@ def atom_from_state(state: State) -> Atom:
         if state["kind"] == cls.__name__:
             return cls(*(state[name] for name in cls._parts))
     raise ValueError(f"unknown kind of atom {state['kind']!r} in the state")
+
+
+def sparse_difference(new: Atom, old: Atom) -> tuple[Array, Array] | None:
+    """Return flat positions and values of ``new - old``; None unless both are sparse.
+
+    No position comes twice.
+
+    Examples
+    --------
+    >>> from onlinefw.atoms import SignedCoordinate, sparse_difference
+    >>> new, old = SignedCoordinate(2, 1.0, (3,)), SignedCoordinate(0, -1.0, (3,))
+    >>> sparse_difference(new, old)
+    (array([2, 0]), array([1., 1.]))
+    """
+    if isinstance(new, SignedCoordinate) and isinstance(old, SignedCoordinate):
+        if new.index != old.index:
+            return np.array([new.index, old.index]), np.array([new.value, -old.value])
+        return np.array([new.index]), np.array([new.value - old.value])
+    if not all(isinstance(atom, (SignedCoordinate, SparseAtom)) for atom in (new, old)):
+        return None
+    (where, values), (old_where, old_values) = _nonzeros(new), _nonzeros(old)
+    both = np.concatenate((where, old_where))
+    positions, numbers = np.unique(both, return_inverse=True)
+    return positions, np.bincount(numbers, np.concatenate((values, -old_values)))
+
+
+def _nonzeros(atom: Any) -> tuple[Array, Array]:
+    if isinstance(atom, SignedCoordinate):
+        return np.array([atom.index]), np.array([atom.value])
+    return atom.indices, atom.values

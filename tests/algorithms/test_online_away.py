@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import onlinefw as ofw
 from onlinefw._whole import BrokenModel
-from onlinefw.algorithms import online_away
+from onlinefw.algorithms import active_set_learner
 from onlinefw.atoms import SignedCoordinate
 from onlinefw.losses import Logistic, Sigmoid, Square
 from onlinefw.objectives import GradientOracle, LinearObjective, RunningLeastSquares
@@ -142,7 +142,7 @@ def test_rebuilding_theta_now_and_then_does_not_move_it(rng, monkeypatch):
     batches = list(stream(rng, 100, (9,)))
     paths = []
     for every in (7, 10**9):
-        monkeypatch.setattr(online_away, "REBUILD_EVERY", every)
+        monkeypatch.setattr(active_set_learner, "REBUILD_EVERY", every)
         learner = ofw.OnlineAwayFrankWolfe(LinearObjective(Square()), L1Ball(1.0))
         paths.append([learner.observe(X, y) and learner.theta for X, y in batches])
     np.testing.assert_allclose(paths[0], paths[1], atol=1e-13)
@@ -216,7 +216,7 @@ def test_steps_that_grow_are_refused_before_they_do_harm(rng):
 
 
 def test_rebuilding_repairs_weights_that_have_drifted(rng, monkeypatch):
-    monkeypatch.setattr(online_away, "REBUILD_EVERY", 10)
+    monkeypatch.setattr(active_set_learner, "REBUILD_EVERY", 10)
     learner = ofw.OnlineAwayFrankWolfe(RunningLeastSquares(9), L1Ball(1.0))
     batches = list(stream(rng, 10, (9,)))
     for X, y in batches[:9]:

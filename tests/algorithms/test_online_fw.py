@@ -274,7 +274,10 @@ def test_a_round_with_a_checked_batch_is_the_round_of_observe(rng):
     np.testing.assert_array_equal(one.theta, other.theta)
 
 
-@pytest.mark.parametrize("learner", [ofw.OnlineFrankWolfe, ofw.OnlineAwayFrankWolfe])
+@pytest.mark.parametrize(
+    "learner",
+    [ofw.OnlineFrankWolfe, ofw.OnlineAwayFrankWolfe, ofw.OnlinePairwiseFrankWolfe],
+)
 def test_without_a_corrective_there_is_nothing_to_correct_with(learner):
     with pytest.raises(ValueError, match=r"nothing to correct with: pass corrective="):
         learner(RunningLeastSquares(3), L1Ball(1.0)).correct()

@@ -43,6 +43,14 @@ REFUSED = {
         lambda: ofw.OnlineAwayFrankWolfe(matrix(), TraceNormBall(1.0)),
         ["polytope", "TraceNormBall", "L1Ball"],
     ),
+    "pairwise steps on a ball": (
+        lambda: ofw.OnlinePairwiseFrankWolfe(vector(), L2Ball(1.0)),
+        ["OnlinePairwiseFrankWolfe", "L2Ball", "OnlineFrankWolfe"],
+    ),
+    "blended steps on the trace-norm ball": (
+        lambda: ofw.OnlinePairwiseFrankWolfe(matrix(), TraceNormBall(1.0), blended=True),
+        ["polytope", "TraceNormBall", "L1Ball"],
+    ),
     "a trace-norm ball on vectors": (
         lambda: ofw.OnlineFrankWolfe(vector(), TraceNormBall(1.0)),
         ["TraceNormBall", "(4,)", "shape=(m1, m2)"],
@@ -66,6 +74,14 @@ REFUSED = {
     "a first step below 1 for O-AW": (
         lambda: ofw.OnlineAwayFrankWolfe(vector(), L1Ball(1.0), step=LogHarmonic()),
         ["OnlineAwayFrankWolfe", "LogHarmonic", "Harmonic"],
+    ),
+    "a first step below 1 for pairwise steps": (
+        lambda: ofw.OnlinePairwiseFrankWolfe(vector(), L1Ball(1.0), step=LogHarmonic()),
+        ["OnlinePairwiseFrankWolfe", "LogHarmonic", "Harmonic"],
+    ),
+    "a short step with pairwise steps": (
+        lambda: ofw.OnlinePairwiseFrankWolfe(vector(), L1Ball(1.0), step=ShortStep(1.0)),
+        ["OnlinePairwiseFrankWolfe", "ShortStep", "batch_away_frank_wolfe"],
     ),
     "a first step below 1 on a set without 0": (
         lambda: ofw.OnlineFrankWolfe(vector(), Simplex(), step=LogHarmonic()),

@@ -71,3 +71,18 @@ def test_a_team_goes_on_from_its_state_bit_for_bit(make, rng):
         assert one.observe(X, [y] * 3) == other.observe(X, [y] * 3)
     with pytest.raises(ValueError, match="of 3 learners, not of 1"):
         SideBySide(other.learners[:1]).load_state(one.state_dict())
+
+
+@pytest.mark.parametrize("make", PASTS.values(), ids=PASTS)
+def test_pairwise_steps_side_by_side_equal_those_alone(make, rng):
+    first = make()
+    objectives = [first, *(first.beside() for _ in RADII[1:])]
+    pairs = zip(objectives, RADII, strict=True)
+    together = SideBySide([ofw.OnlinePairwiseFrankWolfe(one, L1Ball(r)) for one, r in pairs])
+    alone = [ofw.OnlinePairwiseFrankWolfe(make(), L1Ball(r)) for r in RADII]
+    for X, y in batches(rng, 20):
+        for one, round_ in zip(alone, together.observe(X, [y] * 3), strict=True):
+            assert one.observe(X, y).gap == pytest.approx(round_.gap, abs=1e-10)
+    for one, other in zip(alone, together.learners, strict=True):
+        np.testing.assert_allclose(other.theta, one.theta, atol=1e-10)
+        assert len(other.active_set) == len(one.active_set)

@@ -83,6 +83,11 @@ def assert_same_run(make, batches, cut, folder, **parts):
 LEARNERS = {
     "O-FW": lambda obj, c: ofw.OnlineFrankWolfe(obj, c, step=Power(0.75), inner_steps=2),
     "O-AW": lambda obj, c: ofw.OnlineAwayFrankWolfe(obj, c, step=Harmonic(3)),
+    "pairwise": lambda obj, c: ofw.OnlinePairwiseFrankWolfe(obj, c, step=Harmonic(3)),
+    "pairwise, searched": lambda obj, c: ofw.OnlinePairwiseFrankWolfe(
+        obj, c, LineSearch(), inner_steps=2
+    ),
+    "blended": lambda obj, c: ofw.OnlinePairwiseFrankWolfe(obj, c, blended=True),
     "O-PG": lambda obj, c: OnlineProjectedGradient(obj, c),
     "O-PG fixed": lambda obj, c: OnlineProjectedGradient(obj, c, step=0.1),
     "sPG": lambda obj, c: StochasticProjectedGradient(obj, c),
@@ -102,13 +107,16 @@ def test_resumed_equals_uninterrupted(learner, objective, rng, tmp_path):
     assert_same_run(lambda: LEARNERS[learner](make_objective(), L1Ball(1.0)), batches, 35, tmp_path)
 
 
-@given(seed=st.integers(0, 10**6), cut=st.integers(0, 30), away=st.booleans())
-def test_wherever_it_is_cut(seed, cut, away, tmp_path_factory):
+@given(
+    seed=st.integers(0, 10**6),
+    cut=st.integers(0, 30),
+    which=st.sampled_from(["O-FW", "O-AW", "pairwise", "pairwise, searched", "blended"]),
+)
+def test_wherever_it_is_cut(seed, cut, which, tmp_path_factory):
     rng = np.random.default_rng(seed)
     batches = list(stream(rng, 30, (6,), size=int(rng.integers(1, 9))))
-    learner = LEARNERS["O-AW" if away else "O-FW"]
     assert_same_run(
-        lambda: learner(RunningLeastSquares(6), L1Ball(0.7)),
+        lambda: LEARNERS[which](RunningLeastSquares(6), L1Ball(0.7)),
         batches,
         cut,
         tmp_path_factory.mktemp("state"),
@@ -132,8 +140,9 @@ def test_every_set_is_rebuilt_by_name(case, rng, tmp_path):
     )
 
 
+@pytest.mark.parametrize("learner", [ofw.OnlineAwayFrankWolfe, ofw.OnlinePairwiseFrankWolfe])
 @pytest.mark.parametrize("case", POLYTOPES, ids=name)
-def test_active_sets_of_every_polytope_come_back(case, rng, tmp_path):
+def test_active_sets_of_every_polytope_come_back(case, learner, rng, tmp_path):
     constraint, shape = case
     target = rng.standard_normal(shape)
 
@@ -141,7 +150,7 @@ def test_active_sets_of_every_polytope_come_back(case, rng, tmp_path):
         return theta - target
 
     assert_same_run(
-        lambda: ofw.OnlineAwayFrankWolfe(GradientOracle(fn, shape), constraint),
+        lambda: learner(GradientOracle(fn, shape), constraint),
         [()] * 40,
         21,
         tmp_path,
@@ -346,6 +355,11 @@ def test_the_progress_of_a_built_in_corrective_is_checked():
 PICKLED = {
     "O-FW": lambda: LEARNERS["O-FW"](LinearObjective(Logistic(), fit_intercept=True), L1Ball(1.0)),
     "O-AW": lambda: LEARNERS["O-AW"](RunningLeastSquares(9), L1Ball(1.0)),
+    "pairwise": lambda: LEARNERS["pairwise"](LinearObjective(Logistic()), L1Ball(1.0)),
+    "pairwise, searched": lambda: LEARNERS["pairwise, searched"](
+        LinearObjective(Logistic(), fit_intercept=True), L1Ball(1.0)
+    ),
+    "blended": lambda: LEARNERS["blended"](RunningLeastSquares(9), L1Ball(1.0)),
     "O-PG": lambda: OnlineProjectedGradient(RunningLeastSquares(9), L1Ball(1.0)),
     "Newton steps, auto": lambda: ofw.OnlineFrankWolfe(
         LinearObjective(Logistic()), L1Ball(1.0), inner_steps="auto", corrective=ofw.NewtonSteps(4)
@@ -399,6 +413,17 @@ def test_the_state_of_another_class_is_refused():
     learner = ofw.OnlineFrankWolfe(RunningLeastSquares(3), Box(-1.0, 1.0))
     with pytest.raises(ValueError, match=r"OnlineFrankWolfe\.from_state"):
         ofw.OnlineAwayFrankWolfe.from_state(learner.state_dict())
+
+
+def test_blended_steps_are_part_of_the_state():
+    learner = LEARNERS["blended"](RunningLeastSquares(3), Box(-1.0, 1.0))
+    state = learner.state_dict()
+    assert ofw.OnlinePairwiseFrankWolfe.from_state(state).blended is True
+    with pytest.raises(ValueError, match=r"OnlinePairwiseFrankWolfe\.from_state"):
+        ofw.OnlineAwayFrankWolfe.from_state(state)
+    del state["blended"]
+    with pytest.raises(ValueError, match="blended"):
+        ofw.OnlinePairwiseFrankWolfe.from_state(state)
 
 
 def test_what_is_no_whole_state_is_refused():

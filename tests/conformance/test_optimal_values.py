@@ -36,9 +36,19 @@ def optimum(loss, X, y, shape, constraint):
         (Square(), L1Ball(1.0), (8,), ofw.OnlineAwayFrankWolfe),
         (Logistic(), L1Ball(3.0), (8,), ofw.OnlineFrankWolfe),
         (Logistic(), L1Ball(3.0), (8,), ofw.OnlineAwayFrankWolfe),
+        (Square(), L1Ball(1.0), (8,), ofw.OnlinePairwiseFrankWolfe),
+        (Logistic(), L1Ball(3.0), (8,), ofw.OnlinePairwiseFrankWolfe),
         (Logistic(), TraceNormBall(2.0), (4, 3), ofw.OnlineFrankWolfe),
     ],
-    ids=["lasso-fw", "lasso-aw", "logistic-l1-fw", "logistic-l1-aw", "logistic-trace-fw"],
+    ids=[
+        "lasso-fw",
+        "lasso-aw",
+        "logistic-l1-fw",
+        "logistic-l1-aw",
+        "lasso-pairwise",
+        "logistic-l1-pairwise",
+        "logistic-trace-fw",
+    ],
 )
 def test_the_gap_certifies_every_round_and_the_certificate_the_end(
     seed, loss, constraint, shape, learner_class

@@ -14,7 +14,7 @@ from onlinefw.iterates import ActiveSet
 from onlinefw.losses import Logistic, Square
 from onlinefw.objectives import GradientOracle, LinearObjective
 from onlinefw.sets import Birkhoff, Box, KSparse, L1Ball, L2Ball, LpBall, Simplex, TraceNormBall
-from onlinefw.steps import Harmonic
+from onlinefw.steps import Harmonic, LineSearch, Power
 
 # min ||x||^2 on the probability simplex ----------------------------------------------------------
 
@@ -30,6 +30,17 @@ def test_the_smallest_norm_on_the_simplex_in_five_dimensions_is_a_fifth():
     assert learner.theta @ learner.theta == pytest.approx(0.2, abs=1e-5)
     result = batch_frank_wolfe(squared_norm(5), Simplex(), max_iter=1000, tol=0.0)
     assert result.objective == pytest.approx(0.2, abs=1e-5)
+
+
+@pytest.mark.parametrize("blended", [False, True], ids=["pairwise", "blended"])
+@pytest.mark.parametrize(
+    ("step", "within"), [(Harmonic(2), 1e-5), (LineSearch(), 1e-5), (Power(0.5), 1e-2)], ids=str
+)
+def test_pairwise_steps_find_it_too(step, within, blended):
+    learner = ofw.OnlinePairwiseFrankWolfe(squared_norm(5), Simplex(), step, blended=blended)
+    for _ in range(1000):
+        learner.observe()
+    assert learner.theta @ learner.theta == pytest.approx(0.2, abs=within)
 
 
 def test_the_smallest_norm_on_the_simplex_in_a_hundred_dimensions_obeys_the_classical_bound():
@@ -265,3 +276,19 @@ def test_gradient_mappings_are_small_at_the_solution(loss, radius, solver, const
     slopes = loss.derivative(X @ theta.ravel(), y) / 20
     gradient = (X.T @ slopes).reshape(theta.shape)
     assert np.linalg.norm(theta - ball.project(theta - gradient)) < limit
+
+
+@pytest.mark.parametrize("blended", [False, True], ids=["pairwise", "blended"])
+@pytest.mark.parametrize("loss", [Square(), Logistic()], ids=str)
+@pytest.mark.parametrize("radius", [0.1, 1.0, 10.0, 100.0])
+def test_so_are_those_of_pairwise_steps(loss, radius, blended):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 16)), np.where(rng.random(20) < 0.5, 1.0, -1.0)
+    ball = L1Ball(radius)
+    learner = ofw.OnlinePairwiseFrankWolfe(
+        LinearObjective(loss), ball, LineSearch(), 300, blended=blended
+    )
+    learner.observe(X, y)
+    gradient = X.T @ loss.derivative(X @ learner.theta, y) / 20
+    mapping = learner.theta - ball.project(learner.theta - gradient)
+    assert np.linalg.norm(mapping) < 0.2

@@ -17,7 +17,8 @@ from onlinefw.objectives import (
     ObservedEntries,
     RunningLeastSquares,
 )
-from onlinefw.sets import L1Ball, Simplex, TraceNormBall
+from onlinefw.sets import Box, L1Ball, Simplex, TraceNormBall
+from onlinefw.steps import LineSearch
 
 from ..files.zoo import FEW, ZOO, all_told, stream
 from .failing import lines_of
@@ -106,6 +107,15 @@ LEARNERS = {
     "rows": lambda: ofw.OnlineFrankWolfe(LinearObjective(losses.Logistic()), L1Ball(2.0)),
     "rows, recent": lambda: ofw.OnlineAwayFrankWolfe(
         LinearObjective(losses.Square(), past="recent", max_past=20), Simplex()
+    ),
+    "rows, pairwise": lambda: ofw.OnlinePairwiseFrankWolfe(
+        LinearObjective(losses.Logistic(), fit_intercept=True), L1Ball(2.0), LineSearch()
+    ),
+    "rows, pairwise, dense atoms": lambda: ofw.OnlinePairwiseFrankWolfe(
+        LinearObjective(losses.Square()), Box(-1.0, 1.0)
+    ),
+    "sums, blended": lambda: ofw.OnlinePairwiseFrankWolfe(
+        RunningLeastSquares(6), L1Ball(0.7), inner_steps=2, blended=True
     ),
     "sums": lambda: ofw.OnlineFrankWolfe(RunningLeastSquares(6), L1Ball(2.0)),
     "entries": lambda: ofw.OnlineFrankWolfe(

@@ -131,6 +131,23 @@ def test_an_atom_already_active_gains_weight():
     assert len(active) == 4
 
 
+def test_an_exchange_changes_two_weights():
+    active = ActiveSet()
+    a, b, c = (SignedCoordinate(j, 1.0, (3,)) for j in range(3))
+    active.toward(a, 1.0)
+    active.toward(b, 0.25)
+    assert active.exchange(0, c, 0.5) is False
+    assert dict(zip([atom.index for atom in active.atoms], active.weights, strict=True)) == {
+        0: 0.25, 1: 0.25, 2: 0.5,
+    }  # fmt: skip
+    assert active.exchange(0, b, 0.25) is True  # all that it has
+    assert a not in active and b in active and len(active) == 2
+    assert active.exchange(0, SignedCoordinate(0, -1.0, (3,)), 0.0) is False
+    active.toward(a, 0.0)
+    assert len(active) == 2  # no atom without weight
+    np.testing.assert_array_equal(active.combination((3,)), [0.0, 0.5, 0.5])
+
+
 def test_the_last_atom_has_no_longest_step():
     active = ActiveSet()
     active.toward(SignedCoordinate(0, 1.0, (3,)), 1.0)

@@ -1,4 +1,4 @@
-"""The two algorithms of the paper, their correctives, and what they report."""
+"""The two algorithms of the paper and pairwise steps, their correctives, and what they report."""
 
 from .correctives import Corrective
 from .learner import Learner
@@ -6,6 +6,7 @@ from .local_ridge import LocalRidge
 from .newton_steps import NewtonSteps
 from .online_away import OnlineAwayFrankWolfe
 from .online_fw import OnlineFrankWolfe
+from .online_pairwise import OnlinePairwiseFrankWolfe
 from .ridge_sweeps import RidgeSweeps
 from .rounds import Round
 
@@ -16,6 +17,7 @@ __all__ = [
     "NewtonSteps",
     "OnlineAwayFrankWolfe",
     "OnlineFrankWolfe",
+    "OnlinePairwiseFrankWolfe",
     "RidgeSweeps",
     "Round",
 ]

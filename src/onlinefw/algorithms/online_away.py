@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from .._state import check_state
-from .._typing import State
 from ..atoms import as_atom
-from ..iterates import ActiveSet
 from ..line_search import search
-from ..objectives import Objective
-from ..sets import ConvexSet
-from ..steps import Harmonic, LineSearch
-from .learner import Learner, check_open_loop
+from ..steps import LineSearch
+from .active_set_learner import ActiveSetLearner
 from .rounds import Outcome
 
 __all__ = ["OnlineAwayFrankWolfe"]
 
-#: Weights are renormalised, and theta rebuilt from the atoms, after this many updates.
-REBUILD_EVERY = 10_000
 
-
-class OnlineAwayFrankWolfe(Learner):
+class OnlineAwayFrankWolfe(ActiveSetLearner):
     """Online away-step Frank-Wolfe: moves towards a vertex or away from an active one.
 
     theta is kept both as an array and as a convex combination of *active* vertices
@@ -71,36 +61,11 @@ class OnlineAwayFrankWolfe(Learner):
     (2, array([ 0., -1.,  0.]))
     """
 
-    def __init__(
-        self,
-        objective: Objective,
-        constraint: ConvexSet,
-        step: Callable[[int], float] | LineSearch = Harmonic(2),  # noqa: B008 (immutable)
-        inner_steps: int | str = 1,
-    ) -> None:
-        # Line 1: n_0 = 0, theta_1 = 0 and A_1 is empty
-        super().__init__(objective, constraint, step, inner_steps)
-        self.active_set = ActiveSet()
-        self._updates = 0
-
-    def _check_parts(self) -> None:
-        if not self.constraint.is_polytope:
-            raise ValueError(
-                f"OnlineAwayFrankWolfe needs a polytope, and {self.constraint} is not one; use "
-                "OnlineFrankWolfe, or a polytope such as L1Ball, Simplex or Box"
-            )
-        if isinstance(self.step, LineSearch):
-            return
-        check_open_loop(self.step, "OnlineAwayFrankWolfe")
-        if self.step(1) != 1.0:
-            raise ValueError(
-                "OnlineAwayFrankWolfe needs a first step of length 1 (the starting point 0 must "
-                f"leave the combination), but {self.step}(1) = {self.step(1):g}; "
-                "use Harmonic or Power"
-            )
-
     def _update(self) -> Outcome:
-        """Lines 4 to 15 of the box. Lines 2 and 3 are ``Learner.play``."""
+        """Lines 4 to 15 of the box. Lines 2 and 3 are ``Learner.play``.
+
+        Line 1, n_0 = 0, theta_1 = 0 and an empty A_1, is the constructor.
+        """
         objective, active, n = self.objective, self.active_set, self.n_steps  # n is n_{t-1}
         searched = isinstance(self.step, LineSearch)
         # Line 4: a_FW minimises <a, grad F_t(theta_t)> over C, a_AW maximises it over A_t
@@ -151,34 +116,5 @@ class OnlineAwayFrankWolfe(Learner):
         else:
             active.drop(away)
             objective.put_combination(active)
-        self.n_steps = n
-        self._updates += 1
-        if self._updates % REBUILD_EVERY == 0:
-            self._rebuild()
+        self._updated(n)
         return Outcome(gap, fw_gap, gamma, kind)
-
-    def _gamma_up_to(self, gamma_max: float, n: int) -> float:
-        """Return gamma_n, which is at most gamma_max after line 9 unless the steps grow."""
-        gamma = self._gamma(n)
-        if gamma > gamma_max:
-            raise ValueError(
-                f"OnlineAwayFrankWolfe needs steps that do not grow, but {self.step} goes from "
-                f"{self._gamma(n - 1):g} to {gamma:g} at step {n}"
-            )
-        return gamma
-
-    def _rebuild(self) -> None:
-        """Remove the rounding error of many steps from the weights and from theta."""
-        self.active_set.renormalise()
-        self.objective.put(self.active_set.combination(self.objective.iterate.shape))
-
-    def _progress(self) -> State:
-        active_set = self.active_set.state_dict()
-        return {**super()._progress(), "active_set": active_set, "updates": self._updates}
-
-    def _load_progress(self, state: State) -> None:
-        check_state(state, "active_set", "updates")
-        super()._load_progress(state)
-        self.active_set = ActiveSet.from_state(state["active_set"])
-        self.active_set.check(self.theta)
-        self._updates = int(state["updates"])

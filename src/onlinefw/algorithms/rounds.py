@@ -36,16 +36,16 @@ class Round:
     loss : float
         Weighted mean of the batch's losses at theta_t, paid before the update.
     gap : float
-        The algorithm's own duality gap: g^FW for O-FW, g^AW for O-AW (g^FW while its active set
-        is empty); of the last inner step.
+        The algorithm's own duality gap: g^FW for O-FW, g^AW for O-AW and pairwise steps (g^FW
+        while the active set is empty); of the last inner step.
     fw_gap : float
         g^FW = max over the set of <grad F_t, theta_t - s>; for a convex loss an upper bound on
         F_t(theta_t) - min F_t.
     step_size : float
         The step length of the last inner step.
     kind : str
-        "fw", "away" or "drop"; "corrective" if a corrective took the step; "hold" if theta was
-        good enough already (``inner_steps="auto"``), or if a corrective took the round
+        "fw", "away", "pairwise" or "drop"; "corrective" if a corrective took the step; "hold" if
+        theta was good enough already (``inner_steps="auto"``), or if a corrective took the round
         (:class:`~onlinefw.LocalRidge`); "pg" for projected gradient.
     n_steps : int
         The step counter n_t after the round: inner steps advance it, drops do not.

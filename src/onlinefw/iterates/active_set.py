@@ -45,6 +45,9 @@ class ActiveSet:
     def __len__(self) -> int:
         return len(self.atoms)
 
+    def __contains__(self, atom: Atom) -> bool:
+        return atom.key in self._position
+
     def __iter__(self) -> Iterator[tuple[Atom, float]]:
         return zip(self.atoms, self.weights.tolist(), strict=True)
 
@@ -63,6 +66,10 @@ class ActiveSet:
         """Return <theta, gradient> from the scores of the atoms."""
         return float(self._weights.data @ scores)
 
+    def weight(self, k: int) -> float:
+        """Return the weight of atom k."""
+        return float(self._weights.data[k])
+
     def max_away_step(self, k: int) -> float:
         """The longest step away from atom k: w / (1 - w), infinite when w = 1."""
         w = float(self._weights.data[k])
@@ -70,6 +77,8 @@ class ActiveSet:
 
     def toward(self, atom: Atom, step: float) -> None:
         """Scale every weight by 1 - step and add ``step`` to the atom's own."""
+        if step == 0.0:
+            return  # an atom without weight is not active
         if step == 1.0:
             self._clear()
         self._weights.data[:] *= 1.0 - step
@@ -91,6 +100,25 @@ class ActiveSet:
         """Take the longest step away from atom k, which leaves the set."""
         self._weights.data[:] *= 1.0 + self.max_away_step(k)
         self._remove(k)
+
+    def exchange(self, k: int, atom: Atom, step: float) -> bool:
+        """Give ``step`` of atom k's weight to another atom; return whether atom k has none left.
+
+        It leaves the set then.
+        """
+        if step == 0.0:
+            return False
+        other = self._position.get(atom.key)
+        if other is None:
+            self._append(atom, step)
+        else:
+            self._weights.data[other] += step
+        weights = self._weights.data
+        weights[k] -= step
+        if weights[k] > 0.0:
+            return False
+        self._remove(k)
+        return True
 
     def copy(self) -> ActiveSet:
         """Return an independent copy (the atoms are shared: they never change)."""

@@ -17,6 +17,7 @@ from ..iterates import ActiveSet, DenseIterate, LowRank, iterate_from_state
 from ..line_search import Line
 from ..past.place import Place, check_place, here
 from ..sets import ConvexSet
+from .exchanges import Exchanges
 
 __all__ = ["Line", "Objective"]
 
@@ -56,7 +57,7 @@ class Breakable(ABC):
         self._iterate = cast(Any, Broken(error))
 
 
-class Objective(Breakable):
+class Objective(Exchanges, Breakable):
     """The mean loss F_t of everything observed, and the iterate it is evaluated at.
 
     An objective holds what depends on *one* iterate (usually the predictions of all past rows) and

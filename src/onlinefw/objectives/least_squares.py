@@ -11,7 +11,6 @@ from scipy.sparse.linalg import LinearOperator
 from .._typing import Array, State
 from .._validation import check_whole
 from ..atoms import Atom, SignedCoordinate, SparseAtom
-from ..iterates import DenseIterate
 from ..linalg import top_singular_pair
 from ..losses import Square
 from ..past.place import check_place
@@ -63,6 +62,7 @@ class RunningLeastSquares(RowObjective):
     """
 
     loss = Square()
+    takes_changes = True
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class RunningLeastSquares(RowObjective):
         super().__init__((n,))
         self._sums = ModelSums(np.zeros(n), np.zeros(n), 0.0, 0.0)
         self._moves = 0
-        self._image: tuple[Atom, Array] | None = None
+        self._image: tuple[Atom | None, Array] | None = None
         self._batch: tuple[Any, Array, Array] | None = None
 
     def beside(self) -> RunningLeastSquares:
@@ -200,6 +200,22 @@ class RunningLeastSquares(RowObjective):
         """Return F in the chosen coordinates."""
         return _ChosenSquares(self, chosen)
 
+    def begin_change(self, chosen: Array, change: Array, *b: float) -> Parabola:
+        """Return F along a change of the chosen coordinates; the best intercept goes along."""
+        image = self._shared.past.combine(chosen, change)
+        self._image = (None, image)
+        slope = float(change @ self.gradient()[chosen])
+        curvature = float(change @ image[chosen]) / self.total_weight
+        return Parabola(self.value(), slope, max(curvature, 0.0))
+
+    def finish_change(self, chosen: Array, change: Array, part: float, *b: float) -> None:
+        """Take a part of the change that was begun."""
+        assert self._image is not None
+        H_theta = self._sums.H_theta + part * self._image[1]
+        self._iterate.shift(chosen, part * change)  # type: ignore[union-attr]
+        self._sums = self._sums._replace(H_theta=H_theta)
+        self._moved()
+
     # Facts -------------------------------------------------------------------------------------
 
     def smoothness(self) -> float:
@@ -261,10 +277,6 @@ class _ChosenSquares:
 
     def move(self, change: Array) -> float:
         """Move theta by the whole change."""
-        objective, iterate = self._objective, self._objective.iterate
-        assert isinstance(iterate, DenseIterate)
-        image = objective._shared.past.combine(self._chosen, change)
-        iterate.shift(self._chosen, change)
-        objective._sums = objective._sums._replace(H_theta=objective._sums.H_theta + image)
-        objective._moved()
+        self._objective.begin_change(self._chosen, change)
+        self._objective.finish_change(self._chosen, change, 1.0)
         return 1.0

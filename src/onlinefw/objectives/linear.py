@@ -83,6 +83,8 @@ class LinearObjective(RowObjective):
     array([-0.5,  1.5])
     """
 
+    takes_changes = True
+
     def __init__(
         self,
         loss: Loss,
@@ -320,19 +322,27 @@ class LinearObjective(RowObjective):
         gradient = self.gradient().reshape(-1)[chosen]
         return CoordinateModel(self, chosen, gradient, hessian, cross, bend)
 
-    def begin_change(self, chosen: Array, change: Array) -> PastLine:
-        """Return F along a change of the chosen coordinates; its value takes the intercept, too."""
-        self._line_atom = None
-        self._shared.past.change(self._model, chosen, change)
-        return PastLine(self._shared.past, self._shared.total_weight, (self._model,))
+    def begin_change(self, chosen: Array, change: Array, *b: float) -> Any:
+        """Return F along a change of the chosen coordinates, with the intercept b.
 
-    def finish_change(self, chosen: Array, change: Array, part: float, b: float) -> None:
+        Without b its values and slopes take one.
+        """
+        self._line_atom = None
+        past, weight = self._shared.past, self._shared.total_weight
+        past.change(self._model, chosen, change)
+        line = PastLine(past, weight, (self._model,), b)
+        if not (b and self.loss.quadratic):
+            return line
+        slope = line.slope(0.0)
+        return Parabola(line.value(0.0), slope, max(line.slope(1.0) - slope, 0.0))
+
+    def finish_change(self, chosen: Array, change: Array, part: float, *b: float) -> None:
         """Take a part of the change that was begun, with the intercept that goes with it."""
         self._forget_derived()
         self._iterate.shift(chosen, part * change)  # type: ignore[union-attr]
         self._shared.past.advance(self._model, part)
-        if self.fit_intercept:
-            self._b = b
+        if self.fit_intercept and b:
+            (self._b,) = b
         self._moved()
 
     # Facts -------------------------------------------------------------------------------------

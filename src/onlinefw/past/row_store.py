@@ -14,6 +14,8 @@ __all__ = ["RowStore", "spaced"]
 #: Second-order models of dense rows use about this many rows per coordinate: with fewer rows steps
 #: are shorter, and each row costs coordinates^2.
 ROWS_PER_COORDINATE, LEAST_ROWS = 8, 2048
+#: So few columns are read one by one; a product with a vector reads all of them.
+FEW_COLUMNS = 4
 
 
 class RowStore(ABC):
@@ -68,6 +70,12 @@ class RowStore(ABC):
 
     def columns(self, indices: Array, values: Array) -> Any:
         """Return the sum of values_k X e_{indices_k}."""
+        if 0 < indices.size <= FEW_COLUMNS:
+            first, *others = zip(indices.tolist(), values.tolist(), strict=True)
+            total = first[1] * self.column(first[0])
+            for j, value in others:
+                total += value * self.column(j)
+            return total
         vector = np.zeros(self.n_features)
         vector[indices] = values
         return self.matvec(vector)

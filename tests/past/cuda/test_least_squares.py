@@ -35,6 +35,8 @@ def batches(seed, rounds=20, size=6, *, sparse=False):
         lambda objective: ofw.OnlineFrankWolfe(objective, L2Ball(2.0), step=LineSearch()),
         lambda objective: ofw.OnlineFrankWolfe(objective, KSparse(2, 1.0)),
         lambda objective: ofw.OnlineAwayFrankWolfe(objective, L1Ball(2.0)),
+        lambda objective: ofw.OnlinePairwiseFrankWolfe(objective, L1Ball(2.0)),
+        lambda objective: ofw.OnlinePairwiseFrankWolfe(objective, KSparse(2, 1.0), LineSearch()),
         lambda objective: ofw.OnlineFrankWolfe(
             objective, L1Ball(2.0), LineSearch(), "auto", corrective=ofw.NewtonSteps()
         ),

@@ -40,6 +40,14 @@ WAYS = {
     "dense atoms": (lambda objective: ofw.OnlineFrankWolfe(objective, L2Ball(0.8)), {}),
     "sparse atoms": (lambda objective: ofw.OnlineFrankWolfe(objective, KSparse(2, 0.5)), {}),
     "away steps": (lambda objective: ofw.OnlineAwayFrankWolfe(objective, L1Ball(0.8)), {}),
+    "pairwise steps": (
+        lambda objective: ofw.OnlinePairwiseFrankWolfe(objective, L1Ball(0.8), LineSearch()),
+        {"fit_intercept": True},
+    ),
+    "blended steps": (
+        lambda objective: ofw.OnlinePairwiseFrankWolfe(objective, L1Ball(0.8), blended=True),
+        {},
+    ),
     "line search": (
         lambda objective: ofw.OnlineFrankWolfe(objective, L1Ball(0.8), step=LineSearch()),
         {"fit_intercept": True},

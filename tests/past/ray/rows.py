@@ -39,6 +39,19 @@ ROW_PROBLEMS = {
         "loss": "Logistic",
         "intercept": True,
     },
+    "pairwise": {"pairwise": True},
+    "pairwise, sparse logistic, intercept": {
+        "pairwise": True,
+        "sparse": True,
+        "loss": "Logistic",
+        "intercept": True,
+        "step": ofw.steps.LineSearch(),
+    },
+    "pairwise, dense atoms, line search": {
+        "pairwise": True,
+        "ball": ofw.sets.Box(-0.3, 0.5),
+        "step": ofw.steps.LineSearch(),
+    },
     "newton": {"corrective": True, "loss": "Logistic", "intercept": True},
     "newton, sparse": {"corrective": True, "sparse": True, "loss": "Logistic"},
     "own loss, intercept": {"loss": "Pseudohuber", "intercept": True},
@@ -47,6 +60,7 @@ ROW_PROBLEMS = {
     "sums": {"sums": True},
     "sums, intercept, sparse": {"sums": True, "intercept": True, "sparse": True},
     "sums, away": {"sums": True, "away": True, "weights": True},
+    "sums, pairwise": {"sums": True, "pairwise": True, "weights": True},
     "sums, newton": {"sums": True, "corrective": True},
 }
 
@@ -97,6 +111,8 @@ def make_row_learner(name, workers=None, **where):
     step = what.get("step", ofw.steps.Harmonic(2))
     if what.get("away"):
         return ofw.OnlineAwayFrankWolfe(objective, ball, step)
+    if what.get("pairwise"):
+        return ofw.OnlinePairwiseFrankWolfe(objective, ball, step)
     corrective = ofw.NewtonSteps() if what.get("corrective") else None
     return ofw.OnlineFrankWolfe(objective, ball, step, corrective=corrective)
 
