@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from ._devices import namespace, to_host
 from ._typing import Array, Direction
 from .kernels.ritz import ritz_of_block
+from .kernels.rows import products
 
 __all__ = [
     "PairOperator",
@@ -19,6 +21,7 @@ __all__ = [
     "inner",
     "krylov_pair",
     "ritz_pairs",
+    "row_products",
     "top_singular_pair",
     "vector_norm",
 ]
@@ -28,6 +31,28 @@ Scales = tuple[Array, Array]
 
 #: Below this many multiplications a full LAPACK decomposition is faster than Krylov steps.
 SMALL_SVD = 2**20
+
+
+def row_products(X: Any, thetas: Array) -> Array:
+    """Return X T for rows in this process's memory.
+
+    The numbers of a row do not depend on the rows beside it, to the last bit, as those of BLAS do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.linalg import row_products
+    >>> row_products(np.eye(2, 3), np.array([[1.0], [2.0], [3.0]]))
+    array([[1.],
+           [2.]])
+    """
+    if sparse.issparse(X):
+        return np.asarray(X @ thetas, dtype=float)
+    if not (X.flags.c_contiguous and X.flags.writeable):  # one type of array is compiled
+        X = X.copy(order="C")
+    out = np.empty((X.shape[0], thetas.shape[1]))
+    products(X, np.array(thetas.T, dtype=float, order="C"), out)
+    return out
 
 
 def inner(point: Array, direction: Direction) -> float:

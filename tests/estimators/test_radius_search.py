@@ -253,7 +253,7 @@ def test_fit_makes_at_least_ten_rounds_and_equals_partial_fit_on_them(rng):
     X, y = data("logistic", rng)
     fitted = Search(MODELS["logistic"], RADII).fit(X, y)
     assert fitted.best_estimator_.n_rounds_ == 10
-    assert state(fitted) == state(stream(Search(MODELS["logistic"], RADII), X, y, 20))
+    assert state(fitted) == state(stream(Search(MODELS["logistic"], RADII), X, y, 20).correct())
     small = clone(MODELS["logistic"]).set_params(batch_size=5)
     assert Search(small, RADII).fit(X, y).best_estimator_.n_rounds_ == 40
 

@@ -29,7 +29,7 @@ def test_wherever_it_stops_it_ends_the_same(name, seed, cuts, tmp_path_factory):
     batches = stream(name, seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(completion_run, "RACE_ROUNDS", 8)
-        patch.setattr(linear_run, "RACE_ROUNDS", 8)
+        patch.setattr(linear_run, "RACE_ROWS", 60)
         whole, cut = ZOO[name](), ZOO[name]()
         for k, batch in enumerate(batches):
             if k in cuts:

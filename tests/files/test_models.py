@@ -32,7 +32,7 @@ def fitted(name, seed=0, rounds=12):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_loaded_model_answers_as_the_saved_one(name, seed, tmp_path, monkeypatch):
     monkeypatch.setattr(completion_run, "RACE_ROUNDS", 8)
-    monkeypatch.setattr(linear_run, "RACE_ROUNDS", 8)
+    monkeypatch.setattr(linear_run, "RACE_ROWS", 60)
     model, X = fitted(name, seed, rounds=5 + 7 * seed)  # in the middle of a race, or after it
     ofw.save(model, tmp_path / "model.ofw")
     loaded = ofw.load(tmp_path / "model.ofw")

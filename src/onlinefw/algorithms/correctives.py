@@ -58,6 +58,18 @@ class Corrective:
     def check(self, objective: Objective, constraint: ConvexSet) -> None:
         """Refuse parts that this corrective cannot correct, when a learner is made of them."""
 
+    def waits(self, objective: Objective) -> bool:
+        """Whether a round that has brought new data ends with that: theta is corrected later."""
+        return False
+
+    def room(self, objective: Objective, w: Array) -> int:
+        """Return how many of the next rows, of weights w, come until it no longer waits."""
+        return 1
+
+    def most_steps(self, objective: Objective, most: int) -> int:
+        """Return how many steps a round with ``inner_steps="auto"`` may take, of ``most``."""
+        return most
+
     def begin(self, objective: Objective, constraint: ConvexSet) -> None:
         """Begin to work for a learner, which has just been made of these parts, or loaded."""
 

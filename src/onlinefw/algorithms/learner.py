@@ -98,10 +98,17 @@ class Learner(ABC):
         with objective.working():
             # Line 3 of both boxes: play theta_t and receive f_t, which becomes part of F_t
             loss = objective.add(batch)
+            if self.waits:
+                return self._held_round(loss)
             return finish(self._steps(loss, before))
 
+    @property
+    def waits(self) -> bool:
+        """Whether theta stays as it is, with new data, until its corrective is due."""
+        return self.corrective is not None and self.corrective.waits(self.objective)
+
     def _held_round(self, loss: float) -> Round:
-        """Return a round in which the corrective has done everything."""
+        """Return a round in which the corrective has done everything, or waits."""
         self.t += 1
         nan = float("nan")
         return Round(self.t, loss, nan, nan, 0.0, "hold", self.n_steps)
@@ -170,7 +177,7 @@ class Learner(ABC):
     def _most_steps(self) -> int:
         """Return how many steps a round with ``inner_steps="auto"`` may take."""
         if self.corrective is not None and self.corrective.takes_steps:
-            return STEPS
+            return self.corrective.most_steps(self.objective, STEPS)
         # By weight, not number: a row of weight 2 is two rows.
         rows = max(1.0, getattr(self.objective, "total_weight", 1.0))
         return int(min(max(ROWS_A_ROUND // rows, STEPS), MOST_STEPS))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import ceil, log
+from numbers import Real
 
 import numpy as np
 
+from .._state import number
 from .._typing import Array, Direction, State
 from .._validation import check_whole
 from ..kernels.pairwise import pairwise_steps
 from ..objectives import LinearObjective, Objective, RunningLeastSquares
+from ..objectives.row_objective import RowObjective
 from ..sets import ConvexSet, L1Ball
 from .correctives import Corrective
 
@@ -26,6 +30,10 @@ SMALL, TO_ROUNDING, SMALL_STEPS_PER_COORDINATE = 100, 1e-13, 100
 LARGEST_MODEL = 1000
 #: Added to the diagonal of the model, relative to its mean, in case columns are repeated.
 RIDGE = 1e-10
+#: ``correct`` goes on until the gap is at most this share of F_t, or for so many steps.
+ENOUGH, MOST_STEPS = 0.01, 100
+#: On a schedule, theta is corrected by so many steps when the data have grown by the factor.
+STEPS_PER_GROWTH = 3
 
 
 @dataclass
@@ -38,10 +46,21 @@ class NewtonSteps(Corrective):
     each of which costs only the number of coordinates. Theta then moves to that point, or a part
     of the way if F_t would not fall enough. It stays feasible and sparse, so its gap stays valid.
 
+    With ``growth`` such steps are taken on a schedule: when the data have grown by that factor
+    since the last ones. In the rounds between, rows are predicted and added to F_t, and theta and
+    the intercept stay as they are (``kind`` is "hold", and ``gap`` nan). So a round costs little
+    more than its own rows, and all corrections together a small multiple of the last one.
+    ``learner.correct()`` brings theta to the optimum of now: the gap is then at most 1% of F_t,
+    for a convex loss.
+
     Parameters
     ----------
     candidates : int
         How many coordinates may enter at a time.
+    growth : float, optional
+        The factor, above 1, by which the data grow from one correction to the next; by default
+        every round is corrected. What counts is the weight of the rows that have come (of
+        ``past="recent"``, compared with those kept), never the length of batches.
 
     Examples
     --------
@@ -58,11 +77,20 @@ class NewtonSteps(Corrective):
     """
 
     candidates: int = 50
+    growth: float | None = None
+    #: The weight of the rows that had come when theta was last corrected, and when it is due again.
+    _corrected_at: float = field(default_factory=float, init=False, repr=False, compare=False)
+    _due_at: float = field(default_factory=float, init=False, repr=False, compare=False)
 
     takes_steps = True
 
     def __post_init__(self) -> None:
         self.candidates = check_whole("candidates of NewtonSteps", self.candidates)
+        growth = self.growth
+        if growth is not None and not (isinstance(growth, Real) and 1.0 < growth < float("inf")):
+            raise ValueError(
+                f"growth of NewtonSteps must be a number above 1 or None, got {growth!r}"
+            )
 
     def check(self, objective: Objective, constraint: ConvexSet) -> None:
         """Refuse what has no coordinates to correct."""
@@ -72,6 +100,46 @@ class NewtonSteps(Corrective):
                 "NewtonSteps corrects a LinearObjective or RunningLeastSquares on an L1Ball, got "
                 f"{objective} on {constraint}; leave corrective= out"
             )
+
+    # The schedule ---------------------------------------------------------------------------------
+
+    def begin(self, objective: Objective, constraint: ConvexSet) -> None:
+        """Let the objective hold its intercept between corrections."""
+        assert isinstance(objective, RowObjective)
+        objective.holds = self.growth is not None
+
+    def waits(self, objective: Objective) -> bool:
+        """Whether the data have grown too little for a correction."""
+        if self.growth is None:
+            return False
+        assert isinstance(objective, RowObjective)
+        return objective.seen_weight < self._due_at
+
+    def room(self, objective: Objective, w: Array) -> int:
+        """Return how many of the next rows, of weights w, come until theta is corrected."""
+        if self.growth is None:
+            return 1
+        assert isinstance(objective, RowObjective)
+        seen = np.add.accumulate(np.append(objective.seen_weight, w))[1:]
+        return min(int(np.searchsorted(seen, self._due_at)) + 1, w.size)
+
+    def most_steps(self, objective: Objective, most: int) -> int:
+        """Return how many steps a round may take: few if the data have grown by little."""
+        if self.growth is None or self._corrected_at == 0.0:
+            return most
+        assert isinstance(objective, RowObjective)
+        grown = log(objective.seen_weight / self._corrected_at) / log(self.growth)
+        return min(most, ceil(STEPS_PER_GROWTH * max(grown, 1.0)))
+
+    def after_round(self, objective: Objective, constraint: ConvexSet) -> None:
+        """Take note that theta has been corrected."""
+        if self.growth is not None:
+            assert isinstance(objective, RowObjective)
+            objective.hold()
+            self._corrected_at = objective.seen_weight
+            self._due_at = self._corrected_at + (self.growth - 1.0) * objective.reach
+
+    # Steps ----------------------------------------------------------------------------------------
 
     def step(
         self, objective: Objective, constraint: ConvexSet, gradient: Direction, gap: float
@@ -97,10 +165,15 @@ class NewtonSteps(Corrective):
         return model.move(change) if change.any() else 0.0
 
     def correct(self, objective: Objective, constraint: ConvexSet) -> None:
-        """Take one such step now."""
-        gradient = objective.gradient()
-        gap = objective.gap(gradient, constraint.lmo(gradient))
-        self.step(objective, constraint, gradient, gap)
+        """Take such steps until the gap is at most 1% of F_t."""
+        for _ in range(MOST_STEPS):
+            gradient = objective.gradient()
+            gap = objective.gap(gradient, constraint.lmo(gradient))
+            if gap <= ENOUGH * abs(objective.value()):
+                break
+            if self.step(objective, constraint, gradient, gap) == 0.0:
+                break
+        self.after_round(objective, constraint)
 
     def _coordinates(self, theta: Array, gradient: Array) -> Array:
         """Return the coordinates in use and the steepest others, in increasing order.
@@ -118,5 +191,7 @@ class NewtonSteps(Corrective):
 
     def load_state(self, state: State) -> None:
         """Take over parameters that ``state_dict`` returned."""
-        super().load_state(state)
+        super().load_state({**vars(self), **state})
+        self._corrected_at = number(self._corrected_at, "the last correction of NewtonSteps")
+        self._due_at = number(self._due_at, "the next correction of NewtonSteps")
         self.__post_init__()

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from math import isnan
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._batches import BatchHandle
 from .._state import check_state
-from .._typing import State
+from .._typing import Array, State
 from .._whole import WholeRound
 from ..objectives.row_objective import RowsBatch
 from .learner import Learner, finish
 from .rounds import Round
 
-__all__ = ["SideBySide"]
+__all__ = ["Foretold", "SideBySide"]
+
+
+class Foretold(NamedTuple):
+    """What was predicted for rows before they were learned, and the last of their rounds."""
+
+    predicted: Array  # a column for each learner
+    rounds: list[Round]
+
+    @property
+    def moved(self) -> bool:
+        """Whether the learners have taken their steps, so that theta may have moved."""
+        return not isnan(self.rounds[0].gap)
 
 
 class SideBySide:
@@ -55,7 +68,36 @@ class SideBySide:
         """Play a round with a checked batch; the caller sees to it that it is whole."""
         first = self._objectives[0]
         with first.working():
-            return self._play(first.add_together(self._objectives, batch))
+            losses = first.add_together(self._objectives, batch)
+        # All have seen the same rows, so all are due, or none is.
+        if self.learners[0].waits:
+            pairs = zip(self.learners, losses, strict=True)
+            return [one._held_round(loss) for one, loss in pairs]
+        with first.working():  # anew, as there are more rows now
+            return self._play(losses)
+
+    # Rows as they happen --------------------------------------------------------------------------
+
+    def room(self, w: Array, size: int) -> int:
+        """Return how many of the next rows, ``size`` a round, come before theta moves again.
+
+        That is a number of whole rounds; ``w`` are the weights of the rows.
+        """
+        corrective = self.learners[0].corrective
+        rows = 1 if corrective is None else corrective.room(self._objectives[0], w)
+        return min(-(-rows // size) * size, len(w))
+
+    def foretell(self, X: Any, targets: list[Any], w: Array, rounds: int) -> Foretold:
+        """Play so many rounds, after the last of which theta may move, on rows that are checked.
+
+        All rows are predicted by the theta before. Whoever calls it sees to it that it is whole.
+        """
+        objectives = self._objectives
+        Z = objectives[0].products_together(objectives, X)
+        predicted = Z + np.array([one.intercept for one in objectives])
+        for one in self.learners:
+            one.t += rounds - 1
+        return Foretold(predicted, self.play(RowsBatch(X, targets, w, Z)))
 
     def refine(self) -> list[Round]:
         """Play a round without new data."""

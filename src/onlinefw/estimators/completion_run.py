@@ -306,7 +306,7 @@ def new_run(parts: CompletionParts, first: Batch, rounds: int | None) -> Complet
         most = RACE_ROUNDS if rounds is None else max(LEAST_ROUNDS, ceil(RACE_SHARE * rounds))
         race = Race(len(radii), rounds=most, rows=RACE_SIZE, least_rounds=LEAST_ROUNDS, late=True)
     team = Apart([parts.learner(shape, radius) for radius in radii])
-    run = CompletionRun(parts, team, radii, race, History(model._history_size()))
+    run = CompletionRun(parts, team, radii, race, History.of(model))
     if first.fresh is not None:
         run.ids = Ids.like(first.fresh)
     return run

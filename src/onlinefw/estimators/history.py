@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from .._state import check_state
 from .._typing import Array, State
+from .._validation import check_whole
 from ..algorithms import Round
 
 __all__ = ["History"]
@@ -72,6 +74,11 @@ class History:
     def state_dict(self) -> State:
         """Return the rounds as columns, without the clock that runs."""
         return {"size": self.size, "elapsed": self._elapsed, "columns": self.as_dict()}
+
+    @classmethod
+    def of(cls, model: Any) -> History:
+        """Make an empty one, of the size that an estimator asks for."""
+        return cls(check_whole("history_size", model.history_size, 2))
 
     @classmethod
     def from_state(cls, state: State) -> History:

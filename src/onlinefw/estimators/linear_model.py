@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import nullcontext
 from math import ceil
 from typing import Any, Self
 
@@ -22,6 +23,7 @@ from .._validation import (
     check_whole,
     check_width,
 )
+from .._whole import unchanged_unless_learned
 from ..algorithms import NewtonSteps
 from ..losses import Loss
 from ..readers.rounds import FileRounds
@@ -29,6 +31,7 @@ from ..sets import ConvexSet
 from .base import StreamingEstimator
 from .linear_parts import LinearParts, is_auto
 from .linear_run import LinearRun, new_run, run_from_state
+from .opening import FIRST, Opening
 from .row_checks import checked_rows, checked_weights, plain_rows
 from .sparse_state import names_from_state, names_state
 from .stream import Batch
@@ -196,6 +199,71 @@ class LinearModel(StreamingEstimator):
     def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> LinearRun:
         parts = LinearParts.of(self, first.X.shape[1], n)
         return new_run(parts, first, self._n_models())
+
+    def _begin(self, first: Batch) -> None:
+        super()._begin(first)
+        run = self._run
+        decides = run.race is not None or (is_auto(self.scale) and is_auto(self.radius))
+        if decides and first.y is not None and first.n < FIRST:
+            run.opening = Opening()
+
+    def _learn(self, batch: Batch) -> None:
+        self._play(self._learn_batch, batch)
+
+    def _learn_batch(self, batch: Batch) -> None:
+        self._run.learn(batch, self._targets(batch.y))
+        if self._run.opening is not None:
+            self._keep_opening(batch)
+
+    def _learn_in_order(
+        self, X: Any, y: Any, sample_weight: Any, batch_size: int, classes: Any = None
+    ) -> Array:
+        size, first = check_whole("batch_size", batch_size), "_run" not in self.__dict__
+        if not first:
+            self._learning("learn")
+        played: list[None] = []
+        with unchanged_unless_learned(self, played) if first else nullcontext():
+            rows = self._batch(X, y, sample_weight, first, classes)
+            if rows.y is None:
+                raise ValueError(self._no_files())
+            if first:
+                self._begin(rows.part(slice(0, size)))
+            answers, start = [], 0
+            while start < rows.n:
+                n, known = self._run.room(rows, start, size), self._run.n_observations > 0
+                batch = rows if n == rows.n else rows.part(slice(start, start + n))
+                scores = self._play(self._foretell, batch, size)
+                answers.append(self._answers(scores) if known else self._guess(n))
+                start += n
+                played.append(None)
+        return np.concatenate(answers) if answers else self._guess(0)
+
+    def _foretell(self, batch: Batch, size: int) -> Array:
+        """Learn rows for which the run has room; return their scores from before."""
+        scores = self._run.learn_rows(batch, self._targets(batch.y), size)
+        if self._run.opening is not None:
+            self._keep_opening(batch)
+        return scores
+
+    @abstractmethod
+    def _answers(self, scores: Array) -> Array:
+        """Return predictions from <coef, x> + intercept, a column for each problem."""
+
+    def _keep_opening(self, batch: Batch) -> None:
+        """Keep the first rows until they suffice to decide what is "auto"; then decide anew."""
+        old = self._run
+        opening = old.opening
+        assert opening is not None
+        opening.put(batch)
+        if not opening.is_over:
+            return
+        rows = opening.batch()
+        new = self._new_run(rows, self._expected(), None)
+        new.turns = old.turns
+        self._run = new
+        new.learn(rows, self._targets(rows.y))
+        new.history, new.path = old.history, old.path
+        new.n_rounds, new.n_observations = old.n_rounds, old.n_observations
 
     def _place(self) -> tuple[str, int | None]:
         # Radii race each other in this process; only the winner's past moves to workers.

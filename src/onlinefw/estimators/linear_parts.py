@@ -67,6 +67,9 @@ MOST_SUMS = 1024
 MAX_PAST = 200_000
 #: Fewer rows than this say too little about the scale of their columns.
 LEAST_SCALED = 10
+#: ``corrective="auto"``: theta is corrected when the data have grown by this factor, and so many
+#: coordinates may enter at a time (``benchmarks/linear/growth.md`` has others).
+GROWTH, CANDIDATES = 1.3, 300
 #: ``radius="auto"`` tries the suggested radius times these powers of 3.
 POWERS = range(-1, 7)
 
@@ -217,7 +220,7 @@ class LinearParts:
         model = self.model
         if is_auto(model.corrective):
             wanted = is_auto(model.inner_steps) and isinstance(constraint, L1Ball)
-            return NewtonSteps() if wanted and not model.away_steps else None
+            return NewtonSteps(CANDIDATES, GROWTH) if wanted and not model.away_steps else None
         if model.corrective is not None and not isinstance(model.corrective, NewtonSteps):
             raise ValueError(
                 f'corrective must be "auto", None or NewtonSteps(), got {model.corrective!r}'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._state import check_state
 from .._typing import Array, State
@@ -12,18 +13,24 @@ from .._validation import check_whole
 from ..past.place import check_place
 from .history import History
 from .linear_parts import LinearParts
+from .opening import Opening
 from .path import Path
 from .race import Race
 from .run import Run, read_counters
 from .scaling import Scaling
 from .stream import Batch
 
-__all__ = ["LinearRun", "check_team", "new_run", "run_from_state"]
+__all__ = ["LinearRun", "a_piece", "check_team", "new_run", "run_from_state"]
 
-#: ``radius="auto"``: several radii learn side by side on so many rows, or in so many rounds ...
-RACE_ROWS, RACE_ROUNDS = 5000, 500
+#: ``radius="auto"``: several radii learn side by side on so many rows ...
+RACE_ROWS = 5000
+#: ... of which those that are clearly worse stop, from so many rows on ...
+BEATEN_FROM = 500
 #: ... and before the first round this one of them predicts: three times the suggested radius.
 FIRST_CHOICE = 2
+
+#: Rows are learned so many multiplications at a time, at most (about 20 ms).
+A_PIECE = 2**24
 
 
 class LinearRun(Run):
@@ -37,11 +44,76 @@ class LinearRun(Run):
         super().__init__(*run)
         self.scaling, self.precision, self.path = scaling, precision, path
         self._known: tuple[Array, Array] | None = None
+        #: The first rows, while they are too few to suggest radii and scales; see ``Opening``.
+        self.opening: Opening | None = None
 
     def learn(self, batch: Batch, targets: list[Any]) -> None:
         """Play a round with a batch; ``targets`` has one array for each class."""
+        if self.race is not None:
+            self.learn_rows(batch, targets, batch.n)
+            return
         X = batch.X if self.scaling is None else self.scaling.apply(batch.X)
-        self.play(X, targets, batch.w, batch.n, batch.weight if self.race is not None else 0.0)
+        self.play(X, targets, batch.w, batch.n, 0.0)
+
+    # Rows as they happen --------------------------------------------------------------------------
+
+    def room(self, batch: Batch, start: int, size: int) -> int:
+        """Return how many rows, from ``start`` on, can be learned before the model changes.
+
+        That is a number of whole rounds of ``size`` rows, which do not take long.
+        """
+        left = batch.n - start
+        rows = a_piece(batch.X, len(self.team.learners))
+        if self.opening is not None:
+            rows = min(rows, self.opening.room)
+        if self.race is not None:
+            rows = min(rows, max(1, RACE_ROWS - self.race.n_seen))
+        rows = min(-(-rows // size) * size, left)
+        w = np.ones(rows) if batch.w is None else batch.w[start : start + rows]
+        return self.team.room(w, size)
+
+    def learn_rows(self, batch: Batch, targets: list[Any], size: int) -> Array:
+        """Play rounds of ``size`` rows that ``room`` has found; return what was predicted for them.
+
+        That is <coef, x> + intercept before they were learned, a column for each class.
+        """
+        X = batch.X if self.scaling is None else self.scaling.apply(batch.X)
+        w = np.ones(batch.n) if batch.w is None else batch.w
+        rounds = -(-batch.n // size)
+        leader = slice(self.leader * self.n_models, (self.leader + 1) * self.n_models)
+        told = self.team.foretell(X, targets * len(self.radii), w, rounds)
+        if self.race is not None:
+            losses = self.losses(told.predicted, targets * len(self.radii), len(self.radii))
+            self.race.add_rows(-losses, w, size)
+            if told.moved or self.race.over:
+                self._choose_radii()
+        self.n_observations += batch.n
+        self.n_rounds += rounds - 1
+        self._note(told.rounds[leader])
+        return told.predicted[:, leader].astype(self.precision)
+
+    def losses(self, predicted: Array, targets: list[Array], n_radii: int) -> Array:
+        """Return the loss of every row for every radius: the mean over its classes."""
+        each = zip(predicted.T, targets, strict=True)
+        columns = np.column_stack([self.loss.value(z, y) for z, y in each])
+        return columns.reshape(len(columns), n_radii, -1).mean(axis=2)
+
+    def _choose_radii(self) -> None:
+        """Go on with the radii that may still win the race."""
+        race = self.race
+        assert race is not None
+        beaten = race.n_seen >= BEATEN_FROM
+        self._choose(race.unbeaten if beaten else list(range(len(self.radii))))
+
+    def correct(self) -> None:
+        """Bring theta to the optimum of now, if there is a corrective."""
+        super().correct()
+        self._known = None
+
+    def finish(self) -> None:
+        """Do so at the end of a stream."""
+        super().finish()
+        self._known = None
 
     def _note(self, rounds: list[Any]) -> None:
         self._known = None
@@ -77,22 +149,30 @@ class LinearRun(Run):
             "kept": [self.parts.past, self.parts.max_past],
             "path": self.path.state_dict(),
         }
+        if past and self.opening is not None:
+            state["opening"] = self.opening.state_dict()
         if not past:
             state["coef"], state["intercept"] = self.coefficients
         return state
 
 
+def a_piece(X: Any, n_learners: int) -> int:
+    """Return how many rows like these are predicted in a short time."""
+    numbers = X.nnz / X.shape[0] if sparse.issparse(X) else X.shape[1]
+    return max(1, int(A_PIECE / (1.0 + numbers * n_learners)))
+
+
 def new_run(parts: LinearParts, first: Batch, n_models: int, team: Any = None) -> LinearRun:
     """Make the run of a stream that begins with these rows, with its learners if none are given."""
     model = parts.model
-    history = History(model._history_size())
+    history = History.of(model)
     path = Path(check_whole("path_size", model.path_size, 0))
     scaling = parts.scaling(first)
     seen = first if scaling is None else first._replace(X=scaling.apply(first.X))
     radii = parts.radii(seen)
     race = None
     if len(radii) > 1:
-        race = Race(len(radii), rows=RACE_ROWS, rounds=RACE_ROUNDS, middle=FIRST_CHOICE)
+        race = Race(len(radii), rows=RACE_ROWS, middle=FIRST_CHOICE)
     place = (model.device, model.workers)
     if race is not None and model.workers is not None:
         check_place(*place)  # refuse a wrong place before the race, not after it
@@ -130,6 +210,8 @@ def run_from_state(model: Any, state: State, n_models: int, team: Any = None) ->
     if team is None:
         run.n_models, run._known = n_models, _coefficients(state, n_models, n_features)
     run._load(state)
+    if "opening" in state:
+        run.opening = Opening.from_state(state["opening"], n_features)
     return run
 
 

@@ -11,13 +11,17 @@ from .._typing import Array, State
 
 __all__ = ["Race"]
 
+#: How many standard errors make a model clearly worse than another.
+BEATEN = 2.0
+
 
 class Race:
     """Scores of several models by progressive validation, and the choice among them.
 
-    Every batch is predicted by all models before they learn it. Round t counts t times, so that
-    early rounds matter little (with ``late``, only the second half counts). A round with an
-    undefined score does not count; a model that had an infinite loss stays last.
+    Every batch is predicted by all models before they learn it. An observation counts as often as
+    others have come before it, so that early ones matter little (with ``late``, only the second
+    half counts). A round with an undefined score does not count; a model that had an infinite loss
+    stays last.
 
     The race of n models, in the order of their radii, is over when ``rows`` observations have come
     or after so many ``rounds``, but not before ``least_rounds``; by default it never ends. Of equal
@@ -46,11 +50,32 @@ class Race:
         """Add a round: a score for each model (the larger the better), for n observations."""
         self.t += 1
         self.n_seen += n
-        share = weight * (self._is_late if self.late else self.t)
+        share = weight * (self._is_late if self.late else self.n_seen)
         if share and not np.isnan(scores).any():
             self._weight += share
             self._total += share * scores
             self._sums += share**2 * np.array([np.ones_like(scores), scores, scores**2])
+
+    def add_rows(self, scores: Array, w: Array, size: int) -> None:
+        """Add rounds of ``size`` rows each, with a score (a line) for every row.
+
+        The sums are formed row by row, so that it makes no difference how many come at a time.
+        """
+        n = len(w)
+        ends = np.minimum(np.arange(size, n + size, size), n)
+        starts = ends - np.diff(ends, prepend=0)
+        weights = np.add.reduceat(w, starts)
+        scores = np.add.reduceat(w[:, None] * scores, starts) / weights[:, None]
+        share = weights * (self.n_seen + ends)
+        share[np.isnan(scores).any(axis=1)] = 0.0
+        self.t += len(ends)
+        self.n_seen += n
+        counted = share > 0.0
+        share, scores = share[counted], scores[counted]
+        powers = np.stack([np.ones_like(scores), scores, scores**2], axis=1)
+        self._weight = float(_added(self._weight, share))
+        self._total = _added(self._total, share[:, None] * scores)
+        self._sums = _added(self._sums, (share**2)[:, None, None] * powers)
 
     @property
     def _is_late(self) -> bool:
@@ -93,6 +118,21 @@ class Race:
         close = np.flatnonzero(means >= most - slack)
         return int(close[np.argmin(np.abs(close - self.middle))])
 
+    @property
+    def unbeaten(self) -> list[int]:
+        """The models that may still win: the best, its neighbours, and who is not clearly worse.
+
+        Whoever is worse by more than BEATEN standard errors, of both, is clearly worse.
+        """
+        means, best = self.means, self.best
+        error = self.standard_error(best)
+        return [
+            k
+            for k in range(self.n)
+            if abs(k - best) <= 1
+            or means[best] - means[k] <= BEATEN * (error + self.standard_error(k))
+        ]
+
     def simplest(self, standard_errors: float) -> int:
         """Return the first model whose score is within so many standard errors of the best."""
         chosen = self.best
@@ -134,3 +174,8 @@ class Race:
         race._weight = float(state["weight"])
         race._total, race._sums = total, sums
         return race
+
+
+def _added(total: Any, terms: Array) -> Any:
+    """Return a sum with more terms, added one after another."""
+    return np.add.accumulate(np.concatenate((np.asarray(total)[None], terms)))[-1]

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from math import ceil
 from numbers import Real
 from typing import Any, Self, cast
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._state import check_state
-from .._typing import Array, State
+from .._typing import Array
 from .._validation import check_whole
 from .._whole import Broken, WholeRound, unchanged_unless_learned
-from ..algorithms.side_by_side import SideBySide
 from .base import FIRST_ROWS
-from .learned_model import SavedByState
 from .linear_model import LEAST_ROUNDS, LinearModel
-from .linear_parts import LinearParts, has_radius, suggested_radii, together, with_radius
-from .linear_run import check_team, new_run, run_from_state
+from .linear_parts import LinearParts, has_radius, suggested_radii, with_radius
+from .linear_run import a_piece, new_run
 from .progress import progress
 from .race import Race
 from .run import CANNOT_LEARN
+from .search_state import SearchState
 from .stream import Batch
 
 __all__ = ["RadiusSearch"]
@@ -38,7 +37,7 @@ def _best_has(name: str) -> Any:
     return check
 
 
-class RadiusSearch(MetaEstimatorMixin, SavedByState):
+class RadiusSearch(SearchState):
     """Learn several radii side by side on one stream, and predict with the best so far.
 
     The rows are kept once, and each pass over them serves all radii. Every batch is predicted
@@ -85,12 +84,6 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
     3.0
     """
 
-    radii_: Array
-    estimators_: list[Any]
-    _team: SideBySide | None
-    _race: Race
-    _scorer: Any
-
     def __init__(
         self,
         estimator: LinearModel,
@@ -107,7 +100,10 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
     # Learning -------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything and stream the rows in the estimator's batches, ten at least."""
+        """Forget everything and stream the rows in the estimator's batches, ten at least.
+
+        At the end the best model is corrected.
+        """
         played: list[None] = []
         with unchanged_unless_learned(self, played):
             model = self._checked_estimator()
@@ -124,7 +120,7 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
                 for _ in range(len(rounds) * (epochs - 1)):
                     self.refine()
                     advance()
-        return self
+        return self.correct()
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Play one round with these rows, for every radius.
@@ -142,6 +138,49 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
             self._start(model, batch, batch, model._expected())
             self._play(batch)
         return self
+
+    def learn(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        batch_size: int = 1,
+        classes: Any = None,
+    ) -> Array:
+        """Play rows in the order given, each predicted by the best radius before it is learned.
+
+        Parameters
+        ----------
+        X, y, sample_weight, classes
+            As for ``partial_fit``.
+        batch_size : int
+            How many are learned at a time.
+
+        Returns
+        -------
+        ndarray
+            What was predicted for each; before any data 0, or the first class.
+        """
+        size, first = check_whole("batch_size", batch_size), not self.__sklearn_is_fitted__()
+        if not first and self._team is None:
+            raise ValueError(CANNOT_LEARN)
+        played: list[None] = []
+        with unchanged_unless_learned(self, played) if first else nullcontext():
+            model = self._checked_estimator() if first else self.estimators_[0]
+            rows = model._checked(X, y, sample_weight, first, classes)
+            if first:
+                beginning = rows.part(slice(0, size))
+                self._start(model, beginning, beginning, model._expected())
+            answers, start = [], 0
+            while start < rows.n:
+                n, known = _room(self, rows, start, size), self._race.t > 0
+                scores = self._play(rows.part(slice(start, start + n)), size)
+                model = self.estimators_[0]
+                answers.append(model._answers(scores) if known else model._guess(n))
+                start += n
+                played.append(None)
+        return np.concatenate(answers) if answers else model._guess(0)
 
     def _checked_estimator(self) -> LinearModel:
         if not isinstance(self.estimator, LinearModel):
@@ -173,6 +212,7 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
         self.radii_, self.estimators_ = radii, estimators
         self.__dict__.update(names)
         self._race = Race(len(radii))
+        self._leader = self.best_index_
 
     def _checked_radii(self, model: LinearModel, batch: Batch) -> Array:
         if self.radii is None:
@@ -185,15 +225,6 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
             raise ValueError(f"radii must be positive numbers, got {self.radii!r}")
         return radii
 
-    def _make_teams(
-        self, parts: list[LinearParts], device: str, workers: int | None
-    ) -> list[SideBySide]:
-        """Make the learners, which take their steps side by side; return those of each model."""
-        n = parts[0].model._n_models()
-        self._team = together([(one, one.radius) for one in parts], n, device, workers)
-        learners = self._team.learners
-        return [SideBySide(learners[k : k + n]) for k in range(0, len(learners), n)]
-
     def _use_place(self) -> None:
         assert self._team is not None
         for one in self.estimators_:
@@ -201,7 +232,9 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
         one = self.estimators_[0]
         self._team.use_place(one.device, one.workers)
 
-    def _play(self, batch: Batch) -> None:
+    def _play(self, batch: Batch, size: int | None = None) -> Array:
+        """Play rounds of ``size`` rows (or one); return what the best radius predicted for them."""
+        size = batch.n if size is None else size
         with (
             self.estimators_[0]._run.turns,
             WholeRound(self, [one._run.mark() for one in self.estimators_]),
@@ -210,16 +243,23 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
             assert self._team is not None and batch.y is not None
             models, one = self.estimators_, self.estimators_[0]
             scores = None if self._scorer is None else self._scored(batch)
-            run = one._run
+            run, best = one._run, self._leader
             X = batch.X if run.scaling is None else run.scaling.apply(batch.X)
-            rounds = self._team.learn(X, one._targets(batch.y) * len(models), batch.w)
-            if scores is None:
-                losses = np.array([round_.loss for round_ in rounds])
-                scores = -losses.reshape(len(models), -1).mean(axis=1)
+            w = np.ones(batch.n) if batch.w is None else batch.w
+            targets, rounds = one._targets(batch.y) * len(models), -(-batch.n // size)
+            told = self._team.foretell(X, targets, w, rounds)
             for model in models:
                 model._run.n_observations += batch.n
-            self._share(rounds)
-            self._race.add(scores, batch.weight, batch.n)
+                model._run.n_rounds += rounds - 1
+            self._share(told.rounds)
+            if scores is None:
+                losses = run.losses(told.predicted, targets, len(models))
+                self._race.add_rows(-losses, w, size)
+            else:
+                self._race.add(scores, batch.weight, batch.n)
+            if told.moved:
+                self._leader = self.best_index_
+            return told.predicted[:, best * run.n_models : (best + 1) * run.n_models]
 
     def round_failed(self, error: BaseException, marks: list[Any]) -> None:
         """If the round has changed anything before it failed, refuse everything from now on."""
@@ -244,6 +284,19 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
                 one._run.n_refined += 1
         return self
 
+    def correct(self) -> Self:
+        """Bring the model of the best radius to the optimum of now, if it has a ``corrective``."""
+        check_is_fitted(self)
+        if self._team is None:
+            raise ValueError(CANNOT_LEARN)
+        with (
+            self.estimators_[0]._run.turns,
+            WholeRound(self, [one._run.mark() for one in self.estimators_]),
+        ):
+            self._use_place()
+            self.best_estimator_._run.correct()
+        return self
+
     def _share(self, rounds: list[Any]) -> None:
         """Let every model note its own rounds."""
         for k, one in enumerate(self.estimators_):
@@ -254,99 +307,6 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
         labels = self.estimators_[0]._labels(batch.y)
         extra = {} if batch.w is None else {"sample_weight": batch.w}
         return np.array([self._scorer(one, batch.X, labels, **extra) for one in self.estimators_])
-
-    # State ----------------------------------------------------------------------------------------
-
-    def state_dict(self, *, past: bool = True) -> State:
-        """Return what has been learned, as plain arrays and JSON-able values, without parameters.
-
-        Parameters
-        ----------
-        past : bool
-            With the past, so that the search goes on bit for bit; without it, of all models only
-            the best, which predicts but cannot learn.
-        """
-        check_is_fitted(self)
-        if self._team is None:
-            return self._state(past)
-        with self.estimators_[0]._run.turns:  # a round that is being played ends first
-            return self._state(past)
-
-    def _state(self, past: bool) -> State:
-        state = {
-            "estimator": type(self).__name__,
-            "radii": self.radii_,
-            "race": self._race.state_dict(),
-        }
-        if not past:
-            best = self.best_index_
-            model = self.estimators_[best].state_dict(past=False)
-            return {**state, "best": best, "models": [model]}
-        if self._team is None:
-            raise ValueError(CANNOT_LEARN)
-        models = [
-            {**one._names(), "run": one._run.state_dict(True, team=False)}
-            for one in self.estimators_
-        ]
-        return {**state, "models": models, "team": self._team.state_dict()}
-
-    def load_state(self, state: State) -> Self:
-        """Become what ``state_dict`` described, for a search with the same parameters."""
-        check_state(state, "estimator", "radii", "race", "models")
-        self._check_kind(state)
-        radii, race = np.asarray(state["radii"], float), Race.from_state(state["race"])
-        if radii.shape != (race.n,):
-            raise ValueError("there are not as many scores as radii")
-        model = self._checked_estimator()
-        self._race = race
-        if "team" in state:
-            self._load_models(model, radii, state)
-        else:
-            self._load_best(model, radii, state)
-        self.radii_ = radii
-        known = next(one for one in self.estimators_ if one is not None)
-        for name in ("n_features_in_", "feature_names_in_", "classes_"):
-            if hasattr(known, name):
-                setattr(self, name, getattr(known, name))
-        scored = self.scoring is not None
-        self._scorer = check_scoring(model, self.scoring) if scored else None
-        return self
-
-    def _load_best(self, model: LinearModel, radii: Array, state: State) -> None:
-        check_state(state, "best")
-        best = int(state["best"])
-        if not 0 <= best < radii.size or len(state["models"]) != 1:
-            raise ValueError(f"there is no radius number {best}")
-        one = with_radius(model, float(radii[best]))
-        # A model file holds the best model only.
-        estimators: list[Any] = [None] * radii.size
-        estimators[best] = one.load_state(state["models"][0])
-        self.estimators_, self._team = estimators, None
-        if self.best_index_ != best:
-            raise ValueError("the radius saved as best does not have the best score")
-
-    def _load_models(self, model: LinearModel, radii: Array, state: State) -> None:
-        if len(state["models"]) != radii.size:
-            raise ValueError("there are not as many models as radii")
-        estimators, parts = [], []
-        for radius, its in zip(radii.tolist(), state["models"], strict=True):
-            check_state(its, "run")
-            check_state(its["run"], "kept")
-            one = with_radius(model, radius)
-            one._load_names(its)
-            kept = its["run"]["kept"]
-            parts.append(LinearParts(one, one.n_features_in_, one._loss(), *kept))
-            estimators.append(one)
-        n_learners = len(parts) * estimators[0]._n_models()
-        for n_features in {its.n_features for its in parts}:
-            check_team(state["team"], n_learners, n_features)
-        teams = self._make_teams(parts, "cpu", None)
-        for one, its, team in zip(estimators, state["models"], teams, strict=True):
-            one._run = run_from_state(one, its["run"], one._n_models(), team)
-            one._run.turns = estimators[0]._run.turns
-        self.estimators_ = estimators
-        assert self._team is not None
-        self._team.load_state(state["team"])
 
     # The model ------------------------------------------------------------------------------------
 
@@ -414,3 +374,14 @@ class RadiusSearch(MetaEstimatorMixin, SavedByState):
     def predict_proba(self, X: Any) -> Array:
         """Return the best model's probabilities."""
         return self.best_estimator_.predict_proba(X)
+
+
+def _room(search: RadiusSearch, rows: Batch, start: int, size: int) -> int:
+    """Return how many rows, in whole rounds, come before a model changes or must be scored."""
+    assert search._team is not None
+    if search._scorer is not None:
+        return min(size, rows.n - start)
+    most = a_piece(rows.X, len(search._team.learners))
+    most = min(-(-most // size) * size, rows.n - start)
+    w = np.ones(most) if rows.w is None else rows.w[start : start + most]
+    return search._team.room(w, size)

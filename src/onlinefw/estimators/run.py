@@ -11,7 +11,7 @@ import numpy as np
 from .._state import check_state, number
 from .._typing import Array, State
 from .._whole import Turns
-from ..algorithms import NewtonSteps, Round
+from ..algorithms import Round
 from .history import History
 from .race import Race
 
@@ -163,13 +163,8 @@ class Run:
             one.finish()
 
     def _corrected(self) -> list[Any]:
-        """Return the learners that are corrected between rounds."""
-        correctives = [one.corrective for one in self.learners]
-        return [
-            one
-            for one, corrective in zip(self.learners, correctives, strict=True)
-            if corrective is not None and not isinstance(corrective, NewtonSteps)
-        ]
+        """Return the learners that can be corrected between rounds, of the radius in use."""
+        return [one for one in self.learners if one.corrective is not None]
 
     def _note(self, rounds: list[Round]) -> None:
         """Note the rounds of all models as one: their mean loss, and the widest of the gaps."""

@@ -11,6 +11,8 @@ from numba import njit
 from .entries import row_dot
 
 _ONE = np.uint64(1)
+#: Squares of so many rows and columns stay in the cache.
+BLOCK = 32
 
 
 @njit(cache=True, nogil=True)
@@ -81,7 +83,7 @@ def some_columns(chosen, indptr, indices, data, n_rows):
     for i in range(n_rows):
         starts[i + 1] += starts[i]
     place = starts[:-1].copy()
-    positions = np.empty(starts[n_rows], np.int64)
+    positions = np.empty(starts[n_rows], np.uint32)
     values = np.empty(starts[n_rows], data.dtype)
     for p in range(len(chosen)):
         for k in range(indptr[chosen[p]], indptr[chosen[p] + 1]):
@@ -92,19 +94,39 @@ def some_columns(chosen, indptr, indices, data, n_rows):
     return starts, positions, values
 
 
-@njit(cache=True)
-def add_gram(starts, positions, values, weights, gram, cross):
-    """gram += X' diag(weights) X (lower triangle) and cross += X' weights.
+@njit(cache=True, nogil=True)
+def add_gram(from_block, to_block, blocks, starts, positions, values, weights, grams, crosses):
+    """gram += X' diag(weights) X (lower triangle) and cross += X' weights, by block of rows.
 
     ``positions`` increase within each row.
     """
-    for i in range(len(starts) - 1):
-        for k in range(np.uint64(starts[i]), np.uint64(starts[i + 1])):
-            scaled = weights[i] * values[k]
-            row = gram[positions[k]]
-            cross[positions[k]] += scaled
-            for l in range(np.uint64(starts[i]), k + _ONE):
-                row[positions[l]] += scaled * values[l]
-    for j in range(len(cross)):
-        for i in range(j + 1, len(cross)):
-            gram[j, i] = gram[i, j]
+    for block in range(from_block, to_block):
+        gram, cross = grams[block], crosses[block]
+        for i in range(blocks[block], blocks[block + 1]):
+            if weights[i] == 0.0:
+                continue
+            for k in range(np.uint64(starts[i]), np.uint64(starts[i + 1])):
+                scaled = weights[i] * values[k]
+                row = gram[positions[k]]
+                cross[positions[k]] += scaled
+                for l in range(np.uint64(starts[i]), k + _ONE):
+                    row[positions[l]] += scaled * values[l]
+
+
+@njit(cache=True)
+def mirror(gram):
+    """Copy the lower triangle to the upper one, in blocks, as one of the two is read by columns."""
+    n = len(gram)
+    for a in range(0, n, BLOCK):
+        for b in range(0, a + BLOCK, BLOCK):
+            for j in range(a, min(a + BLOCK, n)):
+                for i in range(b, min(b + BLOCK, j)):
+                    gram[i, j] = gram[j, i]
+
+
+@njit(cache=True)
+def add_columns(chosen, values, indptr, indices, data, out):
+    """out += the sum of values_k times column chosen_k."""
+    for p in range(len(chosen)):
+        for k in range(np.uint64(indptr[chosen[p]]), np.uint64(indptr[chosen[p] + 1])):
+            out[indices[k]] += values[p] * data[k]

@@ -51,9 +51,12 @@ class KeptRows:
         self.n_models = 0
         self.n_seen = self.n_kept = 0  # rows that have come (with a positive weight), that count
         self.n_held = 0  # rows in the past
+        self.seen_weight = 0.0  # of the rows that have come
         self.total_weight = 0.0  # of the rows that count
         self._w = GrowingArray()  # weights of the rows held; empty if all count
-        self._rng = np.random.default_rng(random_state)
+        self._slots = GrowingArray(dtype=np.int64)  # which row is in each place of the reservoir
+        self._arranged = False
+        self._rng = np.random.default_rng(0 if random_state is None else random_state)
 
     def append(self, X: Any, Z: Array, Y: Array, w: Array) -> None:
         """Add rows, with predictions and targets of all models; forget what is too much."""
@@ -68,50 +71,76 @@ class KeptRows:
         """Count rows that the past has received, by their weights; forget what is too much."""
         new = int(np.count_nonzero(w))
         self.n_seen += new
+        self._arranged = False
+        # One after another, so that it makes no difference where batches end.
+        self.seen_weight = float(np.add.accumulate(np.append(self.seen_weight, w))[-1])
         if self.rule == "all":
             self.n_kept += new
-            self.total_weight += float(w.sum())
+            self.total_weight = self.seen_weight
         else:
+            n_before = len(self._w)
             self._w = self._w.extended(w)
-            self._forget(new)
+            self._forget(n_before + np.flatnonzero(w))
         self.n_held = len(self.past)
 
-    def _forget(self, n_new: int) -> None:
-        """Choose which rows stay, now that the last ``n_new`` (that count) have come."""
-        assert self.max_past is not None
+    @property
+    def reach(self) -> float:
+        """The weight that new rows are compared with: of all that the rows kept stand for."""
+        return self.total_weight if self.rule == "recent" else self.seen_weight
+
+    def _forget(self, new: Array) -> None:
+        """Choose which rows stay, now that some (that count) have come."""
         w = self._w.data
-        alive = np.flatnonzero(w)
-        excess = alive.size - self.max_past
-        if excess > 0:
-            gone = alive[:excess] if self.rule == "recent" else self._drawn(alive, n_new)
+        gone = self._oldest(w) if self.rule == "recent" else self._drawn(new)
+        if gone.size:
             self.past.weigh(gone, 0.0)
             w[gone] = 0.0
         self.n_kept = int(np.count_nonzero(w))
         if 2 * self.n_kept < w.size:
-            mask = w > 0.0
-            self.past.keep(mask)
-            self._w = self._w.kept(mask)
+            self._remove()
         self.total_weight = float(self._w.data.sum())
 
-    def _drawn(self, alive: Array, n_new: int) -> Array:
+    def _remove(self) -> None:
+        """Remove the rows that were forgotten."""
+        mask = self._w.data > 0.0
+        self.past.keep(mask)
+        self._w = self._w.kept(mask)
+        self._slots = GrowingArray.holding((np.cumsum(mask) - 1)[self._slots.data])
+        self.n_held = len(self.past)
+
+    def arrange(self) -> None:
+        """Hold the rows that count, and no others, in a form that has no trace of batches."""
+        if self._arranged:
+            return
+        if self.n_kept < len(self._w):
+            self._remove()
+            self.total_weight = float(self._w.data.sum())
+        self.past.arrange()
+        self._arranged = True
+
+    def _oldest(self, w: Array) -> Array:
+        """Return the rows that leave, if the newest stay."""
+        assert self.max_past is not None
+        alive = np.flatnonzero(w)
+        return alive[: max(0, alive.size - self.max_past)]
+
+    def _drawn(self, new: Array) -> Array:
         """Return what leaves the reservoir, so that each row seen is in it with equal chance.
 
         Row number s (from 1) enters with probability max_past / s, and replaces a random one.
         """
-        slots, new = alive[:-n_new].tolist(), alive[-n_new:].tolist()
         assert self.max_past is not None
-        numbers = np.arange(self.n_seen - n_new, self.n_seen) + 1
-        chances = self._rng.integers(numbers).tolist()
-        gone = []
-        for row, chance in zip(new, chances, strict=True):
-            if len(slots) < self.max_past:
-                slots.append(row)
-            elif chance < self.max_past:
-                gone.append(slots[chance])
-                slots[chance] = row
-            else:
-                gone.append(row)
-        return np.array(gone, dtype=np.intp)
+        room = min(self.max_past - len(self._slots), new.size)
+        if room:
+            self._slots.append(new[:room])
+        late = new[room:]
+        if not late.size:
+            return late
+        slots, gone = self._slots.data, late.copy()
+        chances = self._rng.integers(np.arange(self.n_seen - late.size, self.n_seen) + 1)
+        for k in np.flatnonzero(chances < self.max_past):
+            gone[k], slots[chances[k]] = slots[chances[k]], late[k]
+        return gone
 
     def use_place(self, device: Any, workers: Any, log_dir: Any = None) -> None:
         """Move the rows to another place, or leave everything as it was."""
@@ -130,8 +159,10 @@ class KeptRows:
             "max_past": self.max_past,
             "n_seen": self.n_seen,
             "n_kept": self.n_kept,
+            "seen_weight": self.seen_weight,
             "total_weight": self.total_weight,
             "weights": self._w.data.copy(),
+            "slots": self._slots.data.copy(),
             "random": self._rng.bit_generator.state,
             "past": self.past.state_dict(),
         }
@@ -146,6 +177,13 @@ class KeptRows:
         self._rng = generator_from_state(state["random"])
         self.n_seen, self.n_kept = int(state["n_seen"]), int(state["n_kept"])
         self.total_weight = float(state["total_weight"])
+        # Older states have no slots: their rows are in order.
+        self.seen_weight = float(state.get("seen_weight", self.n_seen))
+        alive = np.flatnonzero(weights) if self.rule == "reservoir" else np.empty(0, np.int64)
+        slots = np.array(state.get("slots", alive), np.int64)
+        if not np.array_equal(np.sort(slots), alive):
+            raise ValueError("the reservoir has places for other rows than those that count")
+        self._slots = GrowingArray.holding(slots)
         self._w = GrowingArray.holding(weights)
         self.past.load_state(state["past"])
         self.n_held = len(self.past)

@@ -8,10 +8,13 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from .._devices import namespace
+from .._state import number
 from .._typing import Array, State
 from .._validation import check_whole
 from ..atoms import Atom, SignedCoordinate, SparseAtom
-from ..linalg import top_singular_pair
+from ..iterates import DenseIterate
+from ..linalg import row_products, top_singular_pair
 from ..losses import Square
 from ..past.place import check_place
 from .lines import Parabola
@@ -79,11 +82,10 @@ class RunningLeastSquares(RowObjective):
 
     def _join(self, sums: RunningSums) -> None:
         """Learn from these sums."""
-        n = sums.mean.size
         self._shared, self.fit_intercept = sums, sums.centred
-        sums.n_models += 1
-        super().__init__((n,))
-        self._sums = ModelSums(np.zeros(n), np.zeros(n), 0.0, 0.0)
+        self._model: int | None = None
+        super().__init__((sums.sums.mean.size,))
+        self._b: float | None = None  # the intercept that is held
         self._moves = 0
         self._image: tuple[Atom | None, Array] | None = None
         self._batch: tuple[Any, Array, Array] | None = None
@@ -99,7 +101,19 @@ class RunningLeastSquares(RowObjective):
         other._join(self._shared)
         return other
 
+    def _set_iterate(self, iterate: DenseIterate) -> None:
+        super()._set_iterate(iterate)
+        if self._model is None:
+            self._model = self._shared.add_model(iterate)
+        else:
+            self._shared.iterates[self._model] = iterate
+
     # Data --------------------------------------------------------------------------------------
+
+    @property
+    def _sums(self) -> ModelSums:
+        """The sums of this model over all rows."""
+        return self._shared.current.models[self._model]
 
     @property
     def _theta(self) -> Array:
@@ -107,26 +121,42 @@ class RunningLeastSquares(RowObjective):
 
     @property
     def intercept(self) -> float:
-        """The best intercept for the current theta; 0 without one."""
+        """The best intercept for the current theta (one that is held: as of then); 0 without."""
         if not self.fit_intercept:
             return 0.0
-        return float(self._sums.mean_y - self._shared.mean @ self._theta)
+        return self._best_intercept() if self._b is None else self._b
+
+    def _best_intercept(self) -> float:
+        sums = self._shared.current
+        return float(sums.models[self._model].mean_y - sums.mean @ self._theta)
+
+    def hold(self) -> None:
+        """Keep the intercept, the best one for the rows so far, from now on while rows come."""
+        self._shared.fold()
+        self._b = None
+        if self.fit_intercept:
+            self._b = self._best_intercept()
+
+    @staticmethod
+    def products_together(objectives: Sequence[RunningLeastSquares], X: Any) -> Array:
+        """Return <theta, x> of checked rows, a column for each objective."""
+        thetas = np.column_stack([one._theta for one in objectives])
+        return row_products(X, thetas) if namespace(X) is np else products(X, thetas)
 
     @staticmethod
     def add_together(objectives: Sequence[RunningLeastSquares], batch: RowsBatch) -> list[float]:
         """Add checked rows to the sums of several objectives; return each one's mean loss."""
         shared = objectives[0]._shared
-        X, targets, w = batch
+        X, targets, w, Z = batch
         X = shared.past.bring(X)
-        thetas = np.empty((shared.mean.size, len(objectives)), order="F")
+        if Z is None:
+            Z = RunningLeastSquares.products_together(objectives, X)
         weight, losses = w.sum(), []
-        for k, (one, y) in enumerate(zip(objectives, targets, strict=True)):
-            thetas[:, k] = one._theta
-            errors = products(X, thetas[:, k]) + one.intercept - y
-            losses.append(float(w @ errors**2 / (2.0 * weight)))
-        sums = shared.add(X, targets, w, thetas, [one._sums for one in objectives])
-        for one, new, y in zip(objectives, sums, targets, strict=True):
-            one._sums, one._image = new, None
+        for one, z, y in zip(objectives, Z.T, targets, strict=True):
+            losses.append(float(w @ (z + one.intercept - y) ** 2 / (2.0 * weight)))
+        shared.add(X, targets, w, wait=objectives[0].holds)
+        for one, y in zip(objectives, targets, strict=True):
+            one._image = None
             one.n_observations += y.size
             one._batch = (X, y, w)
         return losses
@@ -134,7 +164,9 @@ class RunningLeastSquares(RowObjective):
     @staticmethod
     def keep_together(objectives: Sequence[RunningLeastSquares]) -> None:
         """Let the past of these objectives forget all others that share it."""
-        objectives[0]._shared.n_models = len(objectives)
+        objectives[0]._shared.keep_models([one._model for one in objectives])
+        for k, one in enumerate(objectives):
+            one._model = k
 
     # Value and gradient ------------------------------------------------------------------------
 
@@ -152,19 +184,29 @@ class RunningLeastSquares(RowObjective):
         self._needs_data()
         b, H_theta, yy, _ = self._sums
         quadratic = self._theta @ (H_theta - 2.0 * b)
-        return max(0.0, float(0.5 * (quadratic + yy) / self.total_weight))
+        least = max(0.0, float(0.5 * (quadratic + yy) / self.total_weight))
+        return least if self._b is None else least + self._held_back()
+
+    def _held_back(self) -> float:
+        """Return by how much F is larger than with the best intercept, as one is held."""
+        return 0.0 if self._b is None else 0.5 * (self._b - self._best_intercept()) ** 2
+
+    def certificate(self, constraint: Any) -> float:
+        """Return a bound on how far F is above its minimum over the set; nothing changes."""
+        return super().certificate(constraint) + self._held_back()
 
     # Moving ------------------------------------------------------------------------------------
 
     def move(self, atom: Atom, step: float) -> None:
         """Move theta, and H theta with it."""
         image = self._image_of(atom)
+        H_theta = (1.0 - step) * self._sums.H_theta + step * image
         self._iterate.move(atom, step)  # type: ignore[union-attr]
-        self._sums = self._sums._replace(H_theta=(1.0 - step) * self._sums.H_theta + step * image)
-        self._moved()
+        self._moved(H_theta)
 
-    def _moved(self) -> None:
-        self._image = None
+    def _moved(self, H_theta: Array) -> None:
+        self._shared.replace(self._model, H_theta=H_theta)
+        self._image = self._b = None
         self._moves += 1
         # Against rounding drift, so seldom that it costs no more than the moves themselves.
         if self._moves % max(REFRESH_EVERY, self._sums.b.size) == 0:
@@ -173,6 +215,7 @@ class RunningLeastSquares(RowObjective):
     def _image_of(self, atom: Atom) -> Array:
         """H a: one column of H for a coordinate. A line search and the move after it share it."""
         if self._image is None or self._image[0] is not atom:
+            self._shared.fold()
             past = self._shared.past
             if isinstance(atom, SignedCoordinate):
                 image = past.combine(np.array([atom.index]), np.array([atom.value]))
@@ -184,8 +227,9 @@ class RunningLeastSquares(RowObjective):
         return self._image[1]
 
     def _refresh(self) -> None:
-        self._image = None
-        self._sums = self._sums._replace(H_theta=self._shared.past.times(self._theta))
+        self._image = self._b = None
+        self._shared.fold()
+        self._shared.replace(self._model, H_theta=self._shared.past.times(self._theta))
 
     def line(self, atom: Atom) -> Parabola:
         """Return F along theta + c (atom - theta), a parabola."""
@@ -198,10 +242,12 @@ class RunningLeastSquares(RowObjective):
 
     def coordinate_model(self, chosen: Array) -> _ChosenSquares:
         """Return F in the chosen coordinates."""
+        self._shared.fold()
         return _ChosenSquares(self, chosen)
 
     def begin_change(self, chosen: Array, change: Array, *b: float) -> Parabola:
         """Return F along a change of the chosen coordinates; the best intercept goes along."""
+        self._shared.fold()
         image = self._shared.past.combine(chosen, change)
         self._image = (None, image)
         slope = float(change @ self.gradient()[chosen])
@@ -213,28 +259,23 @@ class RunningLeastSquares(RowObjective):
         assert self._image is not None
         H_theta = self._sums.H_theta + part * self._image[1]
         self._iterate.shift(chosen, part * change)  # type: ignore[union-attr]
-        self._sums = self._sums._replace(H_theta=H_theta)
-        self._moved()
+        self._moved(H_theta)
 
     # Facts -------------------------------------------------------------------------------------
 
     def smoothness(self) -> float:
         """Return the largest eigenvalue of H / sum(w)."""
         self._needs_data()
+        self._shared.fold()
         times, n = self._shared.past.times, self._sums.b.size
         H = LinearOperator((n, n), matvec=times, rmatvec=times, dtype=float)
         return top_singular_pair(H, tol=1e-6)[1] / self.total_weight
-
-    def batch_gradient(self) -> Array:
-        """Return the gradient of the last batch's mean loss at the current iterate."""
-        X, y, w = self._last_batch()
-        return X.T @ (w * (X @ self._theta + self.intercept - y) / w.sum())
 
     # State -------------------------------------------------------------------------------------
 
     def own_state(self) -> State:
         """Return what is this objective's own: all but the past."""
-        b, H_theta, yy, mean_y = self._sums
+        b, H_theta, yy, mean_y = self._shared.sums.models[self._model]
         return {
             **self._base_state(),
             "fit_intercept": self.fit_intercept,
@@ -242,16 +283,19 @@ class RunningLeastSquares(RowObjective):
             "H_theta": H_theta.copy(),
             "yy": float(yy),
             "mean_y": float(mean_y),
+            "intercept": self._b,
             "moves": self._moves,
         }
 
     def load_own(self, state: State) -> None:
         """Take over what ``own_state`` described."""
         b, H_theta = np.array(state["b"], float), np.array(state["H_theta"], float)
-        if not b.shape == H_theta.shape == self._shared.mean.shape:
+        if not b.shape == H_theta.shape == self._shared.sums.mean.shape:
             raise ValueError(f"the sums of the state have shapes {b.shape} and {H_theta.shape}")
         self._load_base(state)
-        self._sums = ModelSums(b, H_theta, float(state["yy"]), float(state["mean_y"]))
+        yy, mean_y, held = float(state["yy"]), float(state["mean_y"]), state.get("intercept")
+        self._shared.replace(self._model, b=b, H_theta=H_theta, yy=yy, mean_y=mean_y)
+        self._b = None if held is None else number(held, "the intercept")
         self._moves, self._image, self._batch = int(state["moves"]), None, None
 
     @classmethod

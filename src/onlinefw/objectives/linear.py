@@ -124,7 +124,8 @@ class LinearObjective(RowObjective):
         rows.n_models += 1
         super().__init__(shape)
         self._b: float | None = None
-        self._b_due = True  # whether b may no longer be the best
+        self._b_due = True  # whether b may no longer be the best, and is to be found
+        self._b_old = False  # whether rows have come while b is held
         self._moves = 0
         self._warned = False
         self._gradient: Array | None = None
@@ -162,13 +163,26 @@ class LinearObjective(RowObjective):
         return self._shared.n_kept
 
     @staticmethod
+    def products_together(objectives: Sequence[LinearObjective], X: Any) -> Array:
+        """Return <theta, x> of checked rows, a column for each objective."""
+        first = objectives[0]
+        if first.shape is None:  # theta is 0, of whatever length
+            return np.zeros((X.shape[0], len(objectives)))
+        thetas: Any = [one._iterate.theta for one in objectives]  # type: ignore[union-attr]
+        T = thetas[0].reshape(-1, 1)
+        if len(thetas) > 1:
+            T = np.column_stack([theta.reshape(-1) for theta in thetas])
+        return first._shared.past.products(X, T)
+
+    @staticmethod
     def add_together(objectives: Sequence[LinearObjective], batch: Any) -> list[float]:
         """Add checked rows to the past of several objectives; return each one's mean loss."""
         first = objectives[0]
         if isinstance(batch, BatchHandle):
             return [first._add_handle(batch)]
-        X, targets, w = batch
-        Z = _predicted(objectives, X)
+        X, targets, w, Z = batch
+        if Z is None:
+            Z = first.products_together(objectives, X)
         weight, losses = w.sum(), []
         for k, (one, y) in enumerate(zip(objectives, targets, strict=True)):
             losses.append(float(w @ one.loss.value(Z[:, k] + one.intercept, y) / weight))
@@ -180,7 +194,7 @@ class LinearObjective(RowObjective):
         for one, y in zip(objectives, targets, strict=True):
             one.n_observations += X.shape[0]
             one._batch = (X, y, w)
-            one._forget_derived()
+            one._forget_derived(held=one.holds)
         return losses
 
     @staticmethod
@@ -201,19 +215,19 @@ class LinearObjective(RowObjective):
         rows.count(w)
         self.n_observations += len(handle)
         self._batch = handle.alone()
-        self._forget_derived()
+        self._forget_derived(held=self.holds)
         return loss
 
     # Value and gradient ------------------------------------------------------------------------
 
     @property
     def intercept(self) -> float:
-        """The best intercept for the current theta; 0 without one."""
+        """The best intercept for the current theta (one that is held: as of then); 0 without."""
         if self.fit_intercept and self._b_due and self.n_observations:
             rows = self._shared
             weight, start = rows.total_weight, self._b
             self._b = best_intercept(self.loss, rows.past, self._model, weight, start)
-            self._b_due = False
+            self._b_due = self._b_old = False
         return 0.0 if self._b is None else self._b
 
     def gradient(self) -> Array:
@@ -230,12 +244,16 @@ class LinearObjective(RowObjective):
         due, models, intercepts = [], [], []
         for one in objectives:
             if one._gradient is None:
+                if one._b_old:
+                    one._b_due = True
                 due.append(one)
                 models.append(one._model)
                 intercepts.append(one.intercept)
         if not due:
             return
         rows = due[0]._shared
+        if due[0].holds:  # then nothing depends on where batches ended
+            rows.arrange()
         columns = rows.past.gradients(models, intercepts)
         columns /= rows.total_weight
         for k, one in enumerate(due):
@@ -248,25 +266,24 @@ class LinearObjective(RowObjective):
         first = due[0]
         may_saturate = not first.loss.convex and not first._warned
         if may_saturate and max(columns.max(), -columns.min()) <= 1e-9:
-            first._warn_if_saturated()
-
-    def _warn_if_saturated(self) -> None:
-        if self._shared.past.steepest(self._model, self.intercept) >= 1e-9:
-            return
-        if (value := self.value()) > 1e-3:
-            self._warned = True
-            warnings.warn(
-                f"{self.loss} is saturated: all its derivatives are below 1e-9 while the mean loss "
-                f"is {value:.3g}, so theta cannot move and a gap near zero proves nothing; "
-                "use a smaller radius or smaller features",
-                RuntimeWarning,
-                stacklevel=4,
-            )
+            _warn_if_saturated(first)
 
     def value(self) -> float:
         """Return F_t at the current iterate, from the predictions held."""
         self._needs_data()
         return self._shared.past.total(self._model, self.intercept) / self._shared.total_weight
+
+    def certificate(self, constraint: Any) -> float:
+        """Return a bound on how far F is above its minimum over the set; nothing changes."""
+        if not self._b_old:
+            return super().certificate(constraint)
+        # F falls to its minimum over the intercept first, and from there by at most the gap.
+        b, value = self._b, self.value()
+        try:
+            gap = super().certificate(constraint)
+            return gap + (value - self.value())
+        finally:
+            self._b, self._b_due, self._b_old, self._gradient = b, False, True, None
 
     def predictions(self) -> Array:
         """Return the predictions of all rows kept, in order, without the intercept (a copy)."""
@@ -291,9 +308,16 @@ class LinearObjective(RowObjective):
         super().put_combination(active_set)
         self._shared.past.agree(self._model)
 
-    def _forget_derived(self) -> None:
-        """Forget what was computed from theta and the rows, before one of them changes."""
-        self._gradient, self._line_atom, self._b_due = None, None, True
+    def _forget_derived(self, held: bool = False) -> None:
+        """Forget what was computed from theta and the rows, when one of them changes.
+
+        An intercept that is ``held`` stays as it is when rows come.
+        """
+        self._gradient, self._line_atom = None, None
+        if held and self._b is not None:
+            self._b_old = True
+        else:
+            self._b_due = True
 
     def _moved(self) -> None:
         self._moves += 1
@@ -317,8 +341,9 @@ class LinearObjective(RowObjective):
     def coordinate_model(self, chosen: Array) -> CoordinateModel:
         """Return a second-order model of F in the chosen (increasing) coordinates."""
         rows = self._shared
-        sums = rows.past.second_order(self._model, chosen, self.intercept)
-        hessian, cross, bend = (part / rows.total_weight for part in sums)
+        hessian, cross, bend = rows.past.second_order(self._model, chosen, self.intercept)
+        hessian /= rows.total_weight
+        cross, bend = cross / rows.total_weight, bend / rows.total_weight
         gradient = self.gradient().reshape(-1)[chosen]
         return CoordinateModel(self, chosen, gradient, hessian, cross, bend)
 
@@ -358,12 +383,6 @@ class LinearObjective(RowObjective):
         gram = LinearOperator((size, size), matvec=product, rmatvec=product, dtype=float)
         return self.loss.smoothness * top_singular_pair(gram, tol=1e-6)[1]
 
-    def batch_gradient(self) -> Array:
-        """Return the gradient of the last batch's mean loss at the current iterate."""
-        X, y, w = self._last_batch()
-        z = X @ np.asarray(self.theta).reshape(-1) + self.intercept
-        return (X.T @ (w * self.loss.derivative(z, y) / w.sum())).reshape(self.shape)
-
     # State -------------------------------------------------------------------------------------
 
     def own_state(self) -> State:
@@ -374,6 +393,7 @@ class LinearObjective(RowObjective):
             "fit_intercept": self.fit_intercept,
             "intercept": self._b,
             "intercept_due": self._b_due,
+            "intercept_old": self._b_old,
             "moves": self._moves,
         }
 
@@ -384,6 +404,7 @@ class LinearObjective(RowObjective):
         intercept = state["intercept"]
         self._b = None if intercept is None else number(intercept, "the intercept")
         self._b_due = bool(state["intercept_due"])
+        self._b_old = bool(state.get("intercept_old", False))
         self._gradient, self._line_atom, self._batch = None, None, None
 
     @classmethod
@@ -405,16 +426,18 @@ class LinearObjective(RowObjective):
         )
 
 
-def _predicted(objectives: Sequence[LinearObjective], X: Any) -> Array:
-    """Return <theta, x> of new rows, a column for each objective."""
-    first = objectives[0]
-    if first.shape is None:  # theta is 0, of whatever length
-        return np.zeros((X.shape[0], len(objectives)))
-    thetas: Any = [one._iterate.theta for one in objectives]  # type: ignore[union-attr]
-    T = thetas[0].reshape(-1, 1)
-    if len(thetas) > 1:
-        T = np.column_stack([theta.reshape(-1) for theta in thetas])
-    return first._shared.past.products(X, T)
+def _warn_if_saturated(objective: LinearObjective) -> None:
+    if objective._shared.past.steepest(objective._model, objective.intercept) >= 1e-9:
+        return
+    if (value := objective.value()) > 1e-3:
+        objective._warned = True
+        warnings.warn(
+            f"{objective.loss} is saturated: all its derivatives are below 1e-9 while the mean "
+            f"loss is {value:.3g}, so theta cannot move and a gap near zero proves nothing; "
+            "use a smaller radius or smaller features",
+            RuntimeWarning,
+            stacklevel=4,
+        )
 
 
 def _check_losses(loss: Loss, losses: Sequence[float]) -> None:

@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
 from .._arrays import received, received_here
 from .._batches import BatchHandle, naming
 from .._devices import to_host
@@ -27,6 +29,8 @@ class RowsBatch(NamedTuple):
     X: Any
     targets: list[Array]
     w: Array
+    #: <theta, x> of every row, a column for each objective, if that is known.
+    Z: Array | None = None
 
 
 class RowObjective(PickledByState, Objective):
@@ -37,6 +41,8 @@ class RowObjective(PickledByState, Objective):
     """
 
     loss: Loss
+    #: Whether the intercept stays as it is while rows come, until the next gradient.
+    holds: bool = False
     _shared: Any
     _batch: Any
 
@@ -80,6 +86,16 @@ class RowObjective(PickledByState, Objective):
         """The total weight of the rows in F_t."""
         return self._shared.total_weight
 
+    @property
+    def seen_weight(self) -> float:
+        """The total weight of the rows that have come."""
+        return self._shared.seen_weight
+
+    @property
+    def reach(self) -> float:
+        """The weight that new rows are compared with: of all that the rows in F_t stand for."""
+        return self._shared.reach
+
     def _check_no_rows(self) -> None:
         if self.n_observations:
             raise ValueError("rows have been observed: call beside() before the first batch")
@@ -120,6 +136,11 @@ class RowObjective(PickledByState, Objective):
                 one._agree_on(X.shape[1:])
         return RowsBatch(X, ys, w)
 
+    @staticmethod
+    @abstractmethod
+    def products_together(objectives: Sequence[Any], X: Any) -> Array:
+        """Return <theta, x> of checked rows, a column for each objective."""
+
     def add(self, batch: Any) -> float:
         """Add checked rows; return the weighted mean of their losses at the current iterate."""
         return self.add_together([self], batch)[0]
@@ -138,16 +159,31 @@ class RowObjective(PickledByState, Objective):
     def make_gradients(objectives: Sequence[Any]) -> None:
         """Make the gradients of several objectives on one past in one read, where that helps."""
 
+    @property
+    @abstractmethod
+    def intercept(self) -> float:
+        """The intercept; 0 without one."""
+
+    def hold(self) -> None:
+        """Keep the intercept, the best one for the rows so far, from now on while rows come."""
+        _ = self.intercept
+
     def _last_batch(self) -> tuple[Any, Array, Array]:
         """Return rows, targets and weights of the last batch, in this process's memory."""
         if self._batch is None:
             raise ValueError("there is no last batch yet (a state does not hold it): observe one")
         if isinstance(self._batch, BatchHandle):
             X, y, w = self._batch.open()
-            X, (y,), w = self.check_together([self], X, [y], w)
+            X, (y,), w, _ = self.check_together([self], X, [y], w)
         else:
             X, y, w = self._batch
         return to_host(X) if hasattr(X, "get") else X, y, w
+
+    def batch_gradient(self) -> Array:
+        """Return the gradient of the last batch's mean loss at the current iterate."""
+        X, y, w = self._last_batch()
+        z = X @ np.asarray(self.theta).reshape(-1) + self.intercept
+        return (X.T @ (w * self.loss.derivative(z, y) / w.sum())).reshape(self.shape)
 
     def batch_smoothness(self) -> float:
         """Return the smoothness of the last batch's mean loss."""

@@ -96,6 +96,10 @@ class RowsPast(Past, Protocol):
         """Remove the rows where ``mask`` is False."""
         ...
 
+    def arrange(self) -> None:
+        """Hold the rows in a form that does not depend on the batches in which they came."""
+        ...
+
     def move(self, m: int, atom: Atom, step: float) -> None:
         """Let z <- (1 - step) z + step X a for one model, now or with the next read of the rows."""
         ...

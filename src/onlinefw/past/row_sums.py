@@ -53,9 +53,8 @@ class RowSums(StoredRows):
         return float(abs(self._losses[m].slopes(*self._for_loss(m), b)).max())
 
     def second_order(self, m: int, chosen: Array, b: float) -> tuple[Array, Array, float]:
-        rows = self._held.rows.merged()
-        if rows is not self._held.rows:
-            self._held = self._held._replace(rows=rows)
+        self.arrange()
+        rows = self._held.rows
         d = self._losses[m].curvatures(*self._for_loss(m), b)
         return (*rows.gram(chosen, d), float(d.sum()))
 

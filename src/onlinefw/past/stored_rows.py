@@ -16,6 +16,7 @@ from .._devices import namespace, to_host
 from .._typing import Array, State
 from ..atoms import Atom, SignedCoordinate
 from ..iterates import DenseIterate
+from ..linalg import row_products
 from ..losses import Loss
 from .pending import PendingMove
 
@@ -88,7 +89,7 @@ class StoredRows(ABC):
 
     def products(self, X: Any, thetas: Array) -> Array:
         if isinstance(X, np.ndarray) or sparse.issparse(X):
-            return np.asarray(X @ thetas, dtype=float)
+            return row_products(X, thetas)
         return to_host(X.astype(float) @ namespace(X).asarray(thetas))
 
     def append(self, X: Any, Z: Array, Y: Array, w: Array) -> None:
@@ -113,6 +114,11 @@ class StoredRows(ABC):
         rows, columns = self._held
         self._changed()
         self._held = Held(rows.kept(mask), columns.kept(mask))
+
+    def arrange(self) -> None:
+        rows = self._held.rows
+        if rows is not None and (merged := rows.merged()) is not rows:
+            self._held = self._held._replace(rows=merged)
 
     # Moving ---------------------------------------------------------------------------------------
 

@@ -20,6 +20,8 @@ __all__ = ["MIN_TAIL_PER_FEATURE", "TAIL_SHARE", "SparseRows"]
 MIN_TAIL_PER_FEATURE = 0.25
 #: ... nor tails with fewer than this share of the nonzeros in columns.
 TAIL_SHARE = 0.125
+#: Another thread for products of columns pays from so many times more of them on.
+GRAM_PER_START = 16
 
 
 class SparseRows(RowStore):
@@ -134,12 +136,35 @@ class SparseRows(RowStore):
             out[self._bulk_rows + rows] += self._tail_data.data[hits]
         return out
 
+    def columns(self, indices: Array, values: Array) -> Array:
+        out = np.zeros(len(self))
+        some = np.flatnonzero(values)
+        chosen, values = indices[some], np.asarray(values[some], float)
+        bulk = self._indptr, self._indices, self._data
+        kernels.add_columns(chosen, values, *bulk, out[: self._bulk_rows])
+        if len(self) > self._bulk_rows:
+            vector = np.zeros(self.n_features)
+            vector[chosen] = values
+            tail = sparse.csr_array((len(self) - self._bulk_rows, self.n_features))
+            tail.indptr, tail.indices, tail.data = self._tail
+            out[self._bulk_rows :] = tail @ vector
+        return out
+
     def gram(self, chosen: Array, weights: Array) -> tuple[Array, Array]:
         whole = self.merged()
         bulk = (whole._indptr, whole._indices, whole._data)
         starts, positions, values = kernels.some_columns(chosen, *bulk, whole._bulk_rows)
-        gram, cross = np.zeros((chosen.size, chosen.size)), np.zeros(chosen.size)
-        kernels.add_gram(starts, positions, values, weights, gram, cross)
+        n = chosen.size
+        # A row with k of the chosen entries has k^2 / 2 products.
+        work = positions.size * (positions.size // len(self)) if len(self) else 0
+        blocks = balanced_blocks(starts, work // GRAM_PER_START)
+        grams, crosses = np.zeros((len(blocks) - 1, n, n)), np.zeros((len(blocks) - 1, n))
+        share(kernels.add_gram, blocks, starts, positions, values, weights, grams, crosses)
+        gram, cross = grams[0], crosses[0]
+        for other, its_cross in zip(grams[1:], crosses[1:], strict=True):
+            gram += other
+            cross += its_cross
+        kernels.mirror(gram)
         return gram, cross
 
     # State ----------------------------------------------------------------------------------------
