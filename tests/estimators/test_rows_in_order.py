@@ -2,7 +2,6 @@
 
 import pickle
 import signal
-import threading
 import warnings
 
 import cvxpy as cp
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import onlinefw as ofw
+from onlinefw.estimators.linear_run import LinearRun
 
 N = 260
 MODELS = {
@@ -121,23 +121,22 @@ def test_batches_are_those_of_partial_fit():
 
 
 def test_an_interrupt_leaves_a_whole_number_of_rows(monkeypatch):
-    monkeypatch.setattr("onlinefw.estimators.linear_run.A_PIECE", 2**12)
-    X, y, _ = rows("regressor", n=40_000)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    model = ofw.FrankWolfeRegressor(radius=2.0)
-    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
-    timer.start()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            while True:
-                model.learn(X, y)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    monkeypatch.setattr("onlinefw.estimators.linear_run.A_PIECE", 2**10)
+    X, y, _ = rows("regressor", n=2000)
+    model, learn_rows, calls = ofw.FrankWolfeRegressor(radius=2.0), LinearRun.learn_rows, []
+
+    def interrupted(run, batch, *others):
+        calls.append(batch.n)
+        if len(calls) == 25:
+            signal.raise_signal(signal.SIGINT)
+        return learn_rows(run, batch, *others)
+
+    monkeypatch.setattr(LinearRun, "learn_rows", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.learn(X, y)
     n, again = model.n_observations_, ofw.FrankWolfeRegressor(radius=2.0)
-    passes, left = divmod(n, 40_000)
-    for _ in range(passes):
-        again.learn(X, y)
-    again.learn(X[:left], y[:left])
+    assert n == sum(calls) < 2000
+    again.learn(X[:n], y[:n])
     assert_same(model, again)
 
 

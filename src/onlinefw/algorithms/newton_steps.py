@@ -30,8 +30,14 @@ SMALL, TO_ROUNDING, SMALL_STEPS_PER_COORDINATE = 100, 1e-13, 100
 LARGEST_MODEL = 1000
 #: Added to the diagonal of the model, relative to its mean, in case columns are repeated.
 RIDGE = 1e-10
-#: ``correct`` goes on until the gap is at most this share of F_t, or for so many steps.
-ENOUGH, MOST_STEPS = 0.01, 100
+#: No more candidates than there are coordinates in use, or this many: who needs many gets them soon.
+FEW_CANDIDATES = 50
+#: On a schedule a model has no more than one coordinate for so many rows: theta needs more of them
+#: only if it learns the rows by heart.
+ROWS_PER_COORDINATE = 4
+#: ``correct`` goes on until the gap is at most this share of F_t, or for so many steps; of a loss
+#: that is not convex, where no gap proves anything, for so many.
+ENOUGH, MOST_STEPS, MOST_NOT_CONVEX = 0.01, 100, 20
 #: On a schedule, theta is corrected by so many steps when the data have grown by the factor.
 STEPS_PER_GROWTH = 3
 
@@ -81,6 +87,8 @@ class NewtonSteps(Corrective):
     #: The weight of the rows that had come when theta was last corrected, and when it is due again.
     _corrected_at: float = field(default_factory=float, init=False, repr=False, compare=False)
     _due_at: float = field(default_factory=float, init=False, repr=False, compare=False)
+    #: Whether theta is being brought to the optimum of now.
+    _to_the_end: bool = field(default_factory=bool, init=False, repr=False, compare=False)
 
     takes_steps = True
 
@@ -125,8 +133,10 @@ class NewtonSteps(Corrective):
 
     def most_steps(self, objective: Objective, most: int) -> int:
         """Return how many steps a round may take: few if the data have grown by little."""
-        if self.growth is None or self._corrected_at == 0.0:
+        if self.growth is None:
             return most
+        if self._corrected_at == 0.0:
+            return min(most, 2 * STEPS_PER_GROWTH)
         assert isinstance(objective, RowObjective)
         grown = log(objective.seen_weight / self._corrected_at) / log(self.growth)
         return min(most, ceil(STEPS_PER_GROWTH * max(grown, 1.0)))
@@ -148,7 +158,10 @@ class NewtonSteps(Corrective):
         assert isinstance(objective, (LinearObjective, RunningLeastSquares))
         assert isinstance(constraint, L1Ball)
         theta = np.asarray(objective.theta).reshape(-1)
-        chosen = self._coordinates(theta, gradient.reshape(-1))
+        most = LARGEST_MODEL
+        if self.growth is not None and not self._to_the_end:
+            most = min(most, max(SMALL, int(objective.seen_weight / ROWS_PER_COORDINATE)))
+        chosen = self._coordinates(theta, gradient.reshape(-1), most)
         model = objective.coordinate_model(chosen)
         diagonal = np.einsum("ii->i", model.hessian)
         diagonal += RIDGE * diagonal.mean() + np.finfo(float).tiny
@@ -166,27 +179,32 @@ class NewtonSteps(Corrective):
 
     def correct(self, objective: Objective, constraint: ConvexSet) -> None:
         """Take such steps until the gap is at most 1% of F_t."""
-        for _ in range(MOST_STEPS):
-            gradient = objective.gradient()
-            gap = objective.gap(gradient, constraint.lmo(gradient))
-            if gap <= ENOUGH * abs(objective.value()):
-                break
-            if self.step(objective, constraint, gradient, gap) == 0.0:
-                break
+        assert isinstance(objective, RowObjective)
+        self._to_the_end = True
+        try:
+            for _ in range(MOST_STEPS if objective.loss.convex else MOST_NOT_CONVEX):
+                gradient = objective.gradient()
+                gap = objective.gap(gradient, constraint.lmo(gradient))
+                if gap <= ENOUGH * abs(objective.value()):
+                    break
+                if self.step(objective, constraint, gradient, gap) == 0.0:
+                    break
+        finally:
+            self._to_the_end = False
         self.after_round(objective, constraint)
 
-    def _coordinates(self, theta: Array, gradient: Array) -> Array:
+    def _coordinates(self, theta: Array, gradient: Array, most: int) -> Array:
         """Return the coordinates in use and the steepest others, in increasing order.
 
-        If too many are in use, those that would rather shrink come first.
+        If more than ``most`` are in use, those that would rather shrink come first.
         """
-        k = min(self.candidates, theta.size)
+        active = np.flatnonzero(theta)
+        k = min(self.candidates, theta.size, max(FEW_CANDIDATES, min(active.size, most)))
         steepness = np.abs(gradient)
         steepest = np.argpartition(-steepness, k - 1)[:k]
-        active = np.flatnonzero(theta)
-        if active.size > LARGEST_MODEL:
+        if active.size > most:
             shrink = steepness[steepest].max() + np.sign(theta[active]) * gradient[active]
-            active = active[np.argpartition(-shrink, LARGEST_MODEL - 1)[:LARGEST_MODEL]]
+            active = active[np.argpartition(-shrink, most - 1)[:most]]
         return np.union1d(active, steepest)
 
     def load_state(self, state: State) -> None:

@@ -70,8 +70,8 @@ LEAST_SCALED = 10
 #: ``corrective="auto"``: theta is corrected when the data have grown by this factor, and so many
 #: coordinates may enter at a time (``benchmarks/linear/growth.md`` has others).
 GROWTH, CANDIDATES = 1.3, 300
-#: ``radius="auto"`` tries the suggested radius times these powers of 3.
-POWERS = range(-1, 7)
+#: ``radius="auto"`` tries the suggested radius times these powers of 2.
+POWERS = range(-1, 11)
 
 
 def is_auto(value: Any) -> bool:
@@ -284,7 +284,7 @@ def suggested_radii(loss: Loss, n_models: int, first: Batch) -> list[float]:
     elif isinstance(loss, Sigmoid):
         spread = 1.0 / loss.sharpness
     middle = float(f"{spread / largest:.3g}") if largest > 0.0 else 1.0
-    return [middle * 3.0**power for power in POWERS]
+    return [middle * 2.0**power for power in POWERS]
 
 
 def has_radius(model: LinearModel) -> bool:

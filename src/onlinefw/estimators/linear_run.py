@@ -23,10 +23,10 @@ from .stream import Batch
 __all__ = ["LinearRun", "a_piece", "check_team", "new_run", "run_from_state"]
 
 #: ``radius="auto"``: several radii learn side by side on so many rows ...
-RACE_ROWS = 5000
+RACE_ROWS = 20_000
 #: ... of which those that are clearly worse stop, from so many rows on ...
 BEATEN_FROM = 500
-#: ... and before the first round this one of them predicts: three times the suggested radius.
+#: ... and before the first round this one of them predicts: twice the suggested radius.
 FIRST_CHOICE = 2
 
 #: Rows are learned so many multiplications at a time, at most (about 20 ms).
