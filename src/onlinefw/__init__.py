@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         OnlineFrankWolfe,
         RidgeSweeps,
         Round,
+        SummaryFrankWolfe,
     )
     from .estimators import (
         FrankWolfeClassifier,
@@ -67,6 +68,7 @@ __all__ = [
     "RadiusSearch",
     "RidgeSweeps",
     "Round",
+    "SummaryFrankWolfe",
     "__version__",
     "algorithms",
     "atoms",
@@ -99,6 +101,7 @@ _HOME = {
     "RadiusSearch": "estimators",
     "RidgeSweeps": "algorithms",
     "Round": "algorithms",
+    "SummaryFrankWolfe": "algorithms",
     "load": "files",
     "save": "files",
 }

@@ -8,6 +8,7 @@ from .online_away import OnlineAwayFrankWolfe
 from .online_fw import OnlineFrankWolfe
 from .ridge_sweeps import RidgeSweeps
 from .rounds import Round
+from .summary_fw import SummaryFrankWolfe
 
 __all__ = [
     "Corrective",
@@ -18,4 +19,5 @@ __all__ = [
     "OnlineFrankWolfe",
     "RidgeSweeps",
     "Round",
+    "SummaryFrankWolfe",
 ]

@@ -49,8 +49,8 @@ class Round:
     step_size : float
         The step length of the last inner step.
     kind : str
-        "fw", "away" or "drop"; "corrective" if a corrective took the step; "hold" if theta was
-        good enough already (``inner_steps="auto"``), or if a corrective took the round
+        "fw", "away", "drop" or "pairwise"; "corrective" if a corrective took the step; "hold" if
+        theta was good enough already (``inner_steps="auto"``), or if a corrective took the round
         (:class:`~onlinefw.LocalRidge`); "pg" for projected gradient.
     n_steps : int
         The step counter n_t after the round: inner steps advance it, drops do not.
