@@ -233,6 +233,11 @@ class LinearModel(StreamingEstimator):
         scaling = self._fitted("scale_").scaling
         return None if scaling is None else scaling.scale.copy()
 
+    @property
+    def gap_estimate_(self) -> float:
+        """With ``past="summary"``, the gap of the estimated gradient; else the certificate."""
+        return self._fitted("gap_estimate_").gap_estimate()
+
     def _scores(self, X: Any) -> Array:
         """Return <coef, x> + intercept, one column per problem."""
         if "_run" not in self.__dict__:

@@ -15,6 +15,7 @@ from .._typing import Shape
 from .._validation import check_part, check_whole
 from ..algorithms import Learner, NewtonSteps, OnlineAwayFrankWolfe, OnlineFrankWolfe
 from ..algorithms.side_by_side import SideBySide
+from ..algorithms.summary_fw import SummariesSideBySide, SummaryFrankWolfe
 from ..losses import (
     Bernoulli,
     Correntropy,
@@ -25,12 +26,14 @@ from ..losses import (
     Sigmoid,
     Square,
 )
-from ..objectives import LinearObjective, RunningLeastSquares
+from ..objectives import LinearObjective, RunningLeastSquares, SummaryObjective
 from ..objectives.kept_rows import check_past
+from ..objectives.row_objective import RowObjective
 from ..sets import ConvexSet, L1Ball, L2Ball, LinfBall, Simplex, TraceNormBall
 from ..steps import Harmonic, LineSearch
 from .scaling import Scaling
 from .stream import Batch
+from .summary_parts import check_summary
 
 if TYPE_CHECKING:
     from .linear_model import LinearModel
@@ -108,7 +111,10 @@ class LinearParts:
             all_of_them = few or _sums_suffice(model, loss, n_features)
             past, max_past = ("all", None) if all_of_them else ("reservoir", most)
         parts = cls(model, n_features, loss, past, max_past)
-        check_past(past, max_past)  # objectives that keep sums do not check it
+        if past == "summary":
+            check_summary(model, loss)
+        else:
+            check_past(past, max_past)  # objectives that keep sums do not check it
         model._seed(1)  # objectives that keep no sample do not check it
         parts.shape(parts.constraint(1.0))
         return parts
@@ -121,9 +127,11 @@ class LinearParts:
         """Make the learners of each radius, on one past."""
         return together([(self, radius) for radius in radii], n_models, device, workers)
 
-    def objective(self, device: str, workers: int | None) -> LinearObjective | RunningLeastSquares:
-        """Make what is kept of the past: sums where they suffice, else rows."""
+    def objective(self, device: str, workers: int | None) -> RowObjective:
+        """Make what is kept of the past: sums where they suffice, else rows; or a summary."""
         intercept = bool(self.model.fit_intercept)
+        if self.past == "summary":
+            return SummaryObjective(self.loss, self.n_features, fit_intercept=intercept)
         place: dict[str, Any] = {"device": device, "workers": workers}
         if self.past == "all" and _sums_suffice(self.model, self.loss, self.n_features):
             return RunningLeastSquares(self.n_features, fit_intercept=intercept, **place)
@@ -135,9 +143,11 @@ class LinearParts:
             self.loss, fit_intercept=intercept, random_state=seed, **sizes, **kept, **place
         )
 
-    def learner(self, radius: float, objective: LinearObjective | RunningLeastSquares) -> Learner:
+    def learner(self, radius: float, objective: RowObjective) -> Learner:
         """Make a learner on an objective."""
         model, constraint = self.model, self.constraint(radius)
+        if isinstance(objective, SummaryObjective):
+            return SummaryFrankWolfe(objective, constraint)
         step, corrective = self._step_rule(constraint), self._corrective(constraint)
         if model.away_steps:
             return OnlineAwayFrankWolfe(objective, constraint, step, model.inner_steps)
@@ -250,12 +260,12 @@ def together(
     models: list[tuple[LinearParts, float]], n_models: int, device: str, workers: int | None
 ) -> SideBySide:
     """Make the learners of models with their radii, n_models of each, all on one past."""
-    first = models[0][0].objective(device, workers)
+    first: Any = models[0][0].objective(device, workers)
     learners: list[Learner] = []
     for parts, radius in models:
         for _ in range(n_models):
             learners.append(parts.learner(radius, first.beside() if learners else first))
-    return SideBySide(learners)
+    return (SummariesSideBySide if isinstance(first, SummaryObjective) else SideBySide)(learners)
 
 
 def _sums_suffice(model: LinearModel, loss: Loss, n_features: int) -> bool:
