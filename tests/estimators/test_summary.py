@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator
 
 import onlinefw as ofw
 from onlinefw.files import load_checkpoint, save_checkpoint
@@ -243,3 +244,17 @@ def test_a_forged_summary_is_refused():
     state["run"]["kept"] = ["all", None]
     with pytest.raises(ValueError):
         clone(model).load_state(state)
+
+
+#: Rows are learned one after another, so that a row of weight 2 is not the same row twice.
+IN_TURN = {
+    "check_sample_weight_equivalence_on_dense_data": "rows are learned in turn",
+    "check_sample_weight_equivalence_on_sparse_data": "rows are learned in turn",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", [ofw.FrankWolfeRegressor, ofw.FrankWolfeClassifier])
+def test_scikit_learn_has_nothing_else_to_object(kind):
+    check_estimator(kind(past="summary"), expected_failed_checks=IN_TURN)

@@ -7,6 +7,7 @@ from math import ceil
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import check_is_fitted
 
 from .._batches import BatchHandle, naming
@@ -168,7 +169,7 @@ class LinearModel(StreamingEstimator):
         if not first and classes is None and sample_weight is None and self._is_plain(X):
             plain = self._plain_y(y, X.shape[0])
             if plain is not None:
-                return Batch(X, plain)
+                return Batch(csr_array(X) if issparse(X) else X, plain)
         if isinstance(X, (BatchHandle, FileRounds)):
             raise ValueError(self._no_files())
         if first:
