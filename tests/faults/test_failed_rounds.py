@@ -54,6 +54,8 @@ def asks(model, X):
     "name", [pytest.param(n, marks=() if n in FEW else pytest.mark.slow) for n in ZOO]
 )
 def test_a_model_is_that_of_before_or_after_or_says_that_it_is_broken(name, act):
+    if act == "refine" and "summary" in name:
+        pytest.skip("no rows are kept")
     *batches, last = stream(name, 0)[:5]
     X = batches[0]["X"]
     model = ZOO[name]()

@@ -48,9 +48,11 @@ scale : "auto" or bool
     ten rows; see ``prepare``). "auto" does so for the l1, l2 and l-infinity ball where
     ``radius="auto"``: a radius that is given is in the units of the rows. Coefficients are
     always those of the rows as given.
-past : "all", "recent", "reservoir" or "auto"
+past : "all", "recent", "reservoir", "summary" or "auto"
     Which rows count: all (the algorithm of the paper; memory grows), the newest ``max_past``,
     or a uniform random sample of so many. The gap then certifies the mean over the rows kept.
+    "summary" (l1 ball, built-in losses) keeps no rows: the gradient is estimated from the stream,
+    with a step after every row. ``gap_`` is nan then, and ``gap_estimate_`` the estimate's gap.
     "auto", the choice of ``ofw fit``, keeps all if sums of rows suffice or if at most
     ``max_past`` are expected, and a sample otherwise.
 max_past : int, optional
@@ -84,6 +86,8 @@ workers : int, optional
 gap_ : float
     The certificate of the current coefficients, computed when asked for: for a convex loss,
     the mean loss over the rows kept is at most this far above its minimum over the set.
+gap_estimate_ : float
+    With ``past="summary"`` the gap of the estimated gradient, which proves nothing; else ``gap_``.
 mean_loss_ : float
     That mean loss. A larger certificate is uninformative, where no loss is below 0.
 radius_ : float
