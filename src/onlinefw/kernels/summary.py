@@ -85,6 +85,18 @@ def bend(kind, parameter, z, y, slope):
     return slope / (z - best)
 
 
+@njit(inline="always")
+def guarded(kind, z, slope, own):
+    """Return a curvature for the intercept, which no ball keeps from going too far.
+
+    On the wrong side the curvature of a label's loss vanishes, and its slope does not: the minimum
+    is then taken to be on the other side of 0, as far as z, or at 2.
+    """
+    if kind in (LOGISTIC, BERNOULLI) and slope * z > 0.0:
+        return max(own, abs(slope) / (2.0 * max(abs(z), 2.0)))
+    return own
+
+
 @njit(cache=True)
 def rescale(table, toward, away, numbers, factor):
     """Multiply slopes and curvatures, with the bounds on them; bounds stay bounds."""
@@ -229,7 +241,8 @@ def play_rows(
         numbers[VALUE] = kept * numbers[VALUE] + rho * clipped(value)
         slope = clipped(row_slope(kind, parameter, at, y[i], 1.0))
         first = rho * slope / numbers[SCALE]
-        second = rho * min(bend(kind, parameter, at, y[i], slope), LARGE) / numbers[SCALE]
+        own = min(bend(kind, parameter, at, y[i], slope), LARGE)
+        second = rho * own / numbers[SCALE]
         for p in range(start, end):
             j, x = indices[p], data[p] * 1.0
             if x == 0.0:
@@ -243,7 +256,7 @@ def play_rows(
                 lift(away, starts, j, d if theta > 0.0 else -d)
         if with_intercept:
             numbers[B_SLOPE] += first
-            numbers[B_BEND] += second
+            numbers[B_BEND] += rho * guarded(kind, at, slope, own) / numbers[SCALE]
             if numbers[B_BEND] > 0.0:  # its minimum is taken at once: it is in no ball
                 numbers[INTERCEPT] -= numbers[B_SLOPE] / numbers[B_BEND]
                 numbers[B_SLOPE] = 0.0

@@ -62,7 +62,8 @@ class Plainly:
         self.d = (1.0 - rho) * self.d + rho * slope * x
         self.D = (1.0 - rho) * self.D + rho * c * x**2
         if self.intercept:
-            self.D_b = (1.0 - rho) * self.D_b + rho * c
+            guarded = summary.guarded.py_func(compiled(self.loss)[0], z, slope, c)
+            self.D_b = (1.0 - rho) * self.D_b + rho * guarded
             self.d_b = (1.0 - rho) * self.d_b + rho * slope
             self.b, self.d_b = self.b - self.d_b / self.D_b, 0.0
 
@@ -280,3 +281,11 @@ def test_forged_numbers_are_refused(name, value):
     with pytest.raises(ValueError, match=r"summary|theta"):
         kept.load_state(forge(state, "numbers", {**state["numbers"], name: value}))
     np.testing.assert_equal(kept.state_dict(), state)
+
+
+def test_an_intercept_does_not_run_away_where_the_loss_has_no_curvature():
+    # All the weight comes with the last row, which is far on the wrong side.
+    kept = HostSummary(losses.Logistic(), 1, True, "diagonal")
+    X, y = np.array([[1.0], [1.0], [900.0]]), np.array([1.0, 1.0, -1.0])
+    kept.play(X, y, np.array([1.0, 1.0, 1e300]), 5.0)
+    assert abs(kept.intercept) < 1e5
