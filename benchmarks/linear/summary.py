@@ -68,6 +68,14 @@ class Estimator:
         return 1.0 - model.score(X, y), np.count_nonzero(model.coef_), size
 
 
+class Events(Estimator):
+    """An estimator that predicts and learns each row by itself."""
+
+    def learn(self, X, y, first):
+        """Learn a batch, row by row."""
+        self.model.learn(X, y, classes=CLASSES)
+
+
 class Published:
     """A learner with the estimators and the steps of the papers."""
 
@@ -88,11 +96,9 @@ class Published:
         return error, np.count_nonzero(theta), kept_bytes(self.learner.state_dict())
 
 
-def ours(radius=RADIUS, loss="logistic", **more):
-    def make():
-        return ofw.FrankWolfeClassifier(radius=radius, loss=loss, random_state=0, **more)
-
-    return lambda: Estimator(make)
+def ours(radius=RADIUS, loss="logistic", past="summary", Face=Estimator, **more):
+    settings = {"radius": radius, "loss": loss, "past": past, "random_state": 0, **more}
+    return lambda: Face(lambda: ofw.FrankWolfeClassifier(**settings))
 
 
 def sgd(**more):
@@ -100,12 +106,13 @@ def sgd(**more):
 
 
 SYSTEMS = {
-    "everything kept": ours(),
+    "everything kept": ours(past="all"),
     "a reservoir of 20,000": ours(past="reservoir", max_past=20_000),
     "a reservoir of 2,000": ours(past="reservoir", max_past=2_000),
-    '**past="summary"**': ours(past="summary"),
-    '**past="summary"**, radius found on the way': ours("auto", past="summary"),
-    '**past="summary"**, sigmoid, radius found on the way': ours("auto", "sigmoid", past="summary"),
+    '**past="summary"**': ours(),
+    '**past="summary"**, each row predicted and learned by `learn`': ours(Face=Events),
+    '**past="summary"**, radius found on the way': ours("auto"),
+    '**past="summary"**, sigmoid, radius found on the way': ours("auto", "sigmoid"),
     "1-SFW, ORGFW as published (rho = 1 / t), radius 3000": lambda: Published("recursive", RADIUS),
     "1-SFW, ORGFW as published (rho = 1 / t), radius 300": lambda: Published("recursive", 300.0),
     "momentum as published (rho = 1 / t), radius 3000": lambda: Published("momentum", RADIUS),

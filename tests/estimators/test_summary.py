@@ -258,3 +258,51 @@ IN_TURN = {
 @pytest.mark.parametrize("kind", [ofw.FrankWolfeRegressor, ofw.FrankWolfeClassifier])
 def test_scikit_learn_has_nothing_else_to_object(kind):
     check_estimator(kind(past="summary"), expected_failed_checks=IN_TURN)
+
+
+def in_turn(model, X, y, **first):
+    """Predict and learn row by row through the public face."""
+    said = []
+    for i in range(len(y)):
+        one = X[i : i + 1]
+        said.append(model.predict(one)[0] if i else None)
+        model.partial_fit(one, y[i : i + 1], **first)
+    return said[1:]
+
+
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("compressed", [False, True])
+def test_learn_is_predict_and_partial_fit_of_each_row(scale, compressed):
+    X, y = regression(20, 250, 6)
+    X = sparse.csr_array(X) if compressed else X
+    settings = dict(radius=3.0, past="summary", scale=scale, path_size=20, history_size=60)
+    one, two = (ofw.FrankWolfeRegressor(**settings) for _ in range(2))
+    learned, said = one.learn(X, y), in_turn(two, X, y)
+    np.testing.assert_allclose(learned[1:], said, rtol=1e-9, atol=1e-12)
+    assert learned[0] == 0.0
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    assert one.n_rounds_ == two.n_rounds_ == one.n_observations_ == 250
+    np.testing.assert_array_equal(one.path_["t"], two.path_["t"])
+    np.testing.assert_array_equal(one.path_["coef"].toarray(), two.path_["coef"].toarray())
+    np.testing.assert_allclose(one.history_["loss"], two.history_["loss"])
+
+
+@pytest.mark.parametrize("radius", [3.0, "auto"])
+def test_learn_in_pieces_is_learn_at_once(radius):
+    X, y = labelled(21, 700, 3)
+    w = np.random.default_rng(0).random(700)
+    one, two = (ofw.FrankWolfeClassifier(radius=radius, past="summary") for _ in range(2))
+    at_once = one.learn(X, y, w, classes=["a", "b", "c"])
+    parts = np.split(np.arange(700), [1, 2, 300, 480, 600])
+    said = [two.learn(X[part], y[part], w[part], classes=["a", "b", "c"]) for part in parts]
+    np.testing.assert_array_equal(np.concatenate(said), at_once)
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    np.testing.assert_equal(one.state_dict()["run"]["team"], two.state_dict()["run"]["team"])
+    np.testing.assert_array_equal(one.history_["loss"], two.history_["loss"])
+
+
+def test_a_loaded_model_does_not_learn(tmp_path):
+    X, y = labelled(22, 100)
+    ofw.save(ofw.FrankWolfeClassifier(radius=1.0, past="summary").fit(X, y), tmp_path / "m")
+    with pytest.raises(ValueError, match="only predicts"):
+        ofw.load(tmp_path / "m").learn(X, y)

@@ -52,6 +52,7 @@ SEARCHES = {
     "of classifiers": lambda: ofw.RadiusSearch(
         ofw.FrankWolfeClassifier(L1Ball(1.0), loss="logistic"), radii=np.array([1.0, 4.0])
     ),
+    "summary": lambda: ofw.RadiusSearch(ofw.FrankWolfeRegressor(past="summary"), radii=[1.0, 4.0]),
 }
 COMPLETIONS = {
     "auto": lambda: ofw.FrankWolfeMatrixCompletion(shape=(9, 8)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn, Self
 
 from .._state import check_state, rebuild
-from .._typing import State
+from .._typing import Array, State
 from .._validation import check_part
 from ..objectives import SummaryObjective
 from ..sets import ConvexSet, L1Ball
@@ -71,12 +71,22 @@ class SummaryFrankWolfe(Learner):
 
         Its ``loss`` is the mean over the rows, each at the theta before it came.
         """
-        ball: Any = self.constraint
-        loss, _ = self.objective.play(batch, float(ball.radius))
+        loss, _ = self._learn(batch)
         self.t += 1
-        self.n_steps += len(batch.w)
         nan = float("nan")
         return Round(self.t, loss, nan, nan, nan, "pairwise", self.n_steps)
+
+    def play_events(self, batch: Any) -> Array:
+        """Learn checked rows, each a round; return what was predicted for each before."""
+        _, predicted = self._learn(batch)
+        self.t += predicted.size
+        return predicted
+
+    def _learn(self, batch: Any) -> tuple[float, Array]:
+        ball: Any = self.constraint
+        learned = self.objective.play(batch, float(ball.radius))
+        self.n_steps += len(batch.w)
+        return learned
 
     def _update(self) -> Outcome:
         self._refuse()

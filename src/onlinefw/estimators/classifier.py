@@ -185,7 +185,9 @@ class FrankWolfeClassifier(ClassifierMixin, LinearModel):
 
     def predict(self, X: Any) -> Array:
         """Return the most likely label of each row."""
-        scores = self._scores(X)
+        return self._answers(self._scores(X))
+
+    def _answers(self, scores: Array) -> Array:
         if scores.shape[1] == 1:
             return self.classes_[(scores[:, 0] > 0.0).astype(int)]
         return self.classes_[scores.argmax(axis=1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import nullcontext
 from math import ceil
 from typing import Any, Self
 
@@ -23,6 +24,7 @@ from .._validation import (
     check_whole,
     check_width,
 )
+from .._whole import unchanged_unless_learned
 from ..algorithms import NewtonSteps
 from ..losses import Loss
 from ..readers.rounds import FileRounds
@@ -33,6 +35,7 @@ from .linear_run import LinearRun, new_run, run_from_state
 from .row_checks import checked_rows, checked_weights, plain_rows
 from .sparse_state import names_from_state, names_state
 from .stream import Batch
+from .summary_events import event_pieces, learn_events, takes_events
 
 __all__ = ["LinearModel"]
 
@@ -193,6 +196,36 @@ class LinearModel(StreamingEstimator):
     def _is_plain(self, X: Any) -> bool:
         """Whether rows need no conversion, and have no names to compare."""
         return plain_rows(X, self.n_features_in_) and not hasattr(self, "feature_names_in_")
+
+    def _foretell(
+        self, X: Any, y: Any, sample_weight: Any, batch_size: int, classes: Any = None
+    ) -> Array:
+        size, first = check_whole("batch_size", batch_size), "_run" not in self.__dict__
+        if size > 1 or self.past != "summary" or not (first or self._run.can_learn):
+            return super()._foretell(X, y, sample_weight, size, classes)
+        answers: list[Array] = []
+        with unchanged_unless_learned(self, answers) if first else nullcontext():
+            whole = self._batch(X, y, sample_weight, first, classes)
+            done = 0
+            while done < whole.n and not takes_events(self.__dict__.get("_run")):
+                one = whole.part(slice(done, done + 1))
+                if "_run" not in self.__dict__:
+                    self._run = self._new_run(one, self._expected(), None)
+                known = self._run.n_observations > 0
+                said = self._expect(one.X) if known else self._guess(1)
+                self._learn(one)
+                answers.append(said)
+                done += 1
+        rest = whole.part(slice(done, None))
+        for piece in event_pieces(self._run, rest.n):
+            part = rest.part(piece)
+            scores = self._play(learn_events, self._run, part, self._targets(part.y))
+            answers.append(self._answers(scores))
+        return np.concatenate(answers)
+
+    @abstractmethod
+    def _answers(self, scores: Array) -> Array:
+        """Return predictions, from scores with a column for each problem."""
 
     def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> LinearRun:
         parts = LinearParts.of(self, first.X.shape[1], n)

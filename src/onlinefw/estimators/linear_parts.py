@@ -27,7 +27,7 @@ from ..losses import (
     Square,
 )
 from ..objectives import LinearObjective, RunningLeastSquares, SummaryObjective
-from ..objectives.kept_rows import check_past
+from ..objectives.kept_rows import PASTS, check_past
 from ..objectives.row_objective import RowObjective
 from ..sets import ConvexSet, L1Ball, L2Ball, LinfBall, Simplex, TraceNormBall
 from ..steps import Harmonic, LineSearch
@@ -113,6 +113,9 @@ class LinearParts:
         parts = cls(model, n_features, loss, past, max_past)
         if past == "summary":
             check_summary(model, loss)
+        elif past not in PASTS:
+            names = ", ".join((*PASTS, "summary"))
+            raise ValueError(f"past must be one of {names} and auto, got {past!r}")
         else:
             check_past(past, max_past)  # objectives that keep sums do not check it
         model._seed(1)  # objectives that keep no sample do not check it

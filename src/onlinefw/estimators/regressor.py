@@ -152,7 +152,10 @@ class FrankWolfeRegressor(RegressorMixin, LinearModel):
 
     def predict(self, X: Any) -> Array:
         """Return <coef, x> + intercept, or the mean of the family that the loss belongs to."""
-        z = self._scores(X)[:, 0]
+        return self._answers(self._scores(X))
+
+    def _answers(self, scores: Array) -> Array:
+        z = scores[:, 0]
         # A family's loss is G(z) - y z, and its mean is G'(z) = the derivative at y = 0.
         loss = self._run.loss
         return loss.derivative(z, 0.0).astype(z.dtype) if isinstance(loss, FAMILIES) else z
