@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         OnlinePairwiseFrankWolfe,
         RidgeSweeps,
         Round,
+        SummaryFrankWolfe,
     )
     from .estimators import (
         FrankWolfeClassifier,
@@ -69,6 +70,7 @@ __all__ = [
     "RadiusSearch",
     "RidgeSweeps",
     "Round",
+    "SummaryFrankWolfe",
     "__version__",
     "algorithms",
     "atoms",
@@ -102,6 +104,7 @@ _HOME = {
     "RadiusSearch": "estimators",
     "RidgeSweeps": "algorithms",
     "Round": "algorithms",
+    "SummaryFrankWolfe": "algorithms",
     "load": "files",
     "save": "files",
 }

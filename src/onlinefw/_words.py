@@ -40,7 +40,11 @@ def gap_in_words(gap: float, convex: bool, loss: float | None = None) -> str:
     'certificate: uninformative: the gap'
     >>> gap_in_words(0.0123, convex=False)
     'gap 0.0123: a measure of stationarity, no proof of optimality (the loss is not convex)'
+    >>> gap_in_words(float("nan"), convex=True)
+    'no certificate: the rows are not kept, so the gap is not known'
     """
+    if isnan(gap):
+        return "no certificate: the rows are not kept, so the gap is not known"
     if not convex:
         return (
             f"gap {gap:.3g}: a measure of stationarity, no proof of optimality "

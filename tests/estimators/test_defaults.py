@@ -35,7 +35,7 @@ def test_radii_race_and_the_winner_goes_on_alone(kind, rng, monkeypatch):
     for k in range(0, 300, 50):
         more = {} if kind is Regressor or k else {"classes": [False, True]}
         model.partial_fit(X[k : k + 50], y[k : k + 50], **more)
-        assert len(model._run.radii) == (1 if k == 250 else 8)
+        assert len(model._run.radii) == (1 if k == 250 else 12)
         assert model.radius_ in model._run.radii
     assert model._run.race is None and len(model._run.team.learners) == 1
     model.partial_fit(X[300:], y[300:])
@@ -87,7 +87,7 @@ def test_rows_with_weights_suggest_the_same_radii_as_repeated_ones(rng):
 def test_a_round_without_data_leaves_the_race_open(rng):
     X, y = rows(rng)
     model = Regressor().partial_fit(X[:100], y[:100]).refine()
-    assert model.n_rounds_ == 2 and len(model._run.radii) == 8
+    assert model.n_rounds_ == 2 and len(model._run.radii) == 12
     model.partial_fit(X[100:], y[100:])
     assert model.n_rounds_ == 3 and list(model.history_["t"]) == [1, 2, 3]
 

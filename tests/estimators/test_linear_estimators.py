@@ -668,7 +668,7 @@ BAD_PARAMETERS = [
     (dict(corrective="newton"), "corrective must be .*got 'newton'"),
     (dict(corrective=ofw.NewtonSteps(), constraint="l2"), "NewtonSteps corrects .*L2Ball"),
     (dict(corrective=ofw.NewtonSteps(), away_steps=True), "use away_steps=False"),
-    (dict(past="newest"), "past must be one of all, recent, reservoir, got 'newest'"),
+    (dict(past="newest"), "all, recent, reservoir, summary and auto, got 'newest'"),
     (dict(past="recent"), "needs max_past"),
     (dict(max_past=100), "max_past=100 needs past="),
     (dict(past="recent", max_past=0), "max_past must be .*got 0"),

@@ -221,8 +221,8 @@ def test_with_standard_errors_the_smallest_radius_within_them_is_taken(rng):
 def test_the_radii_suggested_follow_the_scale_of_the_data(rng):
     X, y = data("square", rng)
     radii = Search(Regressor()).partial_fit(X, y).radii_
-    np.testing.assert_allclose(radii[1:] / radii[:-1], 3.0)
-    assert len(radii) == 8
+    np.testing.assert_allclose(radii[1:] / radii[:-1], 2.0)
+    assert len(radii) == 12
     assert radii[0] < np.std(y) < radii[-1]
     np.testing.assert_allclose(Search(Regressor()).partial_fit(10 * X, y).radii_, radii / 10)
     np.testing.assert_allclose(Search(Regressor()).partial_fit(X, 10 * y).radii_, 10 * radii)

@@ -63,10 +63,10 @@ def played(model, act, batch):
     "name", [pytest.param(n, marks=() if n in FEW else pytest.mark.slow) for n in ZOO]
 )
 def test_a_model_is_that_of_before_or_after_or_says_that_it_is_broken(name, act):
-    if act == "learn" and name.startswith("search"):
-        pytest.skip("a search has no learn")
+    if act == "refine" and "summary" in name:
+        pytest.skip("no rows are kept")
     *batches, last = stream(name, 0)[:5]
-    if act == "learn" and not ZOO[name]().takes_events:  # there a row is a round
+    if act == "learn" and not getattr(ZOO[name](), "takes_events", False):  # there a row is a round
         last = {**last, "X": last["X"][:1], "y": last["y"][:1]}
     X = batches[0]["X"]
     model = ZOO[name]()

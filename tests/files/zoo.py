@@ -33,6 +33,7 @@ REGRESSORS = {
         "l2", 2.0, inner_steps=2, history_size=5, path_size=3
     ),
     "means": lambda: ofw.FrankWolfeRegressor(radius=1.0, loss="bernoulli"),
+    "summary": lambda: ofw.FrankWolfeRegressor(radius=2.0, past="summary"),
 }
 CLASSIFIERS = {
     "three classes racing": lambda: ofw.FrankWolfeClassifier(),
@@ -41,6 +42,7 @@ CLASSIFIERS = {
     "bernoulli": lambda: ofw.FrankWolfeClassifier(
         radius=3.0, loss="bernoulli", past="reservoir", max_past=20, random_state=0
     ),
+    "three classes, summary": lambda: ofw.FrankWolfeClassifier(past="summary"),
 }
 SEARCHES = {
     "sums": lambda: ofw.RadiusSearch(ofw.FrankWolfeRegressor(), standard_errors=0.5),
@@ -50,6 +52,7 @@ SEARCHES = {
     "of classifiers": lambda: ofw.RadiusSearch(
         ofw.FrankWolfeClassifier(L1Ball(1.0), loss="logistic"), radii=np.array([1.0, 4.0])
     ),
+    "summary": lambda: ofw.RadiusSearch(ofw.FrankWolfeRegressor(past="summary"), radii=[1.0, 4.0]),
 }
 COMPLETIONS = {
     "auto": lambda: ofw.FrankWolfeMatrixCompletion(shape=(9, 8)),

@@ -12,6 +12,14 @@ def X(rng):
     return rng.standard_normal((120, 3))
 
 
+def test_a_gap_that_is_not_known_is_no_certificate():
+    X = np.random.default_rng(0).standard_normal((50, 3))
+    model = ofw.FrankWolfeRegressor(radius=1.0, past="summary").fit(X, X[:, 0])
+    facts = gap_facts(model)
+    assert not facts["gap is a certificate"]
+    assert gap_said(facts).startswith("no certificate")
+
+
 def test_the_loss_is_that_of_the_class_with_the_largest_certificate(X, rng, tmp_path):
     model = ofw.FrankWolfeClassifier(radius=2.0, loss="logistic").fit(X, rng.integers(3, size=120))
     gaps = [one.certificate(model._run.learners[0].constraint) for one in model.objective_]

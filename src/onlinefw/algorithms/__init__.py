@@ -9,6 +9,7 @@ from .online_fw import OnlineFrankWolfe
 from .online_pairwise import OnlinePairwiseFrankWolfe
 from .ridge_sweeps import RidgeSweeps
 from .rounds import Round
+from .summary_fw import SummaryFrankWolfe
 
 __all__ = [
     "Corrective",
@@ -20,4 +21,5 @@ __all__ = [
     "OnlinePairwiseFrankWolfe",
     "RidgeSweeps",
     "Round",
+    "SummaryFrankWolfe",
 ]

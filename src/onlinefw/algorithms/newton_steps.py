@@ -30,7 +30,7 @@ SMALL, TO_ROUNDING, SMALL_STEPS_PER_COORDINATE = 100, 1e-13, 100
 LARGEST_MODEL = 1000
 #: Added to the diagonal of the model, relative to its mean, in case columns are repeated.
 RIDGE = 1e-10
-#: No more candidates than there are coordinates in use, or this many: who needs many gets them soon.
+#: No more candidates than there are coordinates in use, or this many: more of them enter later.
 FEW_CANDIDATES = 50
 #: On a schedule a model has no more than one coordinate for so many rows: theta needs more of them
 #: only if it learns the rows by heart.

@@ -17,6 +17,7 @@ from ..objectives import (
     Objective,
     ObservedEntries,
     RunningLeastSquares,
+    SummaryObjective,
 )
 from .correctives import Corrective
 from .local_ridge import LocalRidge
@@ -27,7 +28,13 @@ __all__ = ["describe_corrective", "rebuild_corrective", "rebuild_objective"]
 
 OBJECTIVES: dict[str, Any] = {
     cls.__name__: cls
-    for cls in (GradientOracle, LinearObjective, ObservedEntries, RunningLeastSquares)
+    for cls in (
+        GradientOracle,
+        LinearObjective,
+        ObservedEntries,
+        RunningLeastSquares,
+        SummaryObjective,
+    )
 }
 CORRECTIVES: dict[str, type[Corrective]] = {
     cls.__name__: cls for cls in (LocalRidge, NewtonSteps, RidgeSweeps)

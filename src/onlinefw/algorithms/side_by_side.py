@@ -28,7 +28,7 @@ class Foretold(NamedTuple):
     @property
     def moved(self) -> bool:
         """Whether the learners have taken their steps, so that theta may have moved."""
-        return not isnan(self.rounds[0].gap)
+        return self.rounds[0].kind != "hold" or not isnan(self.rounds[0].gap)
 
 
 class SideBySide:

@@ -8,6 +8,7 @@ from math import ceil
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import check_is_fitted
 
 from .._batches import BatchHandle, naming
@@ -35,6 +36,7 @@ from .opening import FIRST, Opening
 from .row_checks import checked_rows, checked_weights, plain_rows
 from .sparse_state import names_from_state, names_state
 from .stream import Batch
+from .summary_events import event_room, learn_events, takes_events
 
 __all__ = ["LinearModel"]
 
@@ -171,7 +173,7 @@ class LinearModel(StreamingEstimator):
         if not first and classes is None and sample_weight is None and self._is_plain(X):
             plain = self._plain_y(y, X.shape[0])
             if plain is not None:
-                return Batch(X, plain)
+                return Batch(csr_array(X) if issparse(X) else X, plain)
         if isinstance(X, (BatchHandle, FileRounds)):
             raise ValueError(self._no_files())
         if first:
@@ -231,8 +233,14 @@ class LinearModel(StreamingEstimator):
             answers, start = [], 0
             while start < rows.n:
                 n, known = self._run.room(rows, start, size), self._run.n_observations > 0
+                by_one = size == 1 and takes_events(self._run)  # a summary
+                if by_one:
+                    n = event_room(self._run, rows.X, rows.n - start)
                 batch = rows if n == rows.n else rows.part(slice(start, start + n))
-                scores = self._play(self._foretell, batch, size)
+                if by_one:
+                    scores = self._play(learn_events, self._run, batch, self._targets(batch.y))
+                else:
+                    scores = self._play(self._foretell, batch, size)
                 answers.append(self._answers(scores) if known else self._guess(n))
                 start += n
                 played.append(None)
@@ -300,6 +308,11 @@ class LinearModel(StreamingEstimator):
         """What columns are divided by before they are learned; None if they are not scaled."""
         scaling = self._fitted("scale_").scaling
         return None if scaling is None else scaling.scale.copy()
+
+    @property
+    def gap_estimate_(self) -> float:
+        """With ``past="summary"``, the gap of the estimated gradient; else the certificate."""
+        return self._fitted("gap_estimate_").gap_estimate()
 
     def _scores(self, X: Any) -> Array:
         """Return <coef, x> + intercept, one column per problem."""

@@ -15,6 +15,7 @@ from .._typing import Shape
 from .._validation import check_part, check_whole
 from ..algorithms import Learner, NewtonSteps, OnlineAwayFrankWolfe, OnlineFrankWolfe
 from ..algorithms.side_by_side import SideBySide
+from ..algorithms.summary_fw import SummariesSideBySide, SummaryFrankWolfe
 from ..losses import (
     Bernoulli,
     Correntropy,
@@ -25,12 +26,14 @@ from ..losses import (
     Sigmoid,
     Square,
 )
-from ..objectives import LinearObjective, RunningLeastSquares
-from ..objectives.kept_rows import check_past
+from ..objectives import LinearObjective, RunningLeastSquares, SummaryObjective
+from ..objectives.kept_rows import PASTS, check_past
+from ..objectives.row_objective import RowObjective
 from ..sets import ConvexSet, L1Ball, L2Ball, LinfBall, Simplex, TraceNormBall
 from ..steps import Harmonic, LineSearch
 from .scaling import Scaling
 from .stream import Batch
+from .summary_parts import check_summary
 
 if TYPE_CHECKING:
     from .linear_model import LinearModel
@@ -67,9 +70,10 @@ MOST_SUMS = 1024
 MAX_PAST = 200_000
 #: Fewer rows than this say too little about the scale of their columns.
 LEAST_SCALED = 10
-#: ``corrective="auto"``: theta is corrected when the data have grown by this factor, and so many
-#: coordinates may enter at a time (``benchmarks/linear/growth.md`` has others).
-GROWTH, CANDIDATES = 1.3, 300
+#: ``corrective="auto"``: theta is corrected when the data have grown by this factor, sooner where
+#: sums suffice (a correction then costs the same however many rows there are), and so many
+#: coordinates may enter at a time.
+GROWTH, GROWTH_OF_SUMS, CANDIDATES = 1.3, 1.1, 300
 #: ``radius="auto"`` tries the suggested radius times these powers of 2.
 POWERS = range(-1, 11)
 
@@ -111,7 +115,13 @@ class LinearParts:
             all_of_them = few or _sums_suffice(model, loss, n_features)
             past, max_past = ("all", None) if all_of_them else ("reservoir", most)
         parts = cls(model, n_features, loss, past, max_past)
-        check_past(past, max_past)  # objectives that keep sums do not check it
+        if past == "summary":
+            check_summary(model, loss)
+        elif past not in PASTS:
+            names = ", ".join((*PASTS, "summary"))
+            raise ValueError(f"past must be one of {names} and auto, got {past!r}")
+        else:
+            check_past(past, max_past)  # objectives that keep sums do not check it
         model._seed(1)  # objectives that keep no sample do not check it
         parts.shape(parts.constraint(1.0))
         return parts
@@ -124,9 +134,11 @@ class LinearParts:
         """Make the learners of each radius, on one past."""
         return together([(self, radius) for radius in radii], n_models, device, workers)
 
-    def objective(self, device: str, workers: int | None) -> LinearObjective | RunningLeastSquares:
-        """Make what is kept of the past: sums where they suffice, else rows."""
+    def objective(self, device: str, workers: int | None) -> RowObjective:
+        """Make what is kept of the past: sums where they suffice, else rows; or a summary."""
         intercept = bool(self.model.fit_intercept)
+        if self.past == "summary":
+            return SummaryObjective(self.loss, self.n_features, fit_intercept=intercept)
         place: dict[str, Any] = {"device": device, "workers": workers}
         if self.past == "all" and _sums_suffice(self.model, self.loss, self.n_features):
             return RunningLeastSquares(self.n_features, fit_intercept=intercept, **place)
@@ -138,9 +150,11 @@ class LinearParts:
             self.loss, fit_intercept=intercept, random_state=seed, **sizes, **kept, **place
         )
 
-    def learner(self, radius: float, objective: LinearObjective | RunningLeastSquares) -> Learner:
+    def learner(self, radius: float, objective: RowObjective) -> Learner:
         """Make a learner on an objective."""
         model, constraint = self.model, self.constraint(radius)
+        if isinstance(objective, SummaryObjective):
+            return SummaryFrankWolfe(objective, constraint)
         step, corrective = self._step_rule(constraint), self._corrective(constraint)
         if model.away_steps:
             return OnlineAwayFrankWolfe(objective, constraint, step, model.inner_steps)
@@ -220,7 +234,10 @@ class LinearParts:
         model = self.model
         if is_auto(model.corrective):
             wanted = is_auto(model.inner_steps) and isinstance(constraint, L1Ball)
-            return NewtonSteps(CANDIDATES, GROWTH) if wanted and not model.away_steps else None
+            if not wanted or model.away_steps:
+                return None
+            sums = self.past == "all" and _sums_suffice(model, self.loss, self.n_features)
+            return NewtonSteps(CANDIDATES, GROWTH_OF_SUMS if sums else GROWTH)
         if model.corrective is not None and not isinstance(model.corrective, NewtonSteps):
             raise ValueError(
                 f'corrective must be "auto", None or NewtonSteps(), got {model.corrective!r}'
@@ -253,12 +270,12 @@ def together(
     models: list[tuple[LinearParts, float]], n_models: int, device: str, workers: int | None
 ) -> SideBySide:
     """Make the learners of models with their radii, n_models of each, all on one past."""
-    first = models[0][0].objective(device, workers)
+    first: Any = models[0][0].objective(device, workers)
     learners: list[Learner] = []
     for parts, radius in models:
         for _ in range(n_models):
             learners.append(parts.learner(radius, first.beside() if learners else first))
-    return SideBySide(learners)
+    return (SummariesSideBySide if isinstance(first, SummaryObjective) else SideBySide)(learners)
 
 
 def _sums_suffice(model: LinearModel, loss: Loss, n_features: int) -> bool:

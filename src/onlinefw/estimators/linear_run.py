@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._state import check_state
+from .._state import check_state, number
 from .._typing import Array, State
 from .._validation import check_whole
 from ..past.place import check_place
@@ -46,6 +46,8 @@ class LinearRun(Run):
         self._known: tuple[Array, Array] | None = None
         #: The first rows, while they are too few to suggest radii and scales; see ``Opening``.
         self.opening: Opening | None = None
+        #: The estimated gap when a summary was saved without its past.
+        self.estimate = float("nan")
 
     def learn(self, batch: Batch, targets: list[Any]) -> None:
         """Play a round with a batch; ``targets`` has one array for each class."""
@@ -138,6 +140,18 @@ class LinearRun(Run):
             coef, intercept = self.scaling.undo(coef, intercept)
         return coef.astype(self.precision), intercept.astype(self.precision)
 
+    def gap_estimate(self) -> float:
+        """Return the gap of the estimated gradient, the largest of all classes.
+
+        Where rows are kept nothing is estimated: it is the certificate.
+        """
+        if self.parts.past != "summary":
+            return self.certified()[0]
+        if self.team is None:
+            return self.estimate
+        with self.turns:
+            return max(one.gap_estimate() for one in self.learners)
+
     # State ----------------------------------------------------------------------------------------
 
     def state_dict(self, past: bool, team: bool = True) -> State:
@@ -153,6 +167,8 @@ class LinearRun(Run):
             state["opening"] = self.opening.state_dict()
         if not past:
             state["coef"], state["intercept"] = self.coefficients
+            if self.parts.past == "summary":
+                state["gap_estimate"] = self.gap_estimate()
         return state
 
 
@@ -209,6 +225,8 @@ def run_from_state(model: Any, state: State, n_models: int, team: Any = None) ->
     run = LinearRun(parts, team, radii.tolist(), race, history, **details)
     if team is None:
         run.n_models, run._known = n_models, _coefficients(state, n_models, n_features)
+        if "gap_estimate" in state:
+            run.estimate = number(state["gap_estimate"], "the estimated gap")
     run._load(state)
     if "opening" in state:
         run.opening = Opening.from_state(state["opening"], n_features)

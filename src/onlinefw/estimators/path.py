@@ -38,6 +38,11 @@ class Path:
         self._spacing = 1.0
         self._due = 0.0
 
+    @property
+    def due(self) -> float:
+        """The round from which on it is time for a snapshot."""
+        return self._due
+
     def is_due(self, t: int) -> bool:
         """Whether it is time for a snapshot."""
         return self.size > 0 and t >= self._due

@@ -49,7 +49,7 @@ class RadiusSearch(SearchState):
     estimator : FrankWolfeRegressor or FrankWolfeClassifier
         The model; its own radius (or that of its set) is not used.
     radii : array-like, optional
-        The radii to try. By default eight, a factor of 3 apart, of the size that the first batch
+        The radii to try. By default twelve, a factor of 2 apart, of the size that the first batch
         suggests.
     scoring : str or callable, optional
         A scikit-learn scorer, applied to each batch before it is learned (one for which it is not

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from .._arrays import received_here
@@ -28,9 +28,13 @@ FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
 def plain_rows(X: Any, n_features: int) -> bool:
     """Whether X needs no conversion: a C-ordered array of numbers of the right width, all moderate.
 
-    Everything else goes through the full check, which says what is wrong.
+    Compressed rows are as plain, if their columns are in order and none comes twice. Everything
+    else goes through the full check, which says what is wrong.
     """
-    if type(X) is not np.ndarray or X.ndim != 2 or X.shape[1] != n_features or not X.shape[0]:
+    stored = type(X) in (csr_array, csr_matrix)
+    if not stored and type(X) is not np.ndarray:
+        return False
+    if X.ndim != 2 or X.shape[1] != n_features or not X.shape[0]:
         return False
     if X.dtype is FLOAT64 or X.dtype == FLOAT64:
         limit = TOO_LARGE
@@ -38,7 +42,21 @@ def plain_rows(X: Any, n_features: int) -> bool:
         limit = TOO_LARGE_FOR_FLOAT32
     else:
         return False
+    if stored:
+        return _in_order(X) and bool(np.abs(X.data).max(initial=0.0) <= limit)
     return X.flags.c_contiguous and bool(np.abs(X).max() <= limit)  # NaN compares as False
+
+
+def _in_order(X: Any) -> bool:
+    """Whether compressed rows are valid, each with increasing columns."""
+    try:
+        check_sparse("X", X)
+    except ValueError:
+        return False
+    if X.data.shape != X.indices.shape or X.indices.size != X.indptr[-1]:
+        return False
+    steps_back = np.flatnonzero(X.indices[1:] <= X.indices[:-1]) + 1
+    return bool(np.isin(steps_back, X.indptr).all())
 
 
 def checked_rows(model: Any, X: Any, y: Any = None, *, first: bool = False) -> Any:

@@ -18,10 +18,10 @@ constraint : str or ConvexSet
     The set of the coefficients: "l1" (sparse), "trace" (low rank, with ``coef_shape``), "l2",
     "linf", "simplex", or a set of :mod:`onlinefw.sets`.
 radius : float or "auto"
-    Of the set, if it is given by name. "auto" lets eight radii, a factor of 3 apart, learn side
-    by side on the first 5000 rows (or in the first 500 rounds), each scored by predicting every
-    batch before it is learned; then the best goes on alone. Until then the best so far
-    predicts. A set given as an object has a size of its own.
+    Of the set, if it is given by name. "auto" lets twelve radii, a factor of 2 apart, learn side
+    by side on the first 20,000 rows, each scored by predicting every batch before it is
+    learned; then the best goes on alone. Until then the best so far predicts, and those that
+    are clearly beaten stop. A set given as an object has a size of its own.
 """,
     "how_to_learn": """
 away_steps : bool
@@ -39,18 +39,23 @@ inner_steps : int or "auto"
     the mean loss of the rows kept, 20 at most (plain steps more while there are few rows).
 corrective : "auto", None or NewtonSteps
     On the l1 ball with O-FW: let each step re-optimise all active coefficients. "auto" does so
-    with ``inner_steps="auto"``.
+    with ``inner_steps="auto"``, whenever the rows have grown by 30% (where sums of rows
+    suffice, by 10%). Between two corrections rows are predicted and kept, and coefficients and
+    intercept stay as they are; ``correct()`` brings them to the optimum of now, as ``fit`` does
+    at its end. ``NewtonSteps()`` corrects in every round.
 fit_intercept : bool
     Add an intercept, which is outside the set.
 scale : "auto" or bool
     Put the columns of dense rows on one scale before they are learned: by means and standard
-    deviations of the first 5000 rows of ``fit``, or of the first batch of a stream (if it has
-    ten rows; see ``prepare``). "auto" does so for the l1, l2 and l-infinity ball where
+    deviations of the first 5000 rows of ``fit``, or of the first hundred of a stream (or its
+    first batch, if that is longer; see ``prepare``). "auto" does so for the l1, l2 and l-infinity ball where
     ``radius="auto"``: a radius that is given is in the units of the rows. Coefficients are
     always those of the rows as given.
-past : "all", "recent", "reservoir" or "auto"
+past : "all", "recent", "reservoir", "summary" or "auto"
     Which rows count: all (the algorithm of the paper; memory grows), the newest ``max_past``,
     or a uniform random sample of so many. The gap then certifies the mean over the rows kept.
+    "summary" (l1 ball, built-in losses) keeps no rows: the gradient is estimated from the stream,
+    with a step after every row. ``gap_`` is nan then, and ``gap_estimate_`` the estimate's gap.
     "auto", the choice of ``ofw fit``, keeps all if sums of rows suffice or if at most
     ``max_past`` are expected, and a sample otherwise.
 max_past : int, optional
@@ -84,6 +89,8 @@ workers : int, optional
 gap_ : float
     The certificate of the current coefficients, computed when asked for: for a convex loss,
     the mean loss over the rows kept is at most this far above its minimum over the set.
+gap_estimate_ : float
+    With ``past="summary"`` the gap of the estimated gradient, which proves nothing; else ``gap_``.
 mean_loss_ : float
     That mean loss. A larger certificate is uninformative, where no loss is below 0.
 radius_ : float

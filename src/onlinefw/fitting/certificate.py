@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any
 
 from .._words import gap_in_words, is_informative
@@ -31,7 +31,7 @@ def gap_facts(model: Any) -> dict[str, Any]:
     convex, comparable = bool(model.loss_.convex), bool(model.loss_.nonnegative)
     return {
         "gap": gap,
-        "gap is a certificate": convex,
+        "gap is a certificate": convex and not isnan(gap),
         "mean loss": loss if isfinite(loss) else None,
         "certificate is informative": is_informative(gap, loss) if convex and comparable else None,
     }

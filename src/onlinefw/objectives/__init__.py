@@ -6,6 +6,7 @@ from .entries import ObservedEntries
 from .least_squares import RunningLeastSquares
 from .linear import LinearObjective
 from .oracle import GradientOracle
+from .summary import SummaryObjective
 
 __all__ = [
     "GradientOracle",
@@ -14,4 +15,5 @@ __all__ = [
     "ObservedEntries",
     "RunningBiases",
     "RunningLeastSquares",
+    "SummaryObjective",
 ]

@@ -21,6 +21,11 @@ PASTS = ("all", "recent", "reservoir")
 def check_past(past: Any, max_past: Any) -> int | None:
     """Return how many rows are kept (None: all), or say what is wrong with the two."""
     if past not in PASTS:
+        if past == "summary":
+            raise ValueError(
+                'past="summary" keeps no rows: use SummaryObjective, or past="summary" of a '
+                "regressor or classifier"
+            )
         raise ValueError(f"past must be one of {', '.join(PASTS)}, got {past!r}")
     if past == "all":
         if max_past is not None:

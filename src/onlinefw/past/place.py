@@ -27,6 +27,7 @@ __all__ = [
     "new_gram",
     "new_local_models",
     "new_rows",
+    "new_summary",
 ]
 
 
@@ -225,3 +226,10 @@ def low_rank_class(place: Place) -> type[LowRank]:
     from .cuda.low_rank import CudaLowRank
 
     return CudaLowRank
+
+
+def new_summary(loss: Loss, n: int, fit_intercept: bool, estimator: str) -> Any:
+    """Return a summary of no rows with n features; there are some in this process's memory only."""
+    from .host.summary import HostSummary
+
+    return HostSummary(loss, n, fit_intercept, estimator)

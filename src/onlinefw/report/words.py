@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from math import isnan
 from typing import Any
 
 from .._words import UNINFORMATIVE, counted, gap_share, memory_in_words, mixture_in_words
@@ -98,6 +99,8 @@ def certificate(facts: Facts) -> str:
     told = gap_facts(facts.best)
     gap, loss = told["gap"], told["mean loss"]
     data = f"the {_seen(facts)} learned"
+    if isnan(gap):
+        return "There is no certificate: the rows are not kept, so the gap is not known."
     if not facts.convex:
         return (
             f"The gap is {gap:.3g}. The {facts.loss} loss is not convex, so this says how near "
