@@ -48,9 +48,9 @@ fit_intercept : bool
 scale : "auto" or bool
     Put the columns of dense rows on one scale before they are learned: by means and standard
     deviations of the first 5000 rows of ``fit``, or of the first hundred of a stream (or its
-    first batch, if that is longer; see ``prepare``). "auto" does so for the l1, l2 and l-infinity ball where
-    ``radius="auto"``: a radius that is given is in the units of the rows. Coefficients are
-    always those of the rows as given.
+    first batch, if that is longer; see ``prepare``). "auto" does so for the l1, l2 and
+    l-infinity ball where ``radius="auto"``: a radius that is given is in the units of the rows.
+    Coefficients are always those of the rows as given.
 past : "all", "recent", "reservoir", "summary" or "auto"
     Which rows count: all (the algorithm of the paper; memory grows), the newest ``max_past``,
     or a uniform random sample of so many. The gap then certifies the mean over the rows kept.
