@@ -13,7 +13,7 @@ import onlinefw as ofw
 from onlinefw.kernels.pairwise import pairwise_steps
 from onlinefw.losses import Bernoulli, Correntropy, Logistic, Poisson, Sigmoid, Square
 from onlinefw.objectives import LinearObjective, RunningLeastSquares
-from onlinefw.sets import L1Ball
+from onlinefw.sets import KSparse, L1Ball
 from onlinefw.steps import LineSearch
 
 from ..pairs import every_pair
@@ -42,7 +42,7 @@ def test_pairwise_steps_end_with_the_gap_that_was_asked_for(seed, n, rank):
     H, c, x, radius = quadratic(seed, n, rank)
     q = H @ x - c
     tolerance = 1e-6 * (1.0 + np.abs(c).max())
-    steps = pairwise_steps(H, q, x, radius, 10**5, tolerance)
+    steps = pairwise_steps(H, q, x, radius, 10**5, tolerance, np.inf)
     assert steps < 10**5
     assert exact_gap(H, c, x, radius) <= 1.001 * tolerance
 
@@ -58,7 +58,7 @@ def test_every_pairwise_step_is_feasible_and_lowers_the_quadratic(seed, n, rank,
     q = H @ x - c
     value = 0.5 * x @ H @ x - c @ x
     for _ in range(steps):
-        pairwise_steps(H, q, x, radius, 1, 0.0)
+        pairwise_steps(H, q, x, radius, 1, 0.0, np.inf)
         assert np.abs(x).sum() <= radius * (1 + 1e-12)
         np.testing.assert_allclose(q, H @ x - c, atol=1e-9 * (1 + np.abs(c).max()))
         new = 0.5 * x @ H @ x - c @ x
@@ -71,21 +71,21 @@ def test_a_coordinate_that_changes_its_sign_gives_its_weight_back():
     # no longer needs must be free for the second.
     H, c = np.array([[1.0, 0.0], [0.0, 0.01]]), np.array([-0.1, 0.008])
     x = np.array([1.0, 0.0])
-    pairwise_steps(H, H @ x - c, x, 1.0, 1000, 1e-12)
+    pairwise_steps(H, H @ x - c, x, 1.0, 1000, 1e-12, np.inf)
     np.testing.assert_allclose(x, [-0.1, 0.8], atol=1e-9)
 
 
 def test_a_coordinate_that_shrinks_as_a_target_gives_weight_back():
     H, c = np.diag([1.0, 1.0, 0.01]), np.array([0.0, 0.0, 0.007])
     x = np.array([0.5, 0.5, 0.0])
-    pairwise_steps(H, H @ x - c, x, 1.0, 1000, 1e-12)
+    pairwise_steps(H, H @ x - c, x, 1.0, 1000, 1e-12, np.inf)
     np.testing.assert_allclose(x, [0.0, 0.0, 0.7], atol=1e-9)
 
 
 def test_a_coordinate_that_is_emptied_is_exactly_zero():
     H, c = np.eye(3), np.array([5.0, 0.0, 0.0])
     x = np.array([0.0, 0.6, -0.4])
-    pairwise_steps(H, H @ x - c, x, 1.0, 100, 1e-12)
+    pairwise_steps(H, H @ x - c, x, 1.0, 100, 1e-12, np.inf)
     np.testing.assert_array_equal(x[1:], 0.0)
     assert x[0] == pytest.approx(1.0)
 
@@ -93,8 +93,25 @@ def test_a_coordinate_that_is_emptied_is_exactly_zero():
 def test_repeated_columns_are_no_obstacle():
     H, c = np.ones((4, 4)), np.full(4, 0.5)
     x = np.zeros(4)
-    pairwise_steps(H, H @ x - c, x, 1.0, 1000, 1e-10)
+    pairwise_steps(H, H @ x - c, x, 1.0, 1000, 1e-10, np.inf)
     assert exact_gap(H, c, x, 1.0) <= 1.1e-10
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 8), share=st.floats(0.2, 0.9))
+def test_with_a_cap_they_end_at_the_minimum_over_the_hull_of_k_sparse_vectors(seed, n, share):
+    H, c, x, radius = quadratic(seed, n, 10)
+    cap = share * radius
+    x = np.clip(x, -cap, cap)
+    pairwise_steps(H, H @ x - c, x, radius, 10**5, 1e-9 * (1.0 + np.abs(c).max()), cap)
+    assert np.abs(x).max() <= cap * (1 + 1e-12)
+    assert np.abs(x).sum() <= radius * (1 + 1e-12)
+    gradient = H @ x - c
+    # The best vertex puts the cap on the steepest coordinates, as far as the radius goes.
+    left, best = radius, 0.0
+    for slope in np.sort(np.abs(gradient))[::-1]:
+        best += slope * min(cap, left)
+        left -= min(cap, left)
+    assert x @ gradient + best <= 1e-6 * (1.0 + np.abs(c).max()) * max(1.0, radius)
 
 
 # The learner -------------------------------------------------------------------------------------
@@ -150,6 +167,26 @@ def test_auto_rounds_end_within_one_percent_of_the_optimum(name, radius, kind, r
     gap = learner.certificate()
     assert -1e-6 <= above <= gap + 1e-6
     assert gap <= 0.01 * abs(value)
+
+
+@pytest.mark.parametrize("name", ["square", "logistic"])
+def test_k_sparse_vectors_are_corrected_too(name, rng):
+    X, y = problem(name, rng)
+    loss, total = LOSSES[name]
+    ball = KSparse(4, 0.3)
+    learner = ofw.OnlineFrankWolfe(
+        LinearObjective(loss), ball, inner_steps="auto", corrective=ofw.NewtonSteps()
+    )
+    for k in range(0, 200, 50):
+        learner.observe(X[k : k + 50], y[k : k + 50])
+    learner.correct()
+    assert ball.contains(learner.theta)
+    theta = cp.Variable(30)
+    limits = [cp.norm1(theta) <= 1.2, cp.norm_inf(theta) <= 0.3]
+    best = cp.Problem(cp.Minimize(total(X @ theta, y) / 200), limits).solve(solver="CLARABEL")
+    value = float(loss.value(X @ learner.theta, y).mean())
+    assert -1e-6 <= value - best <= learner.certificate() + 1e-6
+    assert learner.certificate() <= 0.01 * value
 
 
 def test_sums_and_rows_take_the_same_newton_steps(rng):

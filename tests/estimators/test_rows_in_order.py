@@ -284,3 +284,14 @@ def test_hashed_text_is_learned_by_default():
     X = sp.csr_array(X.multiply(1.0 / np.sqrt(X.power(2).sum(axis=1))[:, None]))
     wrong = ofw.FrankWolfeClassifier().learn(X, y, classes=[False, True]) != y
     assert wrong[2000:].mean() < 0.05
+
+
+def test_k_sparse_vectors_by_name_have_no_large_coefficients(rng):
+    """Of 128 features two could have all of the radius; here none has more than half of it."""
+    X = rng.standard_normal((600, 128))
+    y = X[:, 0] + X[:, 1] + 0.1 * rng.standard_normal(600)
+    model = ofw.FrankWolfeRegressor("ksparse", 1.5).fit(X, y)
+    assert np.abs(model.coef_).max() == pytest.approx(0.75, abs=1e-9)
+    assert np.abs(model.coef_).sum() <= 1.5 * (1 + 1e-12)
+    found = ofw.FrankWolfeRegressor("ksparse").fit(X, y)
+    assert found.score(X, y) > 0.95 > model.score(X, y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import ceil, log
+from math import ceil, inf, log
 from numbers import Real
 
 import numpy as np
@@ -14,7 +14,7 @@ from .._validation import check_whole
 from ..kernels.pairwise import pairwise_steps
 from ..objectives import LinearObjective, Objective, RunningLeastSquares
 from ..objectives.row_objective import RowObjective
-from ..sets import ConvexSet, L1Ball
+from ..sets import ConvexSet, KSparse, L1Ball
 from .correctives import Corrective
 
 __all__ = ["NewtonSteps"]
@@ -51,6 +51,7 @@ class NewtonSteps(Corrective):
     model of F_t in them, and minimises it over the same l1 ball by pairwise Frank-Wolfe steps,
     each of which costs only the number of coordinates. Theta then moves to that point, or a part
     of the way if F_t would not fall enough. It stays feasible and sparse, so its gap stays valid.
+    In the hull of K-sparse vectors (:class:`~onlinefw.sets.KSparse`) no coordinate passes its cap.
 
     With ``growth`` such steps are taken on a schedule: when the data have grown by that factor
     since the last ones. In the rounds between, rows are predicted and added to F_t, and theta and
@@ -103,10 +104,10 @@ class NewtonSteps(Corrective):
     def check(self, objective: Objective, constraint: ConvexSet) -> None:
         """Refuse what has no coordinates to correct."""
         kinds = (LinearObjective, RunningLeastSquares)
-        if not isinstance(objective, kinds) or not isinstance(constraint, L1Ball):
+        if not isinstance(objective, kinds) or not isinstance(constraint, (L1Ball, KSparse)):
             raise ValueError(
-                "NewtonSteps corrects a LinearObjective or RunningLeastSquares on an L1Ball, got "
-                f"{objective} on {constraint}; leave corrective= out"
+                "NewtonSteps corrects a LinearObjective or RunningLeastSquares on an L1Ball or "
+                f"KSparse, got {objective} on {constraint}; leave corrective= out"
             )
 
     # The schedule ---------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ class NewtonSteps(Corrective):
     ) -> float:
         """Move theta to the minimum of the model, or a part of the way; return which part."""
         assert isinstance(objective, (LinearObjective, RunningLeastSquares))
-        assert isinstance(constraint, L1Ball)
+        assert isinstance(constraint, (L1Ball, KSparse))
         theta = np.asarray(objective.theta).reshape(-1)
         most = LARGEST_MODEL
         if self.growth is not None and not self._to_the_end:
@@ -171,9 +172,12 @@ class NewtonSteps(Corrective):
         else:
             exactness, steps = EXACTNESS, STEPS_PER_COORDINATE * chosen.size
         others = np.abs(theta).sum() - np.abs(x).sum()
-        radius = max(constraint.radius - others, np.abs(x).sum())
+        norm, cap = constraint.radius, inf
+        if isinstance(constraint, KSparse):
+            norm, cap = constraint.k * constraint.radius, constraint.radius
+        radius = max(norm - others, np.abs(x).sum())
         slopes = model.gradient.copy()
-        pairwise_steps(model.hessian, slopes, x, radius, steps, exactness * gap)
+        pairwise_steps(model.hessian, slopes, x, radius, steps, exactness * gap, cap)
         change = x - theta[chosen]
         return model.move(change) if change.any() else 0.0
 

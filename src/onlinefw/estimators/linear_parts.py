@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass, replace
+from math import ceil
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from ..losses import (
 from ..objectives import LinearObjective, RunningLeastSquares, SummaryObjective
 from ..objectives.kept_rows import PASTS, check_past
 from ..objectives.row_objective import RowObjective
-from ..sets import ConvexSet, L1Ball, L2Ball, LinfBall, Simplex, TraceNormBall
+from ..sets import ConvexSet, KSparse, L1Ball, L2Ball, LinfBall, Simplex, TraceNormBall
 from ..steps import Harmonic, LineSearch
 from .scaling import Scaling
 from .stream import Batch
@@ -59,11 +60,15 @@ CONSTRAINTS: dict[str, type[Any]] = {
     "l1": L1Ball,
     "l2": L2Ball,
     "linf": LinfBall,
+    "ksparse": KSparse,
     "simplex": Simplex,
     "trace": TraceNormBall,
 }
+#: ``constraint="ksparse"``: an l1 ball in which no coefficient is larger than if one in so many
+#: features had the same.
+FEATURES_PER_LARGEST = 64
 #: Sets that treat all coordinates alike, so that columns should be on one scale.
-OF_COORDINATES = ("l1", "l2", "linf")
+OF_COORDINATES = ("l1", "l2", "linf", "ksparse")
 #: With at most this many features the square loss needs X'X and X'y only (8 n^2 bytes).
 MOST_SUMS = 1024
 #: ``past="auto"``: so many rows are kept of a longer stream, drawn at random.
@@ -173,6 +178,9 @@ class LinearParts:
                     f"constraint must be one of {', '.join(CONSTRAINTS)} or a set of "
                     f"onlinefw.sets, got {constraint!r}"
                 )
+            if constraint == "ksparse":
+                k = ceil(self.n_features / FEATURES_PER_LARGEST)
+                return KSparse(k, radius / k)
             return CONSTRAINTS[constraint](radius)
         check_part("constraint", constraint, ConvexSet, 'L1Ball(1.0), or a name such as "l1"')
         return constraint
@@ -233,7 +241,7 @@ class LinearParts:
     def _corrective(self, constraint: ConvexSet) -> NewtonSteps | None:
         model = self.model
         if is_auto(model.corrective):
-            wanted = is_auto(model.inner_steps) and isinstance(constraint, L1Ball)
+            wanted = is_auto(model.inner_steps) and isinstance(constraint, (L1Ball, KSparse))
             if not wanted or model.away_steps:
                 return None
             sums = self.past == "all" and _sums_suffice(model, self.loss, self.n_features)

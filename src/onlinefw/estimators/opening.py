@@ -10,6 +10,7 @@ from scipy import sparse
 from .._state import check_state
 from .._typing import State
 from .row_queue import RowQueue
+from .sparse_state import csr_from_state, csr_state
 from .stream import Batch
 
 __all__ = ["FIRST", "Opening"]
@@ -50,23 +51,26 @@ class Opening:
         return Batch(X, y, None if (w == 1.0).all() else w)
 
     def state_dict(self) -> State:
-        """Return the rows."""
-        return self.rows.state_dict()
+        """Return the rows as plain arrays."""
+        if not len(self.rows):
+            return {"X": None}
+        X, y, w = self.rows.look()
+        return {"X": csr_state(X) if sparse.issparse(X) else X.copy(), "y": y.copy(), "w": w.copy()}
 
     @classmethod
     def from_state(cls, state: State, n_features: int) -> Opening:
         """Make what ``state_dict`` described."""
-        check_state(state, "columns")
-        opening, columns = cls(), state["columns"]
-        if columns:
-            opening.rows = RowQueue.from_state(state)
-            X, y, w = opening.rows.look()
-            if not _are_rows(X, y, w, n_features):
-                raise ValueError("the first rows of the state do not fit the model")
+        check_state(state, "X")
+        opening, X = cls(), state["X"]
+        if X is None:
+            return opening
+        check_state(state, "y", "w")
+        X = csr_from_state(X) if isinstance(X, dict) else np.asarray(X)
+        y, w = np.asarray(state["y"]), np.asarray(state["w"])
+        numbers: Any = X.data if sparse.issparse(X) else X
+        finite = all(one.dtype.kind in "iuf" and np.isfinite(one).all() for one in (numbers, y, w))
+        fit = X.ndim == 2 and X.shape[1] == n_features and y.shape == w.shape == X.shape[:1]
+        if not (finite and fit and (w > 0.0).all()):
+            raise ValueError("the first rows of the state do not fit the model")
+        opening.rows.put(X, y, w)
         return opening
-
-
-def _are_rows(X: Any, y: Any, w: Any, n_features: int) -> bool:
-    numbers = X.data if sparse.issparse(X) else X
-    finite = all(one.dtype.kind in "iuf" and np.isfinite(one).all() for one in (numbers, y, w))
-    return X.ndim == 2 and X.shape[1] == n_features and y.ndim == w.ndim == 1 and finite

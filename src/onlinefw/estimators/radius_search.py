@@ -216,7 +216,9 @@ class RadiusSearch(SearchState):
 
     def _checked_radii(self, model: LinearModel, batch: Batch) -> Array:
         if self.radii is None:
-            return np.array(suggested_radii(model._loss(), model._n_models(), batch))
+            # Those of K-sparse vectors are of single coordinates, others of whole vectors.
+            k = getattr(model.constraint, "k", 1)
+            return np.array(suggested_radii(model._loss(), model._n_models(), batch)) / k
         try:
             radii = np.unique(np.asarray(self.radii, dtype=float).reshape(-1))
         except (TypeError, ValueError):

@@ -15,8 +15,10 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 SHARED = {
     "the_set": """
 constraint : str or ConvexSet
-    The set of the coefficients: "l1" (sparse), "trace" (low rank, with ``coef_shape``), "l2",
-    "linf", "simplex", or a set of :mod:`onlinefw.sets`.
+    The set of the coefficients: "l1" (sparse), "ksparse" (an l1 ball without large coefficients:
+    none is above 64 / n_features of the radius; for many weak features, and wrong labels),
+    "trace" (low rank, with ``coef_shape``), "l2", "linf", "simplex", or a set of
+    :mod:`onlinefw.sets`.
 radius : float or "auto"
     Of the set, if it is given by name. "auto" lets twelve radii, a factor of 2 apart, learn side
     by side on the first 20,000 rows, each scored by predicting every batch before it is

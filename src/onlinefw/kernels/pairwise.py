@@ -2,7 +2,8 @@
 
 The vertices are the signed coordinates, and the origin for the weight that is not needed. Each step
 moves weight from one active vertex to another: the target is the vertex with the steepest descent,
-the source is the one that lowers the quadratic most together with it.
+the source is the one that lowers the quadratic most together with it. With a ``cap`` on every
+coordinate the set is that of K-sparse vectors; a coordinate at its cap is no target.
 """
 
 from __future__ import annotations
@@ -68,12 +69,22 @@ def _add_rows(q, a, row_a, b, row_b):
         q[k] += a * row_a[k] + b * row_b[k]
 
 
+@njit(inline="always")
+def _steepest(q, x, cap):
+    """Return the coordinate with the steepest descent that is not at its cap; -1 if all are."""
+    target, most = -1, -1.0
+    for j in range(len(x)):
+        if abs(q[j]) > most and -_sign(q[j]) * x[j] < cap:
+            target, most = j, abs(q[j])
+    return target
+
+
 @njit(cache=True)
-def pairwise_steps(H, q, x, radius, max_steps, tolerance):
+def pairwise_steps(H, q, x, radius, max_steps, tolerance, cap):
     """Minimise q0'(x - x0) + (x - x0)'H(x - x0)/2 over the l1 ball, from x = x0 on, in place.
 
-    ``q`` is the gradient at x and stays so. Stops when the pairwise gap is at most ``tolerance``;
-    returns the number of steps.
+    ``q`` is the gradient at x and stays so; no coordinate gets larger than ``cap``. Stops when the
+    pairwise gap is at most ``tolerance``; returns the number of steps.
     """
     diagonal = np.diag(H).copy()
     slack = radius
@@ -82,10 +93,9 @@ def pairwise_steps(H, q, x, radius, max_steps, tolerance):
     for taken in range(max_steps):
         if slack < 1e-12 * radius:
             slack = 0.0
-        target = 0
-        for j in range(1, len(x)):
-            if abs(q[j]) > abs(q[target]):
-                target = j
+        target = _steepest(q, x, cap)
+        if target < 0:
+            return taken
         source, chosen, widest = _best_pair(H[target], diagonal, q, x, slack, target)
         if widest * radius <= tolerance or source == NO_VERTEX:
             return taken
@@ -97,14 +107,15 @@ def pairwise_steps(H, q, x, radius, max_steps, tolerance):
             _leave(x, source, sign, step)
             _add_rows(q, -sign * step, H[source], 0.0, H[source])
         elif source == ORIGIN:
-            step = _step(abs(q[target]), diagonal[target], slack)
+            step = _step(abs(q[target]), diagonal[target], min(slack, cap - toward * x[target]))
             slack += _enter(x, target, toward, step) - step
             _add_rows(q, toward * step, H[target], 0.0, H[target])
         else:
             sign = _sign(x[source])
             bend = diagonal[target] + diagonal[source]
             bend -= 2.0 * toward * sign * H[target, source]
-            step = _step(abs(q[target]) + sign * q[source], bend, abs(x[source]))
+            longest = min(abs(x[source]), cap - toward * x[target])
+            step = _step(abs(q[target]) + sign * q[source], bend, longest)
             _leave(x, source, sign, step)
             slack += _enter(x, target, toward, step)
             _add_rows(q, toward * step, H[target], -sign * step, H[source])
