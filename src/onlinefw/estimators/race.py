@@ -59,23 +59,22 @@ class Race:
     def add_rows(self, scores: Array, w: Array, size: int) -> None:
         """Add rounds of ``size`` rows each, with a score (a line) for every row.
 
-        The sums are formed row by row, so that it makes no difference how many come at a time.
+        The sums are formed row by row, so that it makes no difference how many come at a time, and
+        a few rounds of many rows tell as much as many rounds of few.
         """
         n = len(w)
-        ends = np.minimum(np.arange(size, n + size, size), n)
-        starts = ends - np.diff(ends, prepend=0)
-        weights = np.add.reduceat(w, starts)
-        scores = np.add.reduceat(w[:, None] * scores, starts) / weights[:, None]
-        share = weights * (self.n_seen + ends)
+        ends = np.minimum((np.arange(n) // size + 1) * size, n)  # of the round of each row
+        share = w * (self.n_seen + ends)
         share[np.isnan(scores).any(axis=1)] = 0.0
-        self.t += len(ends)
+        self.t += -(-n // size)
         self.n_seen += n
         counted = share > 0.0
         share, scores = share[counted], scores[counted]
-        powers = np.stack([np.ones_like(scores), scores, scores**2], axis=1)
-        self._weight = float(_added(self._weight, share))
-        self._total = _added(self._total, share[:, None] * scores)
-        self._sums = _added(self._sums, (share**2)[:, None, None] * powers)
+        with np.errstate(over="ignore", invalid="ignore"):  # a model that went astray is the last
+            powers = np.stack([np.ones_like(scores), scores, scores**2], axis=1)
+            self._weight = float(_added(self._weight, share))
+            self._total = _added(self._total, share[:, None] * scores)
+            self._sums = _added(self._sums, (share**2)[:, None, None] * powers)
 
     @property
     def _is_late(self) -> bool:
@@ -102,8 +101,9 @@ class Race:
         if self._weight == 0.0 or not np.isfinite(mean):
             return 0.0
         ones, first, second = self._sums[:, k]
-        spread = second - 2.0 * mean * first + mean**2 * ones
-        return float(np.sqrt(max(spread, 0.0))) / self._weight
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = second - 2.0 * mean * first + mean**2 * ones
+        return float(np.sqrt(max(spread, 0.0))) / self._weight if np.isfinite(spread) else 0.0
 
     @property
     def best(self) -> int:
