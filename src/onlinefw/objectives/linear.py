@@ -264,7 +264,8 @@ class LinearObjective(RowObjective):
             one._gradient = gradient
         # Warn only if all are tiny: one model of several may be useless (a radius too large, say).
         first = due[0]
-        may_saturate = not first.loss.convex and not first._warned
+        all_of_them = len(due) == rows.n_models  # others may have taken their steps already
+        may_saturate = all_of_them and not first.loss.convex and not first._warned
         if may_saturate and max(columns.max(), -columns.min()) <= 1e-9:
             _warn_if_saturated(first)
 
