@@ -113,7 +113,9 @@ class RunningLeastSquares(RowObjective):
     @property
     def _sums(self) -> ModelSums:
         """The sums of this model over all rows."""
-        return self._shared.current.models[self._model]
+        shared = self._shared
+        sums = shared.sums if shared.waiting is None else shared.current
+        return sums.models[self._model]
 
     @property
     def _theta(self) -> Array:
@@ -141,7 +143,8 @@ class RunningLeastSquares(RowObjective):
     def products_together(objectives: Sequence[RunningLeastSquares], X: Any) -> Array:
         """Return <theta, x> of checked rows, a column for each objective."""
         thetas = np.column_stack([one._theta for one in objectives])
-        return row_products(X, thetas) if namespace(X) is np else products(X, thetas)
+        here = type(X) is np.ndarray or namespace(X) is np
+        return row_products(X, thetas) if here else products(X, thetas)
 
     @staticmethod
     def add_together(objectives: Sequence[RunningLeastSquares], batch: RowsBatch) -> list[float]:
@@ -172,8 +175,10 @@ class RunningLeastSquares(RowObjective):
 
     def gradient(self) -> Array:
         """Return (H theta - b) / sum(w), in O(n)."""
-        self._needs_data()
-        return (self._sums.H_theta - self._sums.b) / self._shared.total_weight
+        if not self.n_observations:
+            self._needs_data()
+        sums = self._sums
+        return (sums.H_theta - sums.b) / self._shared.seen_weight
 
     def value(self) -> float:
         """Return F_t at the current iterate, in O(n).
@@ -215,7 +220,8 @@ class RunningLeastSquares(RowObjective):
     def _image_of(self, atom: Atom) -> Array:
         """H a: one column of H for a coordinate. A line search and the move after it share it."""
         if self._image is None or self._image[0] is not atom:
-            self._shared.fold()
+            if self._shared.waiting is not None:
+                self._shared.fold()
             past = self._shared.past
             if isinstance(atom, SignedCoordinate):
                 image = past.combine(np.array([atom.index]), np.array([atom.value]))

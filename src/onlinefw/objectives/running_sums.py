@@ -67,7 +67,8 @@ class RunningSums:
         self.seen_weight = 0.0
         self.n_added = 0
         self.sums = Sums(0.0, np.zeros(n), [])
-        self._waiting: Waiting | None = None
+        #: Rows that are not in the sums yet; None if none ever waited.
+        self.waiting: Waiting | None = None
         self._current: Sums | None = None  # the sums with the rows that wait, if they are known
 
     @property
@@ -97,9 +98,9 @@ class RunningSums:
         self.iterates = [self.iterates[m] for m in models]
         self.sums = self.sums._replace(models=[self.sums.models[m] for m in models])
         self._current = None
-        if self._waiting is not None:
-            Y = GrowingArray.holding(self._waiting.Y.data[:, models])
-            self._waiting = self._waiting._replace(Y=Y)
+        if self.waiting is not None:
+            Y = GrowingArray.holding(self.waiting.Y.data[:, models])
+            self.waiting = self.waiting._replace(Y=Y)
 
     # Rows -----------------------------------------------------------------------------------------
 
@@ -112,44 +113,45 @@ class RunningSums:
         if wait and self.place == Place():
             self._wait(X, targets, w)
         else:
-            self.fold()
+            if self.waiting is not None:
+                self.fold()
             self._add(X, targets, w)
         self.seen_weight = seen
 
     def _wait(self, X: Any, targets: Sequence[Array], w: Array) -> None:
-        waiting = self._waiting
+        waiting = self.waiting
         if waiting is None:
             n, models = self.sums.mean.size, len(targets)
             waiting = Waiting(GrowingArray((n,)), GrowingArray((models,)), GrowingArray())
         rows = X.toarray() if sparse.issparse(X) else X
         columns = rows, np.column_stack(targets), w
         self._current = None
-        self._waiting = Waiting(
+        self.waiting = Waiting(
             *(one.extended(new) for one, new in zip(waiting, columns, strict=True))
         )
-        while len(self._waiting.w) >= BLOCK:
+        while len(self.waiting.w) >= BLOCK:
             self._fold(BLOCK)
 
     def fold(self) -> None:
         """Add the rows that wait."""
-        if self._waiting is not None and len(self._waiting.w):
-            self._fold(len(self._waiting.w))
+        if self.waiting is not None and len(self.waiting.w):
+            self._fold(len(self.waiting.w))
 
     def _fold(self, n: int) -> None:
         """Add the first n rows that wait."""
-        assert self._waiting is not None
-        X, Y, w = (one.data for one in self._waiting)
+        assert self.waiting is not None
+        X, Y, w = (one.data for one in self.waiting)
         left = Waiting(*(GrowingArray.holding(one[n:].copy()) for one in (X, Y, w)))
         self._add(X[:n], list(np.ascontiguousarray(Y[:n].T)), w[:n])
-        self._waiting = left
+        self.waiting = left
 
     @property
     def current(self) -> Sums:
         """The sums of all rows, with those that wait, which go on waiting."""
-        if self._waiting is None or not len(self._waiting.w):
+        if self.waiting is None or not len(self.waiting.w):
             return self.sums
         if self._current is None:
-            X, Y, w = (one.data for one in self._waiting)
+            X, Y, w = (one.data for one in self.waiting)
             self._current = self._with(X, list(np.ascontiguousarray(Y.T)), w)[2]
         return self._current
 
@@ -213,8 +215,8 @@ class RunningSums:
     def state_dict(self) -> State:
         """Return X'X, mean, weight and the rows that wait; models save their own sums."""
         waiting = None
-        if self._waiting is not None:
-            names = zip(("X", "Y", "w"), self._waiting, strict=True)
+        if self.waiting is not None:
+            names = zip(("X", "Y", "w"), self.waiting, strict=True)
             waiting = {name: one.data.copy() for name, one in names}
         return {
             "centred": self.centred,
@@ -236,7 +238,7 @@ class RunningSums:
         self.past.load_state(state["past"])
         self.sums = self.sums._replace(weight=weight, mean=mean)
         self.seen_weight = float(state.get("seen_weight", weight))
-        self._waiting, self._current = waiting, None
+        self.waiting, self._current = waiting, None
         self.n_added = self.past.n_added
 
     def _checked(self, state: State) -> Waiting:
@@ -250,12 +252,16 @@ class RunningSums:
 
 def products(X: Any, vectors: Array) -> Array:
     """Return X V as a numpy array."""
+    if type(X) is np.ndarray:
+        return X @ vectors
     xp = namespace(X)
     return np.asarray(X @ vectors) if xp is np else to_host(X @ xp.asarray(vectors))
 
 
 def _sums(X: Any, vectors: Array) -> Array:
     """Return X' R as a numpy array."""
+    if type(X) is np.ndarray:
+        return X.T @ vectors
     xp = namespace(X)
     return np.asarray(X.T @ vectors) if xp is np else to_host(X.T @ xp.asarray(vectors))
 
