@@ -295,3 +295,12 @@ def test_k_sparse_vectors_by_name_have_no_large_coefficients(rng):
     assert np.abs(model.coef_).sum() <= 1.5 * (1 + 1e-12)
     found = ofw.FrankWolfeRegressor("ksparse").fit(X, y)
     assert found.score(X, y) > 0.95 > model.score(X, y)
+
+
+@pytest.mark.parametrize("name", ["regressor", "logistic", "sigmoid"])
+def test_a_radius_that_cannot_be_right_is_named_with_the_remedy(name):
+    X, y, _ = rows(name)
+    with pytest.warns(UserWarning, match="radius=1e-06 is far too small .* leave it out"):
+        clone(MODELS[name]).set_params(radius=1e-6).fit(X, y)
+    with pytest.warns(UserWarning, match="is far too large .* leave it out"):
+        clone(MODELS[name]).set_params(radius=1e9).partial_fit(X[:50], y[:50])

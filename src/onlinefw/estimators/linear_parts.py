@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass, replace
 from math import ceil
@@ -48,6 +49,7 @@ __all__ = [
     "loss_of",
     "suggested_radii",
     "together",
+    "warn_of_radius",
     "with_radius",
 ]
 
@@ -79,6 +81,9 @@ LEAST_SCALED = 10
 #: sums suffice (a correction then costs the same however many rows there are), and so many
 #: coordinates may enter at a time.
 GROWTH, GROWTH_OF_SUMS, CANDIDATES = 1.3, 1.1, 300
+#: A radius is suspicious if it is so many times smaller than one coordinate alone needs, or the
+#: third power of that larger.
+FAR_OFF = 300.0
 #: ``radius="auto"`` tries the suggested radius times these powers of 2.
 POWERS = range(-1, 11)
 
@@ -310,6 +315,25 @@ def suggested_radii(loss: Loss, n_models: int, first: Batch) -> list[float]:
         spread = 1.0 / loss.sharpness
     middle = float(f"{spread / largest:.3g}") if largest > 0.0 else 1.0
     return [middle * 2.0**power for power in POWERS]
+
+
+def warn_of_radius(parts: LinearParts, radius: float, first: Batch) -> None:
+    """Warn of a radius, given by the user, that cannot be right for rows like these."""
+    y = first.y
+    if parts.model.constraint not in ("l1", "ksparse", "l2") or y is None or len(y) < LEAST_SCALED:
+        return
+    middle = suggested_radii(parts.loss, parts.model._n_models(), first)[-POWERS.start]
+    if radius * FAR_OFF < middle:
+        what = "far too small for these rows: predictions cannot vary as much as the targets"
+    elif radius > FAR_OFF**3 * middle:
+        what = "far too large for these rows: it constrains nothing, and gaps say nothing"
+    else:
+        return
+    warnings.warn(
+        f'radius={radius:g} is {what}; leave it out (radius="auto"), or try {2.0 * middle:.2g}',
+        UserWarning,
+        stacklevel=4,
+    )
 
 
 def has_radius(model: LinearModel) -> bool:

@@ -12,7 +12,7 @@ from .._typing import Array, State
 from .._validation import check_whole
 from ..past.place import check_place
 from .history import History
-from .linear_parts import LinearParts
+from .linear_parts import LinearParts, warn_of_radius
 from .opening import Opening
 from .path import Path
 from .race import Race
@@ -195,6 +195,8 @@ def new_run(parts: LinearParts, first: Batch, n_models: int, team: Any = None) -
         place = ("cpu", None)
     if team is None:
         team = parts.team(radii, n_models, *place)
+        if race is None:
+            warn_of_radius(parts, radii[0], seen)
     # Rows of float32 or uint8 give coefficients and predictions in single precision.
     precision = np.float64 if first.X.dtype == np.float64 else np.float32
     details: dict[str, Any] = {"scaling": scaling, "precision": precision, "path": path}
