@@ -451,3 +451,12 @@ def test_unknown_names_in_a_state_are_refused_and_nothing_is_imported():
     state["objective"]["objective"] = "Popen"
     with pytest.raises(ValueError, match="Popen"):
         ofw.OnlineFrankWolfe.from_state(state)
+
+
+@pytest.mark.parametrize("name", ["t", "n_steps"])
+def test_counters_below_zero_are_refused(name):
+    """A step rule would have to take the power of a negative number."""
+    learner = ofw.OnlineFrankWolfe(ofw.objectives.RunningLeastSquares(2), ofw.sets.L1Ball(1.0))
+    learner.observe(np.eye(2), [1.0, 0.0])
+    with pytest.raises(ValueError, match="the counters of the state are impossible"):
+        ofw.OnlineFrankWolfe.from_state({**learner.state_dict(), name: -5})

@@ -282,7 +282,12 @@ class Learner(ABC):
         return {"t": self.t, "n_steps": self.n_steps, "largest": self._largest}
 
     def _load_progress(self, state: State) -> None:
-        self.t, self.n_steps = int(state["t"]), int(state["n_steps"])
+        t, n_steps = int(state["t"]), int(state["n_steps"])
+        if t < 0 or n_steps < 0:
+            raise ValueError(
+                f"the counters of the state are impossible: {t} rounds, {n_steps} steps"
+            )
+        self.t, self.n_steps = t, n_steps
         self._largest = float(state["largest"])
 
     def __getstate__(self) -> State:
