@@ -10,6 +10,7 @@ from .._growing import GrowingArray
 from .._randomness import generator_from_state
 from .._typing import Array, State
 from .._validation import check_whole
+from .._whole import Uninterrupted
 from ..past.place import Place, moved, new_rows
 from .base import other_place
 
@@ -108,20 +109,21 @@ class KeptRows:
     def _remove(self) -> None:
         """Remove the rows that were forgotten."""
         mask = self._w.data > 0.0
+        left = self._w.kept(mask)
+        slots = GrowingArray.holding((np.cumsum(mask) - 1)[self._slots.data])
         self.past.keep(mask)
-        self._w = self._w.kept(mask)
-        self._slots = GrowingArray.holding((np.cumsum(mask) - 1)[self._slots.data])
-        self.n_held = len(self.past)
+        self._w, self._slots, self.n_held = left, slots, len(self.past)
 
     def arrange(self) -> None:
         """Hold the rows that count, and no others, in a form that has no trace of batches."""
         if self._arranged:
             return
-        if self.n_kept < len(self._w):
-            self._remove()
-            self.total_weight = float(self._w.data.sum())
-        self.past.arrange()
-        self._arranged = True
+        with Uninterrupted():  # who asks for a certificate plays no round
+            if self.n_kept < len(self._w):
+                self._remove()
+                self.total_weight = float(self._w.data.sum())
+            self.past.arrange()
+            self._arranged = True
 
     def _oldest(self, w: Array) -> Array:
         """Return the rows that leave, if the newest stay."""

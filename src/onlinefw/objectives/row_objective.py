@@ -69,7 +69,8 @@ class RowObjective(PickledByState, Objective):
     def mark(self) -> tuple[Any, ...]:
         """Return what is another once data or theta have changed, for a round that fails."""
         iterate: Any = self._iterate
-        return self.n_observations, self._shared.total_weight, iterate and iterate.theta
+        theta, shared = iterate and iterate.theta, self._shared
+        return self.n_observations, shared.seen_weight, shared.total_weight, theta
 
     def _agrees(self) -> bool:
         return self._shared.agrees()

@@ -109,26 +109,25 @@ class RunningSums:
 
         On a GPU or with workers they do not wait.
         """
-        seen = float(np.add.accumulate(np.append(self.seen_weight, w))[-1])
+        # The weight seen tells of a round that fails half-way, so it changes with the first rows.
+        seen = np.add.accumulate(np.append(self.seen_weight, w))[1:]
         if wait and self.place == Place():
-            self._wait(X, targets, w)
+            self._wait(X, targets, w, float(seen[-1]))
         else:
             if self.waiting is not None:
                 self.fold()
-            self._add(X, targets, w)
-        self.seen_weight = seen
+            self._add(X, targets, w, seen)
 
-    def _wait(self, X: Any, targets: Sequence[Array], w: Array) -> None:
+    def _wait(self, X: Any, targets: Sequence[Array], w: Array, seen: float) -> None:
         waiting = self.waiting
         if waiting is None:
             n, models = self.sums.mean.size, len(targets)
             waiting = Waiting(GrowingArray((n,)), GrowingArray((models,)), GrowingArray())
         rows = X.toarray() if sparse.issparse(X) else X
         columns = rows, np.column_stack(targets), w
+        waiting = Waiting(*(one.extended(new) for one, new in zip(waiting, columns, strict=True)))
         self._current = None
-        self.waiting = Waiting(
-            *(one.extended(new) for one, new in zip(waiting, columns, strict=True))
-        )
+        self.waiting, self.seen_weight = waiting, seen
         while len(self.waiting.w) >= BLOCK:
             self._fold(BLOCK)
 
@@ -161,7 +160,8 @@ class RunningSums:
         models[m] = models[m]._replace(**changes)
         self.sums = self.sums._replace(models=models)
 
-    def _add(self, X: Any, targets: Sequence[Array], w: Array) -> None:
+    def _add(self, X: Any, targets: Sequence[Array], w: Array, seen: Array | None = None) -> None:
+        """Add rows to the sums; ``seen`` is the weight seen after each, if they are new."""
         size = max(1, MOST_CENTRED // self.sums.mean.size) if self.centred else X.shape[0]
         for start in range(0, X.shape[0], size):
             part = slice(start, start + size)
@@ -170,6 +170,8 @@ class RunningSums:
                 self._current = None
                 self.past.add(rows, weights)
                 self.sums, self.n_added = sums, self.past.n_added
+                if seen is not None:
+                    self.seen_weight = float(seen[part][-1])
 
     def _with(self, X: Any, targets: Sequence[Array], w: Array) -> tuple[Any, Array, Sums]:
         """Return the sums with more rows, and what is to be added to X'X: rows and weights."""
