@@ -4,9 +4,8 @@
 
 Parts: ``classifier`` (the paper's 40,000 x 900 synthetic classifier, 4000 rounds of 10 rows),
 ``mnist`` (class 1 against the rest, 6000 rounds of 10 images kept as bytes), ``documents``
-(rcv1v2-subset, 4048 rounds of 5), ``reservoir`` (the same rows with 2000 kept, against river),
-``least-squares`` (a late round against an early one), ``radii`` (8 radii side by side against one),
-``wide`` (the square loss with a million sparse features).
+(rcv1v2-subset, 4048 rounds of 5), ``least-squares`` (a late round against an early one), ``radii``
+(8 radii side by side against one), ``wide`` (the square loss with a million sparse features).
 
 Every stored row counts in every round. The limit is measured in the same run: now and then the past
 stored so far is read by a pure read kernel with the same threads (documents: multiplied once by
@@ -176,36 +175,6 @@ def documents():
     )
 
 
-def reservoir():
-    from river.linear_model import LogisticRegression
-
-    X, y = rcv1()
-    n = len(y)
-    dicts = [
-        dict(zip(X[[i]].indices.tolist(), X[[i]].data.tolist(), strict=True)) for i in range(n)
-    ]
-    labels = [bool(label > 0) for label in y]
-    peer = LogisticRegression()
-    started = perf_counter()
-    for row, label in zip(dicts, labels, strict=True):
-        peer.learn_one(row, label)
-    theirs = n / (perf_counter() - started)
-    for size in (5, 20, 256):
-        settings = {"past": "reservoir", "max_past": 2000, "inner_steps": 1, "random_state": 0}
-        model = ofw.FrankWolfeClassifier(radius=1000.0, loss="logistic", **settings)
-        model.set_params(batch_size=size).fit(X[:2560], y[:2560])
-        started = perf_counter()
-        model.fit(X, y)
-        ours = n / (perf_counter() - started)
-        yield (
-            f'documents, past="reservoir", max_past=2000, batches of {size}',
-            (
-                f"{ours:,.0f} rows/s; **{ours / theirs:.2f}** times river's LogisticRegression "
-                f"({theirs:,.0f} rows/s)"
-            ),
-        )
-
-
 def least_squares():
     """Rounds of a learner that is 20,000 rounds old and of a young one, in turn."""
     rng = np.random.default_rng(0)
@@ -292,7 +261,6 @@ PARTS = {
     "classifier": classifier,
     "mnist": mnist,
     "documents": documents,
-    "reservoir": reservoir,
     "least-squares": least_squares,
     "radii": radii,
     "wide": wide,
