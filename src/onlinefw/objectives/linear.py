@@ -172,7 +172,8 @@ class LinearObjective(RowObjective):
         if len(objectives) == 1:
             T = first._iterate.theta.reshape(-1, 1)  # type: ignore[union-attr]
         else:
-            T = np.column_stack([one.iterate.theta.reshape(-1) for one in objectives])
+            thetas: Any = [one.theta for one in objectives]
+            T = np.column_stack([theta.reshape(-1) for theta in thetas])
         return first._shared.past.products(X, T)
 
     @staticmethod
