@@ -46,8 +46,9 @@ def test_with_rows_kept_nothing_is_estimated():
     assert model.gap_estimate_ == model.gap_
 
 
-@pytest.mark.parametrize("loss", ["sigmoid", "logistic", "bernoulli", "square"])
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    ("loss", "classes"), [("sigmoid", 2), ("logistic", 3), ("bernoulli", 2), ("square", 3)]
+)
 def test_classifiers_of_all_losses(loss, classes):
     X, y = labelled(1, 4000, classes)
     X_new, y_new = labelled(2, 2000, classes)
