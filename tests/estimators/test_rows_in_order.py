@@ -265,6 +265,7 @@ def test_a_stream_that_is_saved_before_a_hundred_rows_goes_on_the_same():
         assert_same(one, other)
 
 
+@pytest.mark.slow
 def test_a_table_of_zeros_and_ones_is_learned_by_default():
     """A radius of 1 would stay at the majority class."""
     rng = np.random.default_rng(0)

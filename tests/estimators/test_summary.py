@@ -290,7 +290,7 @@ def test_learn_is_predict_and_partial_fit_of_each_row(scale, compressed):
     np.testing.assert_allclose(one.history_["loss"], two.history_["loss"])
 
 
-@pytest.mark.parametrize("radius", [3.0, "auto"])
+@pytest.mark.parametrize("radius", [3.0, pytest.param("auto", marks=pytest.mark.slow)])
 def test_learn_in_pieces_is_learn_at_once(radius):
     X, y = labelled(21, 700, 3)
     w = np.random.default_rng(0).random(700)
