@@ -169,11 +169,9 @@ class LinearObjective(RowObjective):
         first = objectives[0]
         if first.shape is None:  # theta is 0, of whatever length
             return np.zeros((X.shape[0], len(objectives)))
-        if len(objectives) == 1:
-            T = first._iterate.theta.reshape(-1, 1)  # type: ignore[union-attr]
-        else:
-            thetas: Any = [one.theta for one in objectives]
-            T = np.column_stack([theta.reshape(-1) for theta in thetas])
+        T: Any = first._iterate.theta.reshape(-1, 1)  # type: ignore[union-attr]
+        if len(objectives) > 1:
+            T = np.column_stack([np.ravel(one.theta) for one in objectives])  # type: ignore[arg-type]
         return first._shared.past.products(X, T)
 
     @staticmethod
