@@ -11,7 +11,7 @@ from onlinefw._threads import use_threads
 
 settings.register_profile(
     "default",
-    max_examples=50,  # new ones in every run
+    max_examples=30,  # new ones in every run
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,

@@ -274,7 +274,7 @@ def facial_distance(vertices):
     return best
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("n", [1, 2, 3, pytest.param(4, marks=pytest.mark.slow)])
 def test_the_width_of_the_l1_ball_is_its_facial_distance(n):
     vertices = 2.0 * np.vstack((np.eye(n), -np.eye(n)))
     assert theory.pyramidal_width(L1Ball(2.0), n) == pytest.approx(facial_distance(vertices))

@@ -58,19 +58,18 @@ class GrowingArray:
 
         Both share memory where the items fit, so only the newest may be extended again.
         """
-        kind = type(self)
-        longer = kind.__new__(kind)
-        longer._buffer, longer.data = self._buffer, self.data
-        longer.append(items)
-        return longer
-
-    def append(self, items: Any) -> None:
-        """Add items at the end, all of them or (where memory is missing) none."""
         before = len(self.data)
         size = before + len(items)
         buffer = self._buffer_for(size)
         buffer[before:size] = items
-        self._buffer, self.data = buffer, buffer[:size]
+        longer = object.__new__(type(self))
+        longer._buffer, longer.data = buffer, buffer[:size]
+        return longer
+
+    def append(self, items: Any) -> None:
+        """Add items at the end, all of them or (where memory is missing) none."""
+        longer = self.extended(items)
+        self._buffer, self.data = longer._buffer, longer.data
 
     def kept(self, mask: Array) -> Self:
         """Return the items where ``mask`` is True, in memory of their own."""

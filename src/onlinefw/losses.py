@@ -195,14 +195,17 @@ class Sigmoid(SignedLabels):
         with np.errstate(over="ignore"):
             return float(np.float64(self.sharpness) ** 2 / (6.0 * np.sqrt(3.0)))
 
-    def _odds(self, z: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+    def _margin(self, z: ArrayLike, y: ArrayLike) -> Array:
         with np.errstate(over="ignore"):
-            margin = self.sharpness * np.multiply(y, z)
+            return self.sharpness * np.multiply(y, z)
+
+    def _odds(self, z: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+        margin = self._margin(z, y)
         return expit(-margin), expit(margin)
 
     def value(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return p = 1 / (1 + exp(sharpness y z))."""
-        return self._odds(z, y)[0]
+        return expit(-self._margin(z, y))
 
     def derivative(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return -sharpness y p (1 - p)."""

@@ -124,6 +124,7 @@ def test_every_polytope_works(case, rng):
     assert learner.certificate() <= 0.2 * max(gaps[1], 1e-12)
 
 
+@pytest.mark.slow
 def test_long_runs_do_not_drift(rng):
     """The design's prototype saw weights off by 2e-14 and theta by 5e-14 after 20,000 rounds."""
     target = rng.standard_normal(50)

@@ -16,7 +16,7 @@ from onlinefw.sets import Birkhoff, ConvexSet, L1Ball, Simplex
 from onlinefw.steps import Harmonic, LineSearch, Power
 
 from .. import reference
-from ..catalogue import POLYTOPES, feasible_points, name
+from ..catalogue import POLYTOPES, feasible_points
 from ..pairs import every_pair
 from .test_online_fw import stream
 
@@ -166,9 +166,9 @@ def test_any_stream_keeps_the_active_set_consistent_with_a_feasible_theta(
     assert value - best <= learner.certificate() + 1e-9
 
 
-@RULES
-@BOTH
-@pytest.mark.parametrize("case", POLYTOPES, ids=name)
+@pytest.mark.parametrize(
+    ("case", "blended", "step"), every_pair(POLYTOPES, [False, True], [Harmonic(2), LineSearch()])
+)
 def test_every_polytope_works(case, blended, step, rng):
     constraint, shape = case
     target = 0.3 * rng.standard_normal(shape)
@@ -178,6 +178,7 @@ def test_every_polytope_works(case, blended, step, rng):
     assert learner.certificate() <= 0.2 * max(gaps[1], 1e-12)
 
 
+@pytest.mark.slow
 @BOTH
 def test_long_runs_do_not_drift(blended, rng):
     target = rng.standard_normal(50)

@@ -216,6 +216,7 @@ def test_any_device_that_is_there_gives_a_model(tmp_path, kind):
     assert there["gap"] == pytest.approx(here["gap"], rel=1e-3, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("ONLINEFW_DATA" not in os.environ, reason="ONLINEFW_DATA names no data folder")
 def test_movielens_100k_in_its_original_form(tmp_path):
     if not available("movielens100k"):

@@ -47,6 +47,7 @@ def script_for(shell, environment):
     return result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_bash_completes_commands_and_kinds(environment):
     script = script_for("bash", environment)
@@ -63,6 +64,7 @@ def test_bash_completes_commands_and_kinds(environment):
     assert set(kinds.split()) == {"matrix", "regression", "classification"}
 
 
+@pytest.mark.slow
 def test_zsh_completes_commands(environment):
     script = script_for("zsh", environment)
     assert script.lstrip().startswith("#compdef ofw")

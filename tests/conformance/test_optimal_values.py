@@ -28,31 +28,25 @@ def optimum(loss, X, y, shape, constraint):
     return problem.value
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+LASSO, LOGISTIC = (Square(), L1Ball(1.0), (8,)), (Logistic(), L1Ball(3.0), (8,))
+TRACE = Logistic(), TraceNormBall(2.0), (4, 3)
+SLOW = {"marks": pytest.mark.slow}
+
+
 @pytest.mark.parametrize(
-    ("loss", "constraint", "shape", "learner_class"),
+    ("problem", "learner_class", "seed"),
     [
-        (Square(), L1Ball(1.0), (8,), ofw.OnlineFrankWolfe),
-        (Square(), L1Ball(1.0), (8,), ofw.OnlineAwayFrankWolfe),
-        (Logistic(), L1Ball(3.0), (8,), ofw.OnlineFrankWolfe),
-        (Logistic(), L1Ball(3.0), (8,), ofw.OnlineAwayFrankWolfe),
-        (Square(), L1Ball(1.0), (8,), ofw.OnlinePairwiseFrankWolfe),
-        (Logistic(), L1Ball(3.0), (8,), ofw.OnlinePairwiseFrankWolfe),
-        (Logistic(), TraceNormBall(2.0), (4, 3), ofw.OnlineFrankWolfe),
-    ],
-    ids=[
-        "lasso-fw",
-        "lasso-aw",
-        "logistic-l1-fw",
-        "logistic-l1-aw",
-        "lasso-pairwise",
-        "logistic-l1-pairwise",
-        "logistic-trace-fw",
+        pytest.param(LASSO, ofw.OnlineFrankWolfe, 0, id="lasso-fw"),
+        pytest.param(LASSO, ofw.OnlineAwayFrankWolfe, 1, id="lasso-aw", **SLOW),
+        pytest.param(LOGISTIC, ofw.OnlineFrankWolfe, 1, id="logistic-l1-fw", **SLOW),
+        pytest.param(LOGISTIC, ofw.OnlineAwayFrankWolfe, 0, id="logistic-l1-aw"),
+        pytest.param(LASSO, ofw.OnlinePairwiseFrankWolfe, 0, id="lasso-pairwise"),
+        pytest.param(LOGISTIC, ofw.OnlinePairwiseFrankWolfe, 1, id="logistic-pairwise", **SLOW),
+        pytest.param(TRACE, ofw.OnlineFrankWolfe, 0, id="logistic-trace-fw"),
     ],
 )
-def test_the_gap_certifies_every_round_and_the_certificate_the_end(
-    seed, loss, constraint, shape, learner_class
-):
+def test_the_gap_certifies_every_round_and_the_certificate_the_end(problem, learner_class, seed):
+    loss, constraint, shape = problem
     rng = np.random.default_rng(seed)
     n = int(np.prod(shape))
     truth = rng.standard_normal(n)

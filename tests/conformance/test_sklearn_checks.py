@@ -9,7 +9,6 @@ import onlinefw as ofw
 @parametrize_with_checks(
     [
         ofw.FrankWolfeRegressor(),
-        ofw.FrankWolfeRegressor(loss="correntropy", radius=3.0),
         ofw.FrankWolfeClassifier(loss="logistic", away_steps=True, inner_steps=5),
     ]
 )
@@ -18,8 +17,10 @@ def test_estimators_follow_scikit_learn(estimator, check):
 
 
 @pytest.mark.slow
-@parametrize_with_checks([ofw.FrankWolfeClassifier()])
-def test_a_classifier_with_its_defaults_follows_scikit_learn(estimator, check):
+@parametrize_with_checks(
+    [ofw.FrankWolfeClassifier(), ofw.FrankWolfeRegressor(loss="correntropy", radius=3.0)]
+)
+def test_others_follow_scikit_learn(estimator, check):
     check(estimator)
 
 

@@ -79,7 +79,8 @@ def test_what_was_learned_is_saved_and_goes_on(tmp_path):
         alone.learn(X, y)
 
 
-def test_an_interrupt_leaves_a_whole_number_learned(monkeypatch):
+@pytest.mark.usefixtures("interrupts")
+def test_an_interrupt_leaves_a_whole_number_learned():
     X, y = ratings(200_000)
     one, two = local(), local()
     one.learn(X[:10], y[:10])  # compiled before the clock runs

@@ -66,7 +66,7 @@ def test_a_file_tells_the_same(stream, tmp_path):
 
 def test_a_radius_leaves_no_short_memory_in_memory_or_in_a_file(stream, tmp_path):
     """Theta is then scaled into the ball, and errors of the models are not its own."""
-    X, y = stream
+    X, y = (part[:600] for part in stream)
     model = ofw.FrankWolfeMatrixCompletion(20.0, corrective="local")
     model.learn(X, y)
     ofw.save(model, tmp_path / "m.ofw")

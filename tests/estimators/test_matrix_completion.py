@@ -224,8 +224,7 @@ def test_integers_lists_and_other_index_types_mean_the_same(rng):
 # A radius of its own -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mean", [0.0, 5.0])
-@pytest.mark.parametrize("how", ["fit", "partial_fit"])
+@pytest.mark.parametrize(("mean", "how"), [(0.0, "partial_fit"), (5.0, "fit")])
 def test_the_radius_found_while_learning_explains_what_the_mean_does_not(mean, how, rng):
     X, y, _ = planted(rng, 6000, mean=mean)
     model = plain("auto", shape=SHAPE, batch_size=5)

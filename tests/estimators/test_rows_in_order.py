@@ -59,7 +59,13 @@ def assert_same(one, other):
 # Pieces ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MODELS)
+#: One of every kind; what takes long does so with the others in the whole suite only.
+FEW = ["regressor", "reservoir", "three classes", "search"]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=() if one in FEW else pytest.mark.slow) for one in MODELS]
+)
 @settings(max_examples=3)
 @given(
     cuts=st.sets(st.integers(1, N - 1), max_size=6), sparse=st.booleans(), seed=st.integers(0, 9)
@@ -77,7 +83,7 @@ def test_in_pieces_or_at_once_it_is_the_same_to_the_last_bit(name, cuts, sparse,
     assert_same(whole, pieces)
 
 
-@pytest.mark.parametrize("name", ["regressor", "reservoir", "three classes", "search"])
+@pytest.mark.parametrize("name", FEW)
 def test_pieces_of_whole_batches_with_weights(name, rng):
     X, y, more = rows(name)
     w = rng.uniform(0.2, 3.0, N)
@@ -120,6 +126,7 @@ def test_batches_are_those_of_partial_fit():
     assert learned.n_rounds_ == streamed.n_rounds_ == 7
 
 
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_leaves_a_whole_number_of_rows(monkeypatch):
     monkeypatch.setattr("onlinefw.estimators.linear_run.A_PIECE", 2**10)
     X, y, _ = rows("regressor", n=2000)
@@ -258,6 +265,7 @@ def test_a_stream_that_is_saved_before_a_hundred_rows_goes_on_the_same():
         assert_same(one, other)
 
 
+@pytest.mark.slow
 def test_a_table_of_zeros_and_ones_is_learned_by_default():
     """A radius of 1 would stay at the majority class."""
     rng = np.random.default_rng(0)

@@ -46,8 +46,9 @@ def test_with_rows_kept_nothing_is_estimated():
     assert model.gap_estimate_ == model.gap_
 
 
-@pytest.mark.parametrize("loss", ["sigmoid", "logistic", "bernoulli", "square"])
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    ("loss", "classes"), [("sigmoid", 2), ("logistic", 3), ("bernoulli", 2), ("square", 3)]
+)
 def test_classifiers_of_all_losses(loss, classes):
     X, y = labelled(1, 4000, classes)
     X_new, y_new = labelled(2, 2000, classes)
@@ -289,7 +290,7 @@ def test_learn_is_predict_and_partial_fit_of_each_row(scale, compressed):
     np.testing.assert_allclose(one.history_["loss"], two.history_["loss"])
 
 
-@pytest.mark.parametrize("radius", [3.0, "auto"])
+@pytest.mark.parametrize("radius", [3.0, pytest.param("auto", marks=pytest.mark.slow)])
 def test_learn_in_pieces_is_learn_at_once(radius):
     X, y = labelled(21, 700, 3)
     w = np.random.default_rng(0).random(700)

@@ -198,6 +198,7 @@ def test_batch_claims_both_ways():
     assert [claim.holds for claim in fails[:3]] == [False] * 3
 
 
+@pytest.mark.slow
 def test_the_figure_has_a_column_for_each_data_set(tmp_path):
     parts = [played(dataset, tmp_path)[1] for dataset in ("synthetic", "generated20m")]
     figure = draw(Results.merge(parts))

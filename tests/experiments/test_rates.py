@@ -109,6 +109,7 @@ def test_a_finished_run_is_not_repeated(name, played):
     assert display.played == 0
 
 
+@pytest.mark.slow
 def test_the_table_draws_with_all_its_parts_and_with_one(played):
     parts = list(played[1].values())
     for results in (Results.merge(parts), *parts):

@@ -64,8 +64,8 @@ def test_events_that_are_interrupted_are_learned_to_a_whole_number_of_them(ids, 
     for delay in (0.002, 0.01, 0.03, 0.1):
         before = model.n_observations_
         sender = threading.Timer(delay, interrupt)
-        sender.start()
         try:
+            sender.start()  # on a busy machine the interrupt may come before this returns
             while True:
                 model.learn(X, y)
         except KeyboardInterrupt:

@@ -1,5 +1,7 @@
 """One wrong observation is refused, and the model goes on as if it had not come."""
 
+from itertools import cycle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -168,8 +170,9 @@ LOCAL_LOSSES = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", LOCAL_LOSSES)
+@pytest.mark.parametrize(
+    ("name", "dtype"), zip(LOCAL_LOSSES, cycle(["float32", "float64"]), strict=False)
+)
 def test_the_largest_values_and_weights_leave_local_corrections_with_numbers(name, dtype, rng):
     loss, values_of = LOCAL_LOSSES[name]
     entries = np.column_stack((rng.integers(20, size=400), rng.integers(15, size=400)))

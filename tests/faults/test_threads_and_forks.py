@@ -85,6 +85,7 @@ def test_a_forked_process_predicts_and_learns_as_its_parent_does(make, rng, two_
             np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_follows_the_cores_that_the_process_may_use():
     code = "from onlinefw._threads import n_threads; print(n_threads())"
 

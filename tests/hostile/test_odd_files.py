@@ -197,6 +197,7 @@ print(next(read_ratings(sys.argv[1])).users.tolist())
 """
 
 
+@pytest.mark.slow
 def test_nanoseconds_do_not_need_pandas(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({**RATINGS, "user": TIMES}), path)
@@ -225,8 +226,9 @@ def test_times_are_no_numbers_of_partitioned_parquet(tmp_path):
 # Depth -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("opening", ['{"user":', "["])
-@pytest.mark.parametrize("first", ["", '{"user":1,"item":2,"rating":3}\\n'])
+@pytest.mark.parametrize(
+    ("opening", "first"), [('{"user":', ""), ("[", '{"user":1,"item":2,"rating":3}\\n')]
+)
 def test_json_nested_very_deep(tmp_path, opening, first):
     """In a process of its own, since it might be the last line that it reads."""
     path = tmp_path / "a.jsonl"

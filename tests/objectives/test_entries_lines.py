@@ -13,6 +13,7 @@ from onlinefw.objectives import LinearObjective, ObservedEntries, merge_rule
 from onlinefw.past.host import line as host_line
 from onlinefw.sets import TraceNormBall
 
+from ..pairs import every_pair
 from ..test_losses import TARGETS
 from .test_entries import (
     EVERY_LOSS,
@@ -200,9 +201,10 @@ def test_line_search_never_goes_up_and_reaches_the_optimum(dtype, rng):
 # Placing -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", EVERY_LOSS, ids=str)
-@DTYPES
-@pytest.mark.parametrize("kind", ["dense", "low rank"])
+@pytest.mark.parametrize(
+    ("loss", "dtype", "kind"),
+    every_pair(EVERY_LOSS, [np.float32, np.float64], ["dense", "low rank"]),
+)
 def test_theta_can_be_put_anywhere(loss, dtype, kind, rng, monkeypatch):
     keep_both_parts(monkeypatch)
     loss, targets = loss_and_targets(loss)

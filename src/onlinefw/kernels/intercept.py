@@ -11,9 +11,9 @@ from math import inf
 
 from numba import njit
 
-from .rows import totals_between
+from .rows import extremes, totals_between
 
-__all__ = ["ROUNDING", "compiled_descent", "compiled_root", "searches"]
+__all__ = ["ROUNDING", "few_rows_descent", "few_rows_root", "searches"]
 
 #: Newton steps stop when the slope is below this share of the total weight, or after MAX_STEPS.
 SHARE, MAX_STEPS = 1e-12, 60
@@ -51,7 +51,12 @@ def searches(totals):
         return b
 
     def descent(data, weight, b, low, high):
-        """Take Newton (or, where F bends down, gradient) steps that lower F, halved as needed."""
+        """Take Newton (or, where F bends down, gradient) steps that lower F, halved as needed.
+
+        A bounded loss would push the intercept of unbalanced classes to infinity, where nothing can
+        be learned any more. So b stays between ``low`` and ``high``: some row is undecided.
+        """
+        b = min(max(b, low), high)
         value, slope, bend = totals(data, b)
         for _ in range(MAX_STEPS):
             if abs(slope) <= SHARE * weight:
@@ -83,4 +88,12 @@ def _totals_of_rows(data, b):
     return totals_between(0, len(z), kind, parameter, z, y, w, b)
 
 
-compiled_root, compiled_descent = map(njit(cache=True), searches(_totals_of_rows))
+few_rows_root, _descent = map(njit(cache=True), searches(_totals_of_rows))
+
+
+@njit(cache=True)
+def few_rows_descent(data, weight, start, signed):
+    """Descend from ``start``, between the extremes of the rows."""
+    _, _, z, y, w = data
+    low, high = extremes(z, y, w, signed)
+    return _descent(data, weight, start, low, high)

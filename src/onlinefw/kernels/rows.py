@@ -137,15 +137,32 @@ def totals(from_block, to_block, blocks, kind, parameter, z, y, w, b, sums):
         sums[block, 0], sums[block, 1], sums[block, 2] = value, first, second
 
 
+@njit(inline="always")
+def _sigmoid_terms(parameter, z, y):
+    """Return phi, phi' and phi'' of a sigmoid: what the three above say, of one exponential."""
+    margin = parameter * y * z
+    e = exp(-abs(margin))
+    p = (1.0 if margin <= 0.0 else e) / (1.0 + e)
+    q = (1.0 if margin >= 0.0 else e) / (1.0 + e)
+    slope = -parameter * y * (e / ((1.0 + e) * (1.0 + e)))
+    return p, slope, parameter * parameter * p * q * (q - p)
+
+
 @njit(cache=True)
 def totals_between(start, end, kind, parameter, z, y, w, b):
     """Return the three sums over the rows from ``start`` to ``end``."""
     value = first = second = 0.0
     for i in range(start, end):
         at = z[i] + b
-        value += w[i] * row_value(kind, parameter, at, y[i])
-        first += row_slope(kind, parameter, at, y[i], w[i])
-        second += w[i] * row_curvature(kind, parameter, at, y[i])
+        if kind == SIGMOID:
+            phi, slope, bend = _sigmoid_terms(parameter, at, y[i])
+            value += w[i] * phi
+            first += w[i] * slope
+            second += w[i] * bend
+        else:
+            value += w[i] * row_value(kind, parameter, at, y[i])
+            first += row_slope(kind, parameter, at, y[i], w[i])
+            second += w[i] * row_curvature(kind, parameter, at, y[i])
     return value, first, second
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._typing import Array
-from ..kernels.intercept import ROUNDING, compiled_descent, compiled_root, searches
-from ..kernels.rows import extremes
+from ..kernels.intercept import ROUNDING, few_rows_descent, few_rows_root, searches
 from ..losses import Loss, SignedLabels
 from ..past.protocols import RowsPast
 
@@ -25,22 +24,18 @@ def best_intercept(loss: Loss, past: RowsPast, m: int, weight: float, start: flo
     if loss.quadratic:
         _, slope, bend = past.totals(m, 0.0)
         return -slope / bend
-    rows = past.few_rows(m)
-    root, descent = searches(past.totals) if rows is None else (compiled_root, compiled_descent)
-    data = m if rows is None else rows
-    if loss.convex:
-        return root(data, weight, start or 0.0)
-    # A bounded loss would push the intercept of unbalanced classes to infinity, where nothing can
-    # be learned any more: some row must stay undecided.
     signed = isinstance(loss, SignedLabels)
-    if rows is None:
-        low, high = past.limits(m)
-    else:
-        _, _, z, y, w = rows
-        low, high = extremes(z, y, w, signed)
     if start is None:
-        start = 0.0 if signed else _median(*past.residuals(m))
-    return descent(data, weight, min(max(start, low), high), low, high)
+        start = 0.0 if loss.convex or signed else _median(*past.residuals(m))
+    rows = past.few_rows(m)
+    if rows is not None:
+        if loss.convex:
+            return few_rows_root(rows, weight, start)
+        return few_rows_descent(rows, weight, start, signed)
+    root, descent = searches(past.totals)
+    if loss.convex:
+        return root(m, weight, start)
+    return descent(m, weight, start, *past.limits(m))
 
 
 def _median(values: Array, w: Array) -> float:

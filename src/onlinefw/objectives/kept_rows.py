@@ -80,6 +80,7 @@ class KeptRows:
         self._arranged = False
         # One after another, so that it makes no difference where batches end.
         self.seen_weight = float(np.add.accumulate(np.append(self.seen_weight, w))[-1])
+        self.n_held += len(w)
         if self.rule == "all":
             self.n_kept += new
             self.total_weight = self.seen_weight
@@ -87,7 +88,6 @@ class KeptRows:
             n_before = len(self._w)
             self._w = self._w.extended(w)
             self._forget(n_before + np.flatnonzero(w))
-        self.n_held = len(self.past)
 
     @property
     def reach(self) -> float:

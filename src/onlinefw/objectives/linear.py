@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from math import isfinite, prod
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from .._batches import BatchHandle
 from .._state import describe, number, rebuild
-from .._threads import SMALL_LOOP, one_blas_thread
+from .._threads import NOTHING, SHORT_WORK, SMALL_LOOP, one_blas_thread
 from .._typing import Array, Shape, State
 from .._validation import check_part, check_whole
 from ..atoms import Atom
@@ -153,7 +154,7 @@ class LinearObjective(RowObjective):
     def working(self) -> AbstractContextManager[Any]:
         """Leave the cores to the compiled loops, where these use more than one."""
         few = self.n_observations < SMALL_LOOP // 64 and self._shared.place.workers is None
-        return super().working() if few else one_blas_thread()
+        return NOTHING if few and prod(self.shape or ()) < SHORT_WORK else one_blas_thread()
 
     # Data --------------------------------------------------------------------------------------
 
@@ -168,10 +169,9 @@ class LinearObjective(RowObjective):
         first = objectives[0]
         if first.shape is None:  # theta is 0, of whatever length
             return np.zeros((X.shape[0], len(objectives)))
-        thetas: Any = [one._iterate.theta for one in objectives]  # type: ignore[union-attr]
-        T = thetas[0].reshape(-1, 1)
-        if len(thetas) > 1:
-            T = np.column_stack([theta.reshape(-1) for theta in thetas])
+        T: Any = first._iterate.theta.reshape(-1, 1)  # type: ignore[union-attr]
+        if len(objectives) > 1:
+            T = np.column_stack([np.ravel(one.theta) for one in objectives])  # type: ignore[arg-type]
         return first._shared.past.products(X, T)
 
     @staticmethod
@@ -442,7 +442,7 @@ def _warn_if_saturated(objective: LinearObjective) -> None:
 
 
 def _check_losses(loss: Loss, losses: Sequence[float]) -> None:
-    if not np.isfinite(losses).any():  # one of several models may have overflowed
+    if not any(map(isfinite, losses)):  # one of several models may have overflowed
         raise ValueError(
             f"{loss} of these rows is infinite at the current coefficients; "
             "rescale the features, or use a smaller radius"

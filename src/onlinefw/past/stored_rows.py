@@ -138,13 +138,13 @@ class StoredRows(ABC):
         return self._weighed(m)
 
     def _carry_out(self, m: int) -> None:
-        """Carry out a move that waits."""
+        """Carry out the move that waits."""
         rows, columns = self._held
         pending = self._pending[m]
-        if pending is not None:
-            a, step = pending.image
-            self._theta[m] = self._pending[m] = None
-            rows.move(columns.arrays[2 * m + 1], pending.keep, step, a, pending.n)
+        assert pending is not None
+        a, step = pending.image
+        self._theta[m] = self._pending[m] = None
+        rows.move(columns.arrays[2 * m + 1], pending.keep, step, a, pending.n)
 
     def agree(self, m: int) -> None:
         iterate = self.iterates[m]
@@ -162,7 +162,8 @@ class StoredRows(ABC):
         if rows is None:
             return
         self._changed(m)
-        self._carry_out(m)
+        if self._pending[m] is not None:
+            self._carry_out(m)
         alone = self._waits[m] and len(self._losses) == 1
         if alone and rows.fuses(self._losses[m]) and not isinstance(atom, SignedCoordinate):
             a = np.asarray(atom.dense(), float).reshape(-1)
@@ -213,7 +214,8 @@ class StoredRows(ABC):
     def advance(self, m: int, t: float) -> None:
         direction = self._lines[m].direction
         self._changed(m)
-        self._carry_out(m)
+        if self._pending[m] is not None:
+            self._carry_out(m)
         self._theta[m] = None
         self._blend(self._held.columns.arrays[2 * m + 1], 1.0, direction, t)
         self.agree(m)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlinefw.past.host import sorted_store
@@ -43,6 +43,7 @@ def at_once(request, monkeypatch):
 
 @pytest.mark.usefixtures("at_once")
 def test_merging_batches_sums_up_repeated_entries():
+    @settings(max_examples=20)
     @given(st.lists(entries, max_size=5))
     def sums_up(batches):
         store, expected = SortedStore.empty(ROWS, np.dtype(float)), {}
@@ -60,6 +61,7 @@ def test_merging_batches_sums_up_repeated_entries():
 
 @pytest.mark.usefixtures("at_once")
 def test_merging_without_summing_keeps_repeats_in_order():
+    @settings(max_examples=20)
     @given(st.lists(entries, max_size=5))
     def keeps_order(batches):
         store = SortedStore.empty(ROWS, np.dtype(float))

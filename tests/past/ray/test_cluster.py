@@ -19,7 +19,7 @@ STARTS = textwrap.dedent("""
     import numpy as np
     from onlinefw.objectives import ObservedEntries
     from onlinefw.past.ray.cluster import Cluster
-    objective = ObservedEntries((3, 4), workers=2)
+    objective = ObservedEntries((3, 4), workers=1)
     objective.observe(np.array([[0, 1], [2, 3]]), np.ones(2))
     print(Cluster._current._folder.path, objective._past.log.folder, flush=True)
 """)

@@ -76,7 +76,8 @@ class DenseRows(RowStore):
         """Move the predictions of the first rows; return sum w phi'(z + b, y) x."""
         data, n = self.data, self.n_features
         keep, (a, step), count = pending or (1.0, (np.zeros(n), 0.0), 0)
-        a, blocks = a.astype(self.working_dtype, copy=False), self._blocks()
+        a = a.astype(self.working_dtype, copy=False)
+        blocks = blocks_for(len(data), self._work, None)
         acc = np.zeros((len(blocks) - 1, n))
         fused = fused_bytes if suits(data) else kernels.fused_gradient
         moving = count, keep, step, a

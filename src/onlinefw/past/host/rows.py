@@ -37,6 +37,6 @@ class HostRows(RowSums):
 
     def few_rows(self, m: int) -> tuple[Any, ...] | None:
         loss = self._losses[m]
-        if not loss.compiled_values or len(self._held.columns) >= FEW:
+        if not loss.compiled_values or self._held.columns.arrays[0].size >= FEW:
             return None
         return loss.kind, loss.parameter, *self._weighed(m)
