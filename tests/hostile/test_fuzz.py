@@ -6,7 +6,7 @@ from .fuzz import SECONDS, run
 from .targets import TARGETS
 
 #: ``python -m tests.hostile.fuzz`` plays as many as one likes; fuzz.md has the last long run.
-INPUTS = 1200
+INPUTS = 3000
 
 
 @pytest.mark.slow

@@ -128,7 +128,7 @@ def members(sizes, max_past, seed, weights=None):
     "sizes", [[1] * 40, [40], [3, 17, 1, 9, 10], [8, 8, 8, 8, 8], [30, 1, 9]], ids=str
 )
 def test_every_row_is_in_the_reservoir_with_the_same_chance(sizes):
-    counts, trials = np.zeros(40), 500
+    counts, trials = np.zeros(40), 1000
     for seed in range(trials):
         kept = members(sizes, 8, seed)
         assert kept.size == np.unique(kept).size == 8
