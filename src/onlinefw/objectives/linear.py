@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -26,6 +25,7 @@ from .coordinate_model import CoordinateModel
 from .intercept import best_intercept
 from .kept_rows import KeptRows
 from .lines import Parabola, PastLine
+from .loss_checks import check_losses, warn_if_saturated
 from .row_objective import RowObjective
 
 __all__ = ["LinearObjective"]
@@ -186,7 +186,7 @@ class LinearObjective(RowObjective):
         weight, losses = w.sum(), []
         for k, (one, y) in enumerate(zip(objectives, targets, strict=True)):
             losses.append(float(w @ one.loss.value(Z[:, k] + one.intercept, y) / weight))
-        _check_losses(first.loss, losses)
+        check_losses(first.loss, losses)
         for one in objectives:
             if one.shape is None:
                 one._set_shape(X.shape[1:])
@@ -209,7 +209,7 @@ class LinearObjective(RowObjective):
     def _add_handle(self, handle: BatchHandle) -> float:
         """Let a worker read rows and keep them."""
         rows = self._shared
-        loss, w = rows.past.append_handle(handle, self.intercept, partial(_check_losses, self.loss))
+        loss, w = rows.past.append_handle(handle, self.intercept, partial(check_losses, self.loss))
         if self.shape is None:
             self._set_shape(handle.shape[1:])  # type: ignore[attr-defined]
         rows.count(w)
@@ -267,7 +267,7 @@ class LinearObjective(RowObjective):
         all_of_them = len(due) == rows.n_models  # others may have taken their steps already
         may_saturate = all_of_them and not first.loss.convex and not first._warned
         if may_saturate and max(columns.max(), -columns.min()) <= 1e-9:
-            _warn_if_saturated(first)
+            warn_if_saturated(first)
 
     def value(self) -> float:
         """Return F_t at the current iterate, from the predictions held."""
@@ -424,26 +424,4 @@ class LinearObjective(RowObjective):
         return (
             f"LinearObjective({self.loss}, shape={self.shape}{past}, "
             f"n_observations={self.n_observations}{kept})"
-        )
-
-
-def _warn_if_saturated(objective: LinearObjective) -> None:
-    if objective._shared.past.steepest(objective._model, objective.intercept) >= 1e-9:
-        return
-    if (value := objective.value()) > 1e-3:
-        objective._warned = True
-        warnings.warn(
-            f"{objective.loss} is saturated: all its derivatives are below 1e-9 while the mean "
-            f"loss is {value:.3g}, so theta cannot move and a gap near zero proves nothing; "
-            "use a smaller radius or smaller features",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-
-
-def _check_losses(loss: Loss, losses: Sequence[float]) -> None:
-    if not np.isfinite(losses).any():  # one of several models may have overflowed
-        raise ValueError(
-            f"{loss} of these rows is infinite at the current coefficients; "
-            "rescale the features, or use a smaller radius"
         )
