@@ -172,6 +172,15 @@ class Objective(Exchanges, Breakable):
     def line(self, atom: Atom) -> Line:
         """Return F along theta + c (atom - theta)."""
 
+    @property
+    def unit(self) -> float:
+        """What the newest observation weighs in ``total_weight``, if its own weight is 1."""
+        return 1.0
+
+    def steps_in_effect(self, n: int) -> int:
+        """Return how many of n steps have been taken for observations that still count."""
+        return n
+
     def gap(self, gradient: Direction, atom: Atom) -> float:
         """Return <gradient, theta - atom>: the FW gap, if the atom minimises <., gradient>."""
         return self._iterate.dot(gradient) - atom.dot(gradient)  # type: ignore[union-attr]

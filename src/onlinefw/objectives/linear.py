@@ -55,10 +55,15 @@ class LinearObjective(RowObjective):
         Add an intercept b to every prediction. It is outside the set: before each gradient it is
         minimised exactly, so that the gap certifies theta and b together.
     past : "all", "recent" or "reservoir"
-        Which rows count: all, the newest ``max_past``, or a uniform random sample of as many. The
-        mean, and so every gap, is then over the rows kept.
+        Which rows count: all, the newest ``max_past``, or a random sample of as many (uniform; with
+        a half-life the newer a row is, the more likely). The mean, and so every gap, is then over
+        the rows kept.
     max_past : int, optional
         How many rows to keep, unless all.
+    half_life : float, optional
+        After so many rows a row weighs half as much: F_t is a mean with weights
+        2**(-age / half_life), and rows older than ten half-lives are dropped. By default nothing
+        is forgotten.
     random_state : int or Generator, optional
         Draws the reservoir.
     device : "cpu", "cuda" or "auto"
@@ -94,12 +99,14 @@ class LinearObjective(RowObjective):
         fit_intercept: bool = False,
         past: str = "all",
         max_past: int | None = None,
+        half_life: float | None = None,
         random_state: Any = None,
         device: str = "cpu",
         workers: int | None = None,
         log_dir: Any = None,
     ) -> None:
-        rows = KeptRows(past, max_past, random_state, check_place(device, workers, log_dir))
+        place = check_place(device, workers, log_dir)
+        rows = KeptRows(past, max_past, random_state, place, half_life)
         self._join(rows, loss, n_features, shape, fit_intercept)
 
     def _join(
@@ -420,6 +427,7 @@ class LinearObjective(RowObjective):
     def __repr__(self) -> str:
         rule = self._shared.rule
         past = "" if rule == "all" else f", past={rule!r}"
+        past += "" if self.half_life is None else f", half_life={self.half_life:g}"
         kept = "" if not past else f", n_kept={self.n_kept}"
         return (
             f"LinearObjective({self.loss}, shape={self.shape}{past}, "

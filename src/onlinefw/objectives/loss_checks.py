@@ -32,7 +32,8 @@ def check_losses(loss: Loss, losses: Sequence[float]) -> None:
 
 def warn_if_saturated(objective: LinearObjective) -> None:
     """Warn once of a loss that is high and flat at every row."""
-    if objective._shared.past.steepest(objective._model, objective.intercept) >= FLAT:
+    steepest = objective._shared.past.steepest(objective._model, objective.intercept)
+    if steepest / objective.unit >= FLAT:
         return
     if (value := objective.value()) > STILL_HIGH:
         objective._warned = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from math import ceil
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -37,7 +38,7 @@ class RowObjective(PickledByState, Objective):
     """An objective of rows, alone or beside others on the same past.
 
     ``_shared`` is what they share: it has a ``past``, a ``place``, the ``total_weight`` of the rows
-    and the number of objectives, ``n_models``.
+    the number of objectives, ``n_models``, and a ``clock``, if they fade.
     """
 
     loss: Loss
@@ -96,6 +97,37 @@ class RowObjective(PickledByState, Objective):
     def reach(self) -> float:
         """The weight that new rows are compared with: of all that the rows in F_t stand for."""
         return self._shared.reach
+
+    # A past that fades ----------------------------------------------------------------------------
+
+    @property
+    def half_life(self) -> float | None:
+        """After how many observations a row weighs half as much; None: nothing is forgotten."""
+        return None if self._shared.clock is None else self._shared.clock.half_life
+
+    @property
+    def unit(self) -> float:
+        """What the newest row weighs in ``total_weight``, if its own weight is 1."""
+        return 1.0 if self._shared.clock is None else self._shared.clock.unit
+
+    @property
+    def shift(self) -> int:
+        """All weights have been divided by 2**shift, those that are compared with them too."""
+        return 0 if self._shared.clock is None else self._shared.clock.shift
+
+    def steps_in_effect(self, n: int) -> int:
+        """Return how many of n steps have been taken for observations that still count."""
+        clock = self._shared.clock
+        return n if clock is None else max(1, ceil(n * clock.in_effect))
+
+    def seen_with(self, w: Array) -> tuple[Array, int]:
+        """Return the ``seen_weight`` after each of the next rows, of weights w, and the shift."""
+        seen, clock = self._shared.seen_weight, self._shared.clock
+        if clock is not None:
+            clock, factor, w = clock.after(w)
+            seen *= factor
+        # One after another, as they are counted.
+        return np.add.accumulate(np.append(seen, w))[1:], 0 if clock is None else clock.shift
 
     def _check_no_rows(self) -> None:
         if self.n_observations:
@@ -231,7 +263,9 @@ def _check_handle(
             check_alone(y, sample_weight, WEIGHTS)
         if handle.holds != "rows":
             raise ValueError("rows of features are needed, in batches of ParquetRows")
-        if getattr(first._shared.past, "opens_handles", False) and len(objectives) == 1:
+        # Weights that fade are made here, so this process reads the rows.
+        left = len(objectives) == 1 and first.half_life is None
+        if left and getattr(first._shared.past, "opens_handles", False):
             first._agree_on(handle.shape[1:])
             return handle
         X, y, w = handle.open()

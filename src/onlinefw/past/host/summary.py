@@ -57,7 +57,7 @@ class HostSummary:
     """
 
     #: There is one model on a summary, and nothing that other models could share.
-    n_models, past = 1, None
+    n_models, past, clock = 1, None, None
     place = Place()
 
     def __init__(self, loss: Loss, n: int, fit_intercept: bool, estimator: str) -> None:
