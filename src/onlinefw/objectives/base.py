@@ -18,6 +18,7 @@ from ..line_search import Line
 from ..past.place import Place, check_place, here
 from ..sets import ConvexSet
 from .exchanges import Exchanges
+from .fading import Fading
 
 __all__ = ["Line", "Objective"]
 
@@ -57,7 +58,7 @@ class Breakable(ABC):
         self._iterate = cast(Any, Broken(error))
 
 
-class Objective(Exchanges, Breakable):
+class Objective(Exchanges, Fading, Breakable):
     """The mean loss F_t of everything observed, and the iterate it is evaluated at.
 
     An objective holds what depends on *one* iterate (usually the predictions of all past rows) and
@@ -171,15 +172,6 @@ class Objective(Exchanges, Breakable):
     @abstractmethod
     def line(self, atom: Atom) -> Line:
         """Return F along theta + c (atom - theta)."""
-
-    @property
-    def unit(self) -> float:
-        """What the newest observation weighs in ``total_weight``, if its own weight is 1."""
-        return 1.0
-
-    def steps_in_effect(self, n: int) -> int:
-        """Return how many of n steps have been taken for observations that still count."""
-        return n
 
     def gap(self, gradient: Direction, atom: Atom) -> float:
         """Return <gradient, theta - atom>: the FW gap, if the atom minimises <., gradient>."""

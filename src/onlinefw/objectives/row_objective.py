@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from math import ceil
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from .._validation import check_alone, check_row_magnitude, check_rows, check_ta
 from .._whole import Broken
 from ..losses import Loss
 from .base import Objective, PickledByState, spectral_norm_squared
+from .half_life import Clock
 
 __all__ = ["RowObjective", "RowsBatch"]
 
@@ -34,20 +34,10 @@ class RowsBatch(NamedTuple):
     Z: Array | None = None
 
 
-class RowObjective(PickledByState, Objective):
-    """An objective of rows, alone or beside others on the same past.
+class Placed:
+    """What says where the past of an objective is, and moves it."""
 
-    ``_shared`` is what they share: it has a ``past``, a ``place``, the ``total_weight`` of the rows
-    the number of objectives, ``n_models``, and a ``clock``, if they fade.
-    """
-
-    loss: Loss
-    #: Whether the intercept stays as it is while rows come, until the next gradient.
-    holds: bool = False
     _shared: Any
-    _batch: Any
-
-    # Places ---------------------------------------------------------------------------------------
 
     @property
     def device(self) -> str:
@@ -66,6 +56,20 @@ class RowObjective(PickledByState, Objective):
     def close(self) -> None:
         """Stop the workers, if there are any; otherwise they stop when the objective is deleted."""
         self._shared.past.close()
+
+
+class RowObjective(PickledByState, Placed, Objective):
+    """An objective of rows, alone or beside others on the same past.
+
+    ``_shared`` is what they share: it has a ``past``, a ``place``, the ``total_weight`` of the rows,
+    the number of objectives, ``n_models``, and a ``clock``, if they fade.
+    """
+
+    loss: Loss
+    #: Whether the intercept stays as it is while rows come, until the next gradient.
+    holds: bool = False
+    _shared: Any
+    _batch: Any
 
     def mark(self) -> tuple[Any, ...]:
         """Return what is another once data or theta have changed, for a round that fails."""
@@ -98,27 +102,10 @@ class RowObjective(PickledByState, Objective):
         """The weight that new rows are compared with: of all that the rows in F_t stand for."""
         return self._shared.reach
 
-    # A past that fades ----------------------------------------------------------------------------
-
     @property
-    def half_life(self) -> float | None:
-        """After how many observations a row weighs half as much; None: nothing is forgotten."""
-        return None if self._shared.clock is None else self._shared.clock.half_life
-
-    @property
-    def unit(self) -> float:
-        """What the newest row weighs in ``total_weight``, if its own weight is 1."""
-        return 1.0 if self._shared.clock is None else self._shared.clock.unit
-
-    @property
-    def shift(self) -> int:
-        """All weights have been divided by 2**shift, those that are compared with them too."""
-        return 0 if self._shared.clock is None else self._shared.clock.shift
-
-    def steps_in_effect(self, n: int) -> int:
-        """Return how many of n steps have been taken for observations that still count."""
-        clock = self._shared.clock
-        return n if clock is None else max(1, ceil(n * clock.in_effect))
+    def clock(self) -> Clock | None:
+        """What new rows weigh; None if nothing is forgotten."""
+        return self._shared.clock
 
     def seen_with(self, w: Array) -> tuple[Array, int]:
         """Return the ``seen_weight`` after each of the next rows, of weights w, and the shift."""
