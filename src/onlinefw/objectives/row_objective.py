@@ -61,8 +61,8 @@ class Placed:
 class RowObjective(PickledByState, Placed, Objective):
     """An objective of rows, alone or beside others on the same past.
 
-    ``_shared`` is what they share: it has a ``past``, a ``place``, the ``total_weight`` of the rows,
-    the number of objectives, ``n_models``, and a ``clock``, if they fade.
+    ``_shared`` is what they share: it has a ``past``, a ``place``, the ``total_weight`` of the
+    rows, the number of objectives, ``n_models``, and a ``clock``, if they fade.
     """
 
     loss: Loss
