@@ -47,6 +47,8 @@ class Clock(NamedTuple):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from onlinefw.objectives.half_life import Clock
     >>> clock, factor, weights = Clock(half_life=2.0).after(np.ones(4))
     >>> (weights[-1] / weights).tolist()  # the newest one weighs most
     [2.8284271247461903, 2.0, 1.4142135623730951, 1.0]
