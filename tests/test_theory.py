@@ -2,6 +2,7 @@
 
 from itertools import combinations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.optimize import linprog, nnls
@@ -9,7 +10,7 @@ from scipy.optimize import linprog, nnls
 import onlinefw as ofw
 from onlinefw import theory
 from onlinefw.losses import Sigmoid
-from onlinefw.objectives import GradientOracle, LinearObjective
+from onlinefw.objectives import GradientOracle, LinearObjective, RunningLeastSquares
 from onlinefw.sets import Box, KSparse, L1Ball, L2Ball, LinfBall, LpBall, Polytope, Simplex
 from onlinefw.steps import Harmonic, Power
 
@@ -400,3 +401,74 @@ def test_the_slow_bound_covers_a_short_online_least_squares_run(rng):
     radius = 1.1 * np.abs(problem.theta).sum()
     curve = run_online_lasso(problem, radius, 300, ofw.OnlineFrankWolfe)
     assert np.all(curve.h <= slow_bound(problem, radius, curve.t))
+
+
+# Functions that change ---------------------------------------------------------------------------
+
+
+def test_a_tracking_bound_is_its_recursion():
+    bounds = theory.tracking_bound([0.5, 0.2], [0.1, 0.3], L=2.0, diameter=3.0, start=4.0)
+    first = 0.5 * 4.0 + 0.25 * 9.0 + 0.1
+    np.testing.assert_allclose(bounds, [first, 0.8 * first + 0.04 * 9.0 + 0.3])
+
+
+@pytest.mark.parametrize(
+    ("steps", "changes", "words"),
+    [
+        ([0.5], [0.1], "pass start"),
+        ([1.0, 0.5], [0.1], "as many steps as changes"),
+        ([1.0, 1.5], [0.1, 0.1], "between 0 and 1"),
+        ([1.0], [-0.1], "at least 0"),
+    ],
+)
+def test_a_tracking_bound_refuses_what_it_does_not_hold_for(steps, changes, words):
+    with pytest.raises(ValueError, match=words):
+        theory.tracking_bound(steps, changes, L=1.0, diameter=1.0)
+
+
+@pytest.mark.slow
+def test_a_slowly_rotating_target_is_followed_within_the_bound():
+    """The regret is below the bound, and the bound below what the worst theta has."""
+    rng, n, half_life, rounds, r = np.random.default_rng(0), 4, 100.0, 400, 1.0
+    objective = RunningLeastSquares(n, half_life=half_life)
+    learner = ofw.OnlineFrankWolfe(objective, L1Ball(r))
+    A = b = weight = 0.0
+    facts = []
+    for t in range(rounds):
+        # Whitened rows: their mean loss is near |theta - truth|^2 / 2.
+        X = np.linalg.qr(rng.standard_normal((n, n)))[0] * np.sqrt(n)
+        angle = 2 * np.pi * t / 1500
+        truth = 0.6 * np.array([np.cos(angle), np.sin(angle), 0.0, 0.0])
+        y, theta = X @ truth, np.array(learner.theta)
+        fresh = 2.0 ** (-np.arange(n)[::-1] / half_life)
+        fade = 2.0 ** (-n / half_life)
+        A, b = fade * A + X.T @ (fresh[:, None] * X), fade * b + X.T @ (fresh * y)
+        weight = fade * weight + fresh.sum()
+        facts.append((A / weight, b / weight, theta, learner.observe(X, y).step_size))
+    A, b, thetas, steps = (np.array(column) for column in zip(*facts, strict=True))
+    # On the l1 ball <x, theta> varies by 2 r max|x|, and theta' M theta / 2 by r^2 max|M|.
+    changes = 2 * r * np.abs(np.diff(b, axis=0)).max(1) + r**2 * np.abs(np.diff(A, axis=0)).max(
+        (1, 2)
+    )
+    L = max(np.linalg.eigvalsh(one)[-1] for one in A)
+    bounds = theory.tracking_bound(steps[:-1], changes, L=L, diameter=2 * r)
+
+    def value(t, theta):
+        return 0.5 * theta @ A[t] @ theta - b[t] @ theta
+
+    theta, regrets, worst = cp.Variable(n), [], []
+    M, c = cp.Parameter((n, n)), cp.Parameter(n)
+    problem = cp.Problem(
+        cp.Minimize(cp.sum_squares(M @ theta) / 2 - c @ theta), [cp.norm1(theta) <= r]
+    )
+    for t in range(1, rounds):
+        M.value, c.value = np.linalg.cholesky(A[t]).T, b[t]
+        least = problem.solve()
+        regrets.append(value(t, thetas[t]) - least)
+        worst.append(max(value(t, s * r * e) for e in np.eye(n) for s in (1, -1)) - least)
+    regrets, worst = np.array(regrets), np.array(worst)
+    assert (regrets <= bounds + 1e-6).all()
+    assert regrets.mean() <= bounds.mean()
+    late = slice(150, None)  # round 1 has a step of length 1, whose bound is forgotten by then
+    assert bounds[late].max() < 0.6 * worst[late].min()
+    assert steps[-1] == pytest.approx(steps[200], rel=0.1)  # they do not go to 0

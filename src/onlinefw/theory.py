@@ -26,6 +26,7 @@ __all__ = [
     "matrix_gradient_error",
     "pyramidal_width",
     "regret_bound",
+    "tracking_bound",
 ]
 
 
@@ -201,6 +202,77 @@ def gap_bound(
     if algorithm == "fw":
         return beta * (4.0 * G * rho + curvature / 2.0) / (1.0 - (2.0 / 3.0) ** beta) * T**-beta
     return beta * 2.0 * (4.0 * G * rho + curvature) / (1.0 - 0.8**beta) * T**-beta
+
+
+def tracking_bound(
+    steps: ArrayLike, changes: ArrayLike, *, L: float, diameter: float, start: float | None = None
+) -> Array:
+    """Return bounds on h_t = F_t(theta_t) - min F_t for O-FW on convex functions that change.
+
+    Here theta_t is what round t plays, before its step. The mean of these numbers bounds the mean
+    of all h_t: the dynamic regret, in which the best point of every round is a point of its own.
+
+    Parameters
+    ----------
+    steps : array-like of shape (T,)
+        gamma_1, ..., gamma_T.
+    changes : array-like of shape (T,)
+        D_1, ..., D_T: how much F_{t+1} - F_t varies over the set, its largest value less its
+        smallest. With a half-life F_{t+1} - F_t = s (f - F_t), where s is the share of the newest
+        batch, and f its mean loss: at most s times the variation of f - F_t.
+    L, diameter : float
+        Smoothness of all F_t, Euclidean diameter of the set; C_f = L diameter^2.
+    start : float, optional
+        A bound on h_1; it is not needed if gamma_1 = 1.
+
+    Returns
+    -------
+    ndarray of shape (T,)
+        The bounds of rounds 2 to T + 1.
+
+    Notes
+    -----
+    The bound is B_{t+1} = (1 - gamma_t) B_t + gamma_t^2 C_f / 2 + D_t. *Proof.* Let s minimise
+    <grad F_t(theta_t), .> over the set and x any point of it. By smoothness,
+
+        F_t(theta_{t+1}) <= F_t(theta_t) + gamma_t <grad F_t(theta_t), s - theta_t>
+                            + gamma_t^2 L |s - theta_t|^2 / 2,
+
+    where the product is at most <grad F_t(theta_t), x* - theta_t> <= -h_t, with x* the minimiser of
+    F_t, by convexity. So F_t(theta_{t+1}) - min F_t <= (1 - gamma_t) h_t + gamma_t^2 C_f / 2. With
+    x the minimiser of F_{t+1},
+
+        h_{t+1} = F_{t+1}(theta_{t+1}) - F_{t+1}(x)
+                = [F_t(theta_{t+1}) - F_t(x)] + [(F_{t+1} - F_t)(theta_{t+1}) - (F_{t+1} - F_t)(x)],
+
+    of which the first difference is at most F_t(theta_{t+1}) - min F_t, and the second D_t.
+
+    For a step and a change that stay the same, B_t tends to gamma C_f / 2 + D / gamma. That is
+    least, sqrt(2 C_f D), for gamma = sqrt(2 D / C_f): a step that goes on shrinking, as 2 / (t + 1)
+    does, loses a target that moves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.theory import tracking_bound
+    >>> bounds = tracking_bound([1.0, *[0.1] * 99], np.full(100, 0.005), L=1.0, diameter=1.0)
+    >>> bounds[[0, -1]].round(3)  # towards 0.1 / 2 + 0.005 / 0.1
+    array([0.505, 0.1  ])
+    """
+    gamma, change = np.asarray(steps, dtype=float), np.asarray(changes, dtype=float)
+    if gamma.ndim != 1 or gamma.shape != change.shape or gamma.size == 0:
+        raise ValueError(
+            f"there must be as many steps as changes, got {gamma.shape} and {change.shape}"
+        )
+    if not ((gamma >= 0.0) & (gamma <= 1.0)).all() or not (change >= 0.0).all():
+        raise ValueError("steps must be between 0 and 1, and changes at least 0")
+    if start is None and gamma[0] != 1.0:
+        raise ValueError(f"the first step is {gamma[0]:g}, not 1: pass start, a bound on h_1")
+    bound, bounds = 0.0 if start is None else float(start), []
+    for step, moved in zip(gamma.tolist(), change.tolist(), strict=True):
+        bound = (1.0 - step) * bound + step**2 * (L * diameter**2) / 2.0 + moved
+        bounds.append(bound)
+    return np.array(bounds)
 
 
 def pyramidal_width(constraint: ConvexSet, n: int) -> float:

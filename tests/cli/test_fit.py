@@ -197,6 +197,17 @@ def test_features_and_target_by_name_or_number(tmp_path):
     assert_same_models(tmp_path / "names.ofw", tmp_path / "numbers.ofw")
 
 
+@pytest.mark.parametrize("kind", ["regression", "classification"])
+def test_a_half_life_is_that_of_the_model(kind, tmp_path):
+    target = "number" if kind == "regression" else "label"
+    path, out = write(tmp_path / "a.csv", rows(400, target=target)), tmp_path / "m.ofw"
+    fit = ("fit", kind, path, "--radius", "3", "-o", out)
+    ofw_says(*fit, "--half-life", "50")
+    assert ofw_library.load(out).half_life == 50.0
+    assert "half_life must be a number of observations" in refusal(*fit, "--half-life", "0.5")
+    assert "--half-life takes a number, not 'soon'" in refusal(*fit, "--half-life", "soon")
+
+
 @pytest.mark.skipif(check_device("auto") == "cuda", reason="there is a GPU here")
 def test_a_device_that_is_not_here_is_refused_before_the_work(tmp_path):
     path = write(tmp_path / "a.csv", rows())

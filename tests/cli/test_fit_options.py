@@ -56,6 +56,7 @@ def begun(tmp_path):
         ("--loss", "poisson", "its default"),
         ("--batch-size", "30", "20"),
         ("--epochs", "2", "1"),
+        ("--half-life", "50", "its default"),
         ("--test-fraction", "0.5", "0.0"),
         ("--seed", "7", "0"),
         ("--target", "a", "its default"),

@@ -112,6 +112,17 @@ LEARNERS = {
     "rows, recent": lambda: ofw.OnlineAwayFrankWolfe(
         LinearObjective(losses.Square(), past="recent", max_past=20), Simplex()
     ),
+    # The fifth batch of seven rows ends after 35 half-lives: all weights are rescaled.
+    "rows, fading": lambda: ofw.OnlineFrankWolfe(
+        LinearObjective(losses.Logistic(), half_life=1.0), L1Ball(2.0)
+    ),
+    "rows, fading sample": lambda: ofw.OnlineFrankWolfe(
+        LinearObjective(losses.Logistic(), past="reservoir", max_past=9, half_life=1.0),
+        L1Ball(2.0),
+    ),
+    "sums, fading": lambda: ofw.OnlineFrankWolfe(
+        RunningLeastSquares(6, half_life=1.0, fit_intercept=True), L1Ball(2.0)
+    ),
     "rows, pairwise": lambda: ofw.OnlinePairwiseFrankWolfe(
         LinearObjective(losses.Logistic(), fit_intercept=True), L1Ball(2.0), LineSearch()
     ),

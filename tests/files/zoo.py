@@ -34,6 +34,8 @@ REGRESSORS = {
     ),
     "means": lambda: ofw.FrankWolfeRegressor(radius=1.0, loss="bernoulli"),
     "summary": lambda: ofw.FrankWolfeRegressor(radius=2.0, past="summary"),
+    "fading sums": lambda: ofw.FrankWolfeRegressor(radius=2.0, half_life=1.0),
+    "fading summary": lambda: ofw.FrankWolfeRegressor(radius=2.0, past="summary", half_life=9.0),
 }
 CLASSIFIERS = {
     "three classes racing": lambda: ofw.FrankWolfeClassifier(),
@@ -41,6 +43,10 @@ CLASSIFIERS = {
     "three classes": lambda: ofw.FrankWolfeClassifier(radius=3.0, loss=Sigmoid(3.0)),
     "bernoulli": lambda: ofw.FrankWolfeClassifier(
         radius=3.0, loss="bernoulli", past="reservoir", max_past=20, random_state=0
+    ),
+    "three classes, fading": lambda: ofw.FrankWolfeClassifier(loss="logistic", half_life=1.1),
+    "fading sample": lambda: ofw.FrankWolfeClassifier(
+        radius=3.0, past="reservoir", max_past=20, random_state=0, half_life=1.2
     ),
     "three classes, summary": lambda: ofw.FrankWolfeClassifier(past="summary"),
 }
@@ -51,6 +57,9 @@ SEARCHES = {
     ),
     "of classifiers": lambda: ofw.RadiusSearch(
         ofw.FrankWolfeClassifier(L1Ball(1.0), loss="logistic"), radii=np.array([1.0, 4.0])
+    ),
+    "fading": lambda: ofw.RadiusSearch(
+        ofw.FrankWolfeRegressor(half_life=1.0), radii=[0.5, 1.0, 2.0]
     ),
     "summary": lambda: ofw.RadiusSearch(ofw.FrankWolfeRegressor(past="summary"), radii=[1.0, 4.0]),
 }

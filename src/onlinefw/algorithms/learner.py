@@ -179,7 +179,7 @@ class Learner(ABC):
         if self.corrective is not None and self.corrective.takes_steps:
             return self.corrective.most_steps(self.objective, STEPS)
         # By weight, not number: a row of weight 2 is two rows.
-        rows = max(1.0, getattr(self.objective, "total_weight", 1.0))
+        rows = max(1.0, getattr(self.objective, "total_weight", 1.0) / self.objective.unit)
         return int(min(max(ROWS_A_ROUND // rows, STEPS), MOST_STEPS))
 
     def _is_enough(self, fw_gap: float) -> bool:
@@ -189,7 +189,11 @@ class Learner(ABC):
         return fw_gap <= max(ENOUGH * value, NEGLIGIBLE * self._largest)
 
     def _gamma(self, n: int) -> float:
-        """Return the step rule's gamma_n, refusing what is not in (0, 1]."""
+        """Return the step rule's gamma_n, refusing what is not in (0, 1].
+
+        Steps are counted as far as the observations count that they were taken for.
+        """
+        n = self.objective.steps_in_effect(n)
         gamma = float(self.step(n))
         if not 0.0 < gamma <= 1.0:
             raise ValueError(

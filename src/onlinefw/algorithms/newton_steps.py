@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import ceil, inf, log
+from math import ceil, inf, ldexp, log
 from numbers import Real
 
 import numpy as np
@@ -67,7 +67,8 @@ class NewtonSteps(Corrective):
     growth : float, optional
         The factor, above 1, by which the data grow from one correction to the next; by default
         every round is corrected. What counts is the weight of the rows that have come (of
-        ``past="recent"``, compared with those kept), never the length of batches.
+        ``past="recent"``, compared with those kept; with a half-life as it has faded, so that a
+        correction comes after ``log2(growth)`` half-lives), never the length of batches.
 
     Examples
     --------
@@ -88,6 +89,8 @@ class NewtonSteps(Corrective):
     #: The weight of the rows that had come when theta was last corrected, and when it is due again.
     _corrected_at: float = field(default_factory=float, init=False, repr=False, compare=False)
     _due_at: float = field(default_factory=float, init=False, repr=False, compare=False)
+    #: Both are divided by 2**_shift, as the weights of the objective were then.
+    _shift: int = field(default_factory=int, init=False, repr=False, compare=False)
     #: Whether theta is being brought to the optimum of now.
     _to_the_end: bool = field(default_factory=bool, init=False, repr=False, compare=False)
 
@@ -122,24 +125,29 @@ class NewtonSteps(Corrective):
         if self.growth is None:
             return False
         assert isinstance(objective, RowObjective)
-        return objective.seen_weight < self._due_at
+        return objective.seen_weight < self._scaled(self._due_at, objective.shift)
+
+    def _scaled(self, weight: float, shift: int) -> float:
+        """Return a weight that was noted, divided by 2**shift as weights are now."""
+        return ldexp(weight, self._shift - shift)
 
     def room(self, objective: Objective, w: Array) -> int:
         """Return how many of the next rows, of weights w, come until theta is corrected."""
         if self.growth is None:
             return 1
         assert isinstance(objective, RowObjective)
-        seen = np.add.accumulate(np.append(objective.seen_weight, w))[1:]
-        return min(int(np.searchsorted(seen, self._due_at)) + 1, w.size)
+        seen, shift = objective.seen_with(w)
+        return min(int(np.searchsorted(seen, self._scaled(self._due_at, shift))) + 1, w.size)
 
     def most_steps(self, objective: Objective, most: int) -> int:
         """Return how many steps a round may take: few if the data have grown by little."""
         if self.growth is None:
             return most
-        if self._corrected_at == 0.0:
-            return min(most, 2 * STEPS_PER_GROWTH)
         assert isinstance(objective, RowObjective)
-        grown = log(objective.seen_weight / self._corrected_at) / log(self.growth)
+        before = self._scaled(self._corrected_at, objective.shift)
+        if before == 0.0:
+            return min(most, 2 * STEPS_PER_GROWTH)
+        grown = log(objective.seen_weight / before) / log(self.growth)
         return min(most, ceil(STEPS_PER_GROWTH * max(grown, 1.0)))
 
     def after_round(self, objective: Objective, constraint: ConvexSet) -> None:
@@ -147,7 +155,7 @@ class NewtonSteps(Corrective):
         if self.growth is not None:
             assert isinstance(objective, RowObjective)
             objective.hold()
-            self._corrected_at = objective.seen_weight
+            self._corrected_at, self._shift = objective.seen_weight, objective.shift
             self._due_at = self._corrected_at + (self.growth - 1.0) * objective.reach
 
     # Steps ----------------------------------------------------------------------------------------
@@ -161,7 +169,8 @@ class NewtonSteps(Corrective):
         theta = np.asarray(objective.theta).reshape(-1)
         most = LARGEST_MODEL
         if self.growth is not None and not self._to_the_end:
-            most = min(most, max(SMALL, int(objective.seen_weight / ROWS_PER_COORDINATE)))
+            rows = objective.seen_weight / objective.unit
+            most = min(most, max(SMALL, int(rows / ROWS_PER_COORDINATE)))
         chosen = self._coordinates(theta, gradient.reshape(-1), most)
         model = objective.coordinate_model(chosen)
         diagonal = np.einsum("ii->i", model.hessian)
@@ -216,4 +225,5 @@ class NewtonSteps(Corrective):
         super().load_state({**vars(self), **state})
         self._corrected_at = number(self._corrected_at, "the last correction of NewtonSteps")
         self._due_at = number(self._due_at, "the next correction of NewtonSteps")
+        self._shift = int(number(self._shift, "the scale of NewtonSteps"))
         self.__post_init__()

@@ -160,6 +160,10 @@ def fit(
     ] = "auto",
     loss: Annotated[str | None, typer.Option(help=f"Loss. {losses_in_words()}.")] = None,
     batch_size: Annotated[str, typer.Option(help="Rows per round, or auto.")] = "auto",
+    half_life: Annotated[
+        str | None,
+        typer.Option(help="For data that change: after so many rows a row counts half as much."),
+    ] = None,
     epochs: Annotated[
         int,
         typer.Option(
@@ -236,6 +240,8 @@ def fit(
     }
     if loss is not None:
         settings["loss"] = loss
+    if half_life is not None:
+        settings["half_life"] = _number("--half-life", half_life, "")
     if classes is not None:
         settings["classes"] = _labels(classes)
     reading = _reading(on_bad_row, data_format, delimiter, header)
@@ -353,11 +359,11 @@ def _reading(
     }
 
 
-def _number(option: str, text: str) -> float:
+def _number(option: str, text: str, otherwise: str = " or auto") -> float:
     from ..readers.columns import is_number
 
     if not is_number(text):
-        refuse("fit", f"{option} takes a number or auto, not {text!r}")
+        refuse("fit", f"{option} takes a number{otherwise}, not {text!r}")
     return float(text)
 
 

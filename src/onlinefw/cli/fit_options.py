@@ -32,11 +32,14 @@ KINDS = {
     "n_features": ("regression", "classification"),
     "zero_based": ("regression", "classification"),
     "classes": ("classification",),
+    "half_life": ("regression", "classification"),
 }
+#: Options of the model itself.
+OF_MODEL = ("radius", "loss", "batch_size", "epochs", "classes", "half_life")
 #: Options that a checkpoint fixes: the part of it that keeps each one, and the name there.
 FIXED = {
-    **{name: ("columns", name) for name in KINDS if name != "classes"},
-    **{name: ("settings", name) for name in ("radius", "loss", "batch_size", "epochs", "classes")},
+    **{name: ("columns", name) for name in KINDS if name not in OF_MODEL},
+    **{name: ("settings", name) for name in OF_MODEL},
     "test_fraction": ("settings", "test_share"),
     "seed": ("settings", "seed"),
     "data_format": ("reading", "format"),

@@ -67,6 +67,7 @@ class LinearModel(StreamingEstimator):
         scale: bool | str = "auto",
         past: str = "all",
         max_past: int | None = None,
+        half_life: float | None = None,
         coef_shape: Shape | None = None,
         expected_size: int | None = None,
         shuffle: bool = False,
@@ -91,6 +92,7 @@ class LinearModel(StreamingEstimator):
         self.scale = scale
         self.past = past
         self.max_past = max_past
+        self.half_life = half_life
         self.coef_shape = coef_shape
         self.expected_size = expected_size
         self.shuffle = shuffle

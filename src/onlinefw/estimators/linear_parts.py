@@ -29,6 +29,7 @@ from ..losses import (
     Square,
 )
 from ..objectives import LinearObjective, RunningLeastSquares, SummaryObjective
+from ..objectives.half_life import KEPT, check_half_life
 from ..objectives.kept_rows import PASTS, check_past
 from ..objectives.row_objective import RowObjective
 from ..sets import ConvexSet, KSparse, L1Ball, L2Ball, LinfBall, Simplex, TraceNormBall
@@ -118,10 +119,11 @@ class LinearParts:
     def of(cls, model: LinearModel, n_features: int, n: int | None) -> LinearParts:
         """Decide what is "auto"; n is how many rows will come, if that is known."""
         past, max_past = model.past, model.max_past
-        loss = model._loss()
+        loss, half_life = model._loss(), check_half_life(model.half_life)
         if is_auto(past):
             most = MAX_PAST if max_past is None else check_whole("max_past", max_past)
             few = n is not None and n <= most
+            few = few or (half_life is not None and KEPT * half_life <= most)
             all_of_them = few or _sums_suffice(model, loss, n_features)
             past, max_past = ("all", None) if all_of_them else ("reservoir", most)
         parts = cls(model, n_features, loss, past, max_past)
@@ -136,6 +138,11 @@ class LinearParts:
         parts.shape(parts.constraint(1.0))
         return parts
 
+    @property
+    def half_life(self) -> float | None:
+        """After how many rows a row weighs half as much; None: nothing is forgotten."""
+        return check_half_life(self.model.half_life)
+
     # Learners -------------------------------------------------------------------------------------
 
     def team(
@@ -146,19 +153,18 @@ class LinearParts:
 
     def objective(self, device: str, workers: int | None) -> RowObjective:
         """Make what is kept of the past: sums where they suffice, else rows; or a summary."""
-        intercept = bool(self.model.fit_intercept)
+        of: dict[str, Any] = {"fit_intercept": bool(self.model.fit_intercept)}
+        of["half_life"] = self.half_life
         if self.past == "summary":
-            return SummaryObjective(self.loss, self.n_features, fit_intercept=intercept)
-        place: dict[str, Any] = {"device": device, "workers": workers}
+            return SummaryObjective(self.loss, self.n_features, **of)
+        of |= {"device": device, "workers": workers}
         if self.past == "all" and _sums_suffice(self.model, self.loss, self.n_features):
-            return RunningLeastSquares(self.n_features, fit_intercept=intercept, **place)
+            return RunningLeastSquares(self.n_features, **of)
         shape = self.shape(self.constraint(1.0))
         sizes: dict[str, Any] = {"shape": shape} if len(shape) == 2 else {"n_features": shape[0]}
         kept: dict[str, Any] = {"past": self.past, "max_past": self.max_past}
         seed = self.model._seed(1)
-        return LinearObjective(
-            self.loss, fit_intercept=intercept, random_state=seed, **sizes, **kept, **place
-        )
+        return LinearObjective(self.loss, random_state=seed, **sizes, **kept, **of)
 
     def learner(self, radius: float, objective: RowObjective) -> Learner:
         """Make a learner on an objective."""

@@ -188,7 +188,8 @@ def new_run(parts: LinearParts, first: Batch, n_models: int, team: Any = None) -
     radii = parts.radii(seen)
     race = None
     if len(radii) > 1:
-        race = Race(len(radii), rows=RACE_ROWS, middle=FIRST_CHOICE)
+        life = parts.half_life
+        race = Race(len(radii), rows=RACE_ROWS, middle=FIRST_CHOICE, half_life=life)
     place = (model.device, model.workers)
     if race is not None and model.workers is not None:
         check_place(*place)  # refuse a wrong place before the race, not after it

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._state import check_state, number
 from .._typing import Array, State
+from ..objectives.half_life import clock_from_state, new_clock
 
 __all__ = ["Race"]
 
@@ -25,7 +26,8 @@ class Race:
 
     The race of n models, in the order of their radii, is over when ``rows`` observations have come
     or after so many ``rounds``, but not before ``least_rounds``; by default it never ends. Of equal
-    models (before the first round all are) the one nearest to ``middle`` is best.
+    models (before the first round all are) the one nearest to ``middle`` is best. With a half-life
+    scores fade as the data do.
     """
 
     def __init__(
@@ -37,10 +39,11 @@ class Race:
         least_rounds: int = 1,
         late: bool = False,
         middle: int | None = None,
+        half_life: float | None = None,
     ) -> None:
         self.n, self.rows, self.rounds, self.least_rounds = n, rows, rounds, least_rounds
         self.middle = n // 2 if middle is None else middle
-        self.late = late
+        self.late, self.clock = late, new_clock(half_life)
         self.t = self.n_seen = 0
         self._weight, self._total = 0.0, np.zeros(n)
         # Sums of weight^2 times 1, score and score^2.
@@ -50,7 +53,7 @@ class Race:
         """Add a round: a score for each model (the larger the better), for n observations."""
         self.t += 1
         self.n_seen += n
-        share = weight * (self._is_late if self.late else self.n_seen)
+        share = weight * (self._is_late if self.late else self.n_seen) * float(self._faded(n)[-1])
         if share and not np.isnan(scores).any():
             self._weight += share
             self._total += share * scores
@@ -64,7 +67,7 @@ class Race:
         """
         n = len(w)
         ends = np.minimum((np.arange(n) // size + 1) * size, n)  # of the round of each row
-        share = w * (self.n_seen + ends)
+        share = w * (self.n_seen + ends) * self._faded(n)
         share[np.isnan(scores).any(axis=1)] = 0.0
         self.t += -(-n // size)
         self.n_seen += n
@@ -75,6 +78,15 @@ class Race:
             self._weight = float(_added(self._weight, share))
             self._total = _added(self._total, share[:, None] * scores)
             self._sums = _added(self._sums, (share**2)[:, None, None] * powers)
+
+    def _faded(self, n: int) -> Array:
+        """Count n observations; return their weights, as older ones have faded."""
+        if self.clock is None:
+            return np.ones(n)
+        self.clock, factor, weights = self.clock.after(np.ones(n))
+        self._weight, self._total = self._weight * factor, self._total * factor
+        self._sums = self._sums * factor**2  # they are of squares
+        return weights
 
     @property
     def _is_late(self) -> bool:
@@ -152,7 +164,8 @@ class Race:
         """Return everything as plain arrays and numbers."""
         names = ("n", "rows", "rounds", "least_rounds", "late", "middle", "t", "n_seen")
         sums = {"weight": self._weight, "total": self._total.copy(), "sums": self._sums.copy()}
-        return {**{name: getattr(self, name) for name in names}, **sums}
+        clock = None if self.clock is None else self.clock.state_dict()
+        return {**{name: getattr(self, name) for name in names}, **sums, "clock": clock}
 
     @classmethod
     def from_state(cls, state: State) -> Race:
@@ -171,7 +184,7 @@ class Race:
         limits |= {"least_rounds": int(state["least_rounds"]), "late": bool(state["late"])}
         race = cls(n, **limits, middle=int(number(state["middle"], "the middle of a race")))
         race.t, race.n_seen = int(state["t"]), int(state["n_seen"])
-        race._weight = float(state["weight"])
+        race._weight, race.clock = float(state["weight"]), clock_from_state(state.get("clock"))
         race._total, race._sums = total, sums
         return race
 

@@ -62,7 +62,7 @@ class RadiusSearch(SearchState):
     ----------
     best_radius_ : float
         The radius with the best score so far; round t counts t times, so that early rounds
-        matter little.
+        matter little, and with a ``half_life`` of the estimator fades as the rows do.
     best_estimator_ : estimator
         Its model.
     radii_ : ndarray
@@ -211,7 +211,7 @@ class RadiusSearch(SearchState):
         self._scorer = None if self.scoring is None else check_scoring(model, self.scoring)
         self.radii_, self.estimators_ = radii, estimators
         self.__dict__.update(names)
-        self._race = Race(len(radii))
+        self._race = Race(len(radii), half_life=parts[0].half_life)
         self._leader = self.best_index_
 
     def _checked_radii(self, model: LinearModel, batch: Batch) -> Array:

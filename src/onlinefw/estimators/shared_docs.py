@@ -55,13 +55,19 @@ scale : "auto" or bool
     Coefficients are always those of the rows as given.
 past : "all", "recent", "reservoir", "summary" or "auto"
     Which rows count: all (the algorithm of the paper; memory grows), the newest ``max_past``,
-    or a uniform random sample of so many. The gap then certifies the mean over the rows kept.
+    or a random sample of so many, uniform unless rows fade. The gap then certifies the mean over
+    the rows kept.
     "summary" (l1 ball, built-in losses) keeps no rows: the gradient is estimated from the stream,
     with a step after every row. ``gap_`` is nan then, and ``gap_estimate_`` the estimate's gap.
     "auto", the choice of ``ofw fit``, keeps all if sums of rows suffice or if at most
     ``max_past`` are expected, and a sample otherwise.
 max_past : int, optional
     How many rows to keep, unless all; for "auto" 200,000 by default.
+half_life : float, optional
+    For streams that change: after so many rows a row weighs half as much, 2**(-age / half_life)
+    with ages in rows, and rows older than ten half-lives are dropped. Gap and mean loss speak of
+    that weighted mean, the scores of radii fade alike, and a step rule counts the steps that were
+    taken for rows that still count. None, the default, forgets nothing.
 coef_shape : (int, int), optional
     For matrix-shaped features: rows are matrices of this shape, flattened in C order.
 expected_size : int, optional

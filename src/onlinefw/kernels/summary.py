@@ -5,7 +5,8 @@ both divided by a common scale that shrinks from row to row, so that a row touch
 coordinates only.
 
 Row t, of weight w_t, has the share rho_t = 1 - (1 - w_t / W_t)^FORGET of everything so far, where
-W_t is the total weight. With g_t the gradient of its loss at theta_t,
+W_t = fade W_{t-1} + w_t is the total weight (fade is 1 unless rows have a half-life). With g_t the
+gradient of its loss at theta_t,
 
     D_t = (1 - rho_t) D_{t-1} + rho_t diag(c_t x_t^2)
     d_t = (1 - rho_t) (d_{t-1} + D_{t-1} (theta_t - theta_{t-1})) + rho_t g_t(theta_t).
@@ -180,9 +181,9 @@ def refresh_slack(table, radius):
 
 
 @njit(cache=True)
-def share(numbers, w):
+def share(numbers, w, fade):
     """Count a row of weight w; return the share that all before it keep, and its own."""
-    before = numbers[WEIGHT]
+    before = fade * numbers[WEIGHT]
     numbers[WEIGHT] = before + w
     numbers[ROWS] += 1.0
     if before == 0.0:
@@ -210,6 +211,7 @@ def play_rows(
     loss,
     radius,
     with_intercept,
+    fade,
     table,
     toward,
     away,
@@ -220,7 +222,8 @@ def play_rows(
     """Learn rows one after another; z becomes what was predicted for each before.
 
     ``loss`` is its kind, its parameter, and what is taken off for each y^2. A radius of 0 leaves
-    theta as it is: the rows change the estimates only. Returns the sum of w times the loss.
+    theta as it is: the rows change the estimates only. ``fade`` is what is left of the weight of
+    all rows before one. Returns the sum of w times the loss.
     """
     kind, parameter, square = loss
     paid = 0.0
@@ -230,7 +233,7 @@ def play_rows(
         z[i] = at
         if w[i] == 0.0:
             continue
-        kept, rho = share(numbers, w[i])
+        kept, rho = share(numbers, w[i], fade)
         if numbers[SCALE] * kept < SMALL:
             rescale(table, toward, away, numbers, numbers[SCALE] * kept)
             numbers[SCALE] = 1.0

@@ -18,6 +18,7 @@ from ..line_search import Line
 from ..past.place import Place, check_place, here
 from ..sets import ConvexSet
 from .exchanges import Exchanges
+from .fading import Fading
 
 __all__ = ["Line", "Objective"]
 
@@ -57,7 +58,7 @@ class Breakable(ABC):
         self._iterate = cast(Any, Broken(error))
 
 
-class Objective(Exchanges, Breakable):
+class Objective(Exchanges, Fading, Breakable):
     """The mean loss F_t of everything observed, and the iterate it is evaluated at.
 
     An objective holds what depends on *one* iterate (usually the predictions of all past rows) and

@@ -17,7 +17,7 @@ import numpy as np
 from .._state import check_state
 from .._typing import Array, State
 
-__all__ = ["KEPT", "Clock", "check_half_life", "clock_from_state", "new_clock"]
+__all__ = ["KEPT", "Clock", "check_half_life", "clock_from_state", "new_clock", "powers"]
 
 #: Observations are dropped after so many half-lives. They weigh less than a thousandth of a new one
 #: then, all of them together less than a thousandth of F_t.
@@ -47,9 +47,11 @@ class Clock(NamedTuple):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from onlinefw.objectives.half_life import Clock
     >>> clock, factor, weights = Clock(half_life=2.0).after(np.ones(4))
-    >>> (weights[-1] / weights).tolist()  # the newest one weighs most
-    [2.8284271247461903, 2.0, 1.4142135623730951, 1.0]
+    >>> (weights[-1] / weights).round(3)  # the newest one weighs most
+    array([2.828, 2.   , 1.414, 1.   ])
     """
 
     half_life: float
@@ -74,19 +76,30 @@ class Clock(NamedTuple):
         shift = BLOCK * int(last / self.half_life // BLOCK)
         # The smallest normal number is enough for what is that old, and computes no slower.
         factor = 2.0 ** max(self.shift - shift, -1000)
-        return Clock(self.half_life, last, shift), factor, w * _powers(n / self.half_life, shift)
+        return Clock(self.half_life, last, shift), factor, w * powers(n / self.half_life, shift)
 
     @property
     def unit(self) -> float:
         """What the newest observation weighs, if its own weight is 1."""
-        return float(_powers(np.array([self.n / self.half_life]), self.shift)[0])
+        return float(powers(np.array([self.n / self.half_life]), self.shift)[0])
+
+    @property
+    def in_effect(self) -> float:
+        """The share of all observations so far that counts: the sum of 2**(-age / half_life) / n.
+
+        1 at first, and about 1.44 half-lives over n when many half-lives have passed.
+        """
+        if self.n <= 1:
+            return 1.0
+        faded = np.expm1(-self.n * np.log(2.0) / self.half_life)
+        return float(faded / np.expm1(-np.log(2.0) / self.half_life)) / self.n
 
     def state_dict(self) -> State:
         """Return half-life, count and shift."""
         return self._asdict()
 
 
-def _powers(x: Array, shift: int) -> Array:
+def powers(x: Array, shift: int) -> Array:
     """Return 2**(x - shift), with the same digits whatever the shift."""
     whole = np.floor(x)
     return np.ldexp(np.exp2(x - whole), np.maximum(whole - shift, -1000).astype(np.int32))

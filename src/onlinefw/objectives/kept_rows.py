@@ -1,7 +1,8 @@
-"""Which rows of the past count: all, the newest, or a uniform random sample."""
+"""Which rows of the past count, and how much: all, the newest, or a random sample."""
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from .._validation import check_whole
 from .._whole import Uninterrupted
 from ..past.place import Place, moved, new_rows
 from .base import other_place
+from .fading_sample import FadingSample
+from .half_life import KEPT, Clock, clock_from_state, new_clock
 
 __all__ = ["PASTS", "KeptRows", "check_past"]
 
@@ -45,13 +48,23 @@ class KeptRows:
 
     A forgotten row gets weight 0 at once; it is removed when more than half of the rows are such.
 
+    With a half-life new rows get growing weights (:class:`~.half_life.Clock`), and those that came
+    more than ``KEPT`` half-lives ago are forgotten. ``seen_weight`` and ``total_weight`` add up
+    such weights. A reservoir is then a :class:`~.fading_sample.FadingSample`.
+
     ``random_state`` draws the reservoir.
     """
 
     def __init__(
-        self, rule: str, max_past: int | None, random_state: Any, place: Place | None = None
+        self,
+        rule: str,
+        max_past: int | None,
+        random_state: Any,
+        place: Place | None = None,
+        half_life: Any = None,
     ) -> None:
         self.rule, self.max_past = rule, check_past(rule, max_past)
+        self._begin(new_clock(half_life))
         self.place = Place() if place is None else place
         self.past = new_rows(self.place)  # with the predictions of all models
         self.n_models = 0
@@ -64,10 +77,43 @@ class KeptRows:
         self._arranged = False
         self._rng = np.random.default_rng(0 if random_state is None else random_state)
 
+    def _begin(self, clock: Clock | None) -> None:
+        """Count rows with this clock, if one is given."""
+        self.clock, self.sample = clock, None
+        #: Only so many of the newest rows count; None: all, or a sample.
+        self.newest = self.max_past if self.rule == "recent" else None
+        if clock is None:
+            return
+        if self.rule == "reservoir":
+            assert self.max_past is not None
+            self.sample = FadingSample(self.max_past)
+            return
+        most = ceil(KEPT * clock.half_life)
+        self.newest = most if self.newest is None else min(self.newest, most)
+
     def append(self, X: Any, Z: Array, Y: Array, w: Array) -> None:
         """Add rows, with predictions and targets of all models; forget what is too much."""
-        self.past.append(X, Z, Y, w)
-        self.count(w)
+        if self.clock is None:
+            self.past.append(X, Z, Y, w)
+            self.count(w)
+            return
+        clock, factor, weights = self.clock.after(w)
+        if factor != 1.0:
+            self._rescale(factor)
+        self.past.append(X, Z, Y, weights)
+        if self.sample is not None:
+            self.sample.draw(self.clock, w, self._rng)
+        self.clock = clock
+        self.count(weights)
+
+    def _rescale(self, factor: float) -> None:
+        """Multiply all weights by a power of two."""
+        # The totals first: they tell of a round that fails half-way.
+        self.seen_weight *= factor
+        self.total_weight *= factor
+        self.past.rescale(factor)
+        w = self._w.data
+        w *= factor
 
     def agrees(self) -> bool:
         """Whether the past has the rows that were counted, and no more."""
@@ -81,7 +127,7 @@ class KeptRows:
         # One after another, so that it makes no difference where batches end.
         self.seen_weight = float(np.add.accumulate(np.append(self.seen_weight, w))[-1])
         self.n_held += len(w)
-        if self.rule == "all":
+        if self.rule == "all" and self.clock is None:
             self.n_kept += new
             self.total_weight = self.seen_weight
         else:
@@ -97,10 +143,13 @@ class KeptRows:
     def _forget(self, new: Array) -> None:
         """Choose which rows stay, now that some (that count) have come."""
         w = self._w.data
-        gone = self._oldest(w) if self.rule == "recent" else self._drawn(new)
-        if gone.size:
-            self.past.weigh(gone, 0.0)
-            w[gone] = 0.0
+        if self.sample is not None:
+            self._weigh_sample(w, self.sample)
+        else:
+            gone = self._drawn(new) if self.newest is None else self._oldest(w, self.newest)
+            if gone.size:
+                self.past.weigh(gone, 0.0)
+                w[gone] = 0.0
         self.n_kept = int(np.count_nonzero(w))
         if 2 * self.n_kept < w.size:
             self._remove()
@@ -112,6 +161,8 @@ class KeptRows:
         left = self._w.kept(mask)
         slots = GrowingArray.holding((np.cumsum(mask) - 1)[self._slots.data])
         self.past.keep(mask)
+        if self.sample is not None:
+            self.sample.keep(mask)
         self._w, self._slots, self.n_held = left, slots, len(self.past)
 
     def arrange(self) -> None:
@@ -125,11 +176,20 @@ class KeptRows:
             self.past.arrange()
             self._arranged = True
 
-    def _oldest(self, w: Array) -> Array:
-        """Return the rows that leave, if the newest stay."""
-        assert self.max_past is not None
+    @staticmethod
+    def _oldest(w: Array, newest: int) -> Array:
+        """Return the rows that leave, if so many of the newest stay."""
         alive = np.flatnonzero(w)
-        return alive[: max(0, alive.size - self.max_past)]
+        return alive[: max(0, alive.size - newest)]
+
+    def _weigh_sample(self, w: Array, sample: FadingSample) -> None:
+        """Let the rows of the sample count what they stand for now."""
+        assert self.clock is not None
+        weights = sample.weights(self.clock.shift)
+        other = np.flatnonzero(weights != w)
+        if other.size:
+            self.past.weigh(other, weights[other])
+            w[other] = weights[other]
 
     def _drawn(self, new: Array) -> Array:
         """Return what leaves the reservoir, so that each row seen is in it with equal chance.
@@ -171,6 +231,8 @@ class KeptRows:
             "weights": self._w.data.copy(),
             "slots": self._slots.data.copy(),
             "random": self._rng.bit_generator.state,
+            "clock": None if self.clock is None else self.clock.state_dict(),
+            "sample": None if self.sample is None else self.sample.state_dict(),
             "past": self.past.state_dict(),
         }
 
@@ -179,14 +241,18 @@ class KeptRows:
         self.rule, self.max_past = state["rule"], check_past(state["rule"], state["max_past"])
         weights = np.array(state["weights"], float)
         rows = np.shape(state["past"]["w"])
-        if self.rule != "all" and weights.shape != rows:
+        self._begin(clock_from_state(state.get("clock")))
+        if (self.rule != "all" or self.clock is not None) and weights.shape != rows:
             raise ValueError(f"there are {weights.size} weights for {rows[0]} rows")
+        if self.sample is not None:
+            self.sample.load_state(state["sample"], weights.size)
         self._rng = generator_from_state(state["random"])
         self.n_seen, self.n_kept = int(state["n_seen"]), int(state["n_kept"])
         self.total_weight = float(state["total_weight"])
         # Older states have no slots: their rows are in order.
         self.seen_weight = float(state.get("seen_weight", self.n_seen))
-        alive = np.flatnonzero(weights) if self.rule == "reservoir" else np.empty(0, np.int64)
+        uniform = self.rule == "reservoir" and self.sample is None
+        alive = np.flatnonzero(weights) if uniform else np.empty(0, np.int64)
         slots = np.array(state.get("slots", alive), np.int64)
         if not np.array_equal(np.sort(slots), alive):
             raise ValueError("the reservoir has places for other rows than those that count")

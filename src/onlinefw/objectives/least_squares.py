@@ -41,6 +41,9 @@ class RunningLeastSquares(RowObjective):
     fit_intercept : bool
         Add an intercept b, outside the set: F is minimised over it at any theta, by centring the
         sums.
+    half_life : float, optional
+        After so many rows a row weighs half as much: F_t is a mean with weights
+        2**(-age / half_life). By default nothing is forgotten.
     device : "cpu", "cuda" or "auto"
         Where X'X is: in this process's memory or on a GPU (which needs ``onlinefw[gpu]``);
         "auto" takes a GPU if there is one. Rows may come as numpy, scipy, CuPy or torch arrays.
@@ -72,13 +75,14 @@ class RunningLeastSquares(RowObjective):
         n_features: int,
         *,
         fit_intercept: bool = False,
+        half_life: float | None = None,
         device: str = "cpu",
         workers: int | None = None,
         log_dir: Any = None,
     ) -> None:
         n = check_whole("n_features", n_features)
         place = check_place(device, workers, log_dir)
-        self._join(RunningSums(n, bool(fit_intercept), place))
+        self._join(RunningSums(n, bool(fit_intercept), place, half_life))
 
     def _join(self, sums: RunningSums) -> None:
         """Learn from these sums."""
@@ -314,7 +318,9 @@ class RunningLeastSquares(RowObjective):
         return cls(n, fit_intercept=fit_intercept, **place).load_state(state)
 
     def __repr__(self) -> str:
-        return f"RunningLeastSquares({self._sums.b.size}, n_observations={self.n_observations})"
+        fades = "" if self.half_life is None else f", half_life={self.half_life:g}"
+        size, n = self._sums.b.size, self.n_observations
+        return f"RunningLeastSquares({size}{fades}, n_observations={n})"
 
 
 class _ChosenSquares:

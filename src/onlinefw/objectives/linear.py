@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from math import isfinite, prod
+from math import prod
 from typing import Any, Self
 
 import numpy as np
@@ -27,6 +26,7 @@ from .coordinate_model import CoordinateModel
 from .intercept import best_intercept
 from .kept_rows import KeptRows
 from .lines import Parabola, PastLine
+from .loss_checks import check_losses, warn_if_saturated
 from .row_objective import RowObjective
 
 __all__ = ["LinearObjective"]
@@ -56,10 +56,15 @@ class LinearObjective(RowObjective):
         Add an intercept b to every prediction. It is outside the set: before each gradient it is
         minimised exactly, so that the gap certifies theta and b together.
     past : "all", "recent" or "reservoir"
-        Which rows count: all, the newest ``max_past``, or a uniform random sample of as many. The
-        mean, and so every gap, is then over the rows kept.
+        Which rows count: all, the newest ``max_past``, or a random sample of as many (uniform; with
+        a half-life the newer a row is, the more likely). The mean, and so every gap, is then over
+        the rows kept.
     max_past : int, optional
         How many rows to keep, unless all.
+    half_life : float, optional
+        After so many rows a row weighs half as much: F_t is a mean with weights
+        2**(-age / half_life), and rows older than ten half-lives are dropped. By default nothing
+        is forgotten.
     random_state : int or Generator, optional
         Draws the reservoir.
     device : "cpu", "cuda" or "auto"
@@ -95,12 +100,14 @@ class LinearObjective(RowObjective):
         fit_intercept: bool = False,
         past: str = "all",
         max_past: int | None = None,
+        half_life: float | None = None,
         random_state: Any = None,
         device: str = "cpu",
         workers: int | None = None,
         log_dir: Any = None,
     ) -> None:
-        rows = KeptRows(past, max_past, random_state, check_place(device, workers, log_dir))
+        place = check_place(device, workers, log_dir)
+        rows = KeptRows(past, max_past, random_state, place, half_life)
         self._join(rows, loss, n_features, shape, fit_intercept)
 
     def _join(
@@ -186,7 +193,7 @@ class LinearObjective(RowObjective):
         weight, losses = w.sum(), []
         for k, (one, y) in enumerate(zip(objectives, targets, strict=True)):
             losses.append(float(w @ one.loss.value(Z[:, k] + one.intercept, y) / weight))
-        _check_losses(first.loss, losses)
+        check_losses(first.loss, losses)
         for one in objectives:
             if one.shape is None:
                 one._set_shape(X.shape[1:])
@@ -209,7 +216,7 @@ class LinearObjective(RowObjective):
     def _add_handle(self, handle: BatchHandle) -> float:
         """Let a worker read rows and keep them."""
         rows = self._shared
-        loss, w = rows.past.append_handle(handle, self.intercept, partial(_check_losses, self.loss))
+        loss, w = rows.past.append_handle(handle, self.intercept, partial(check_losses, self.loss))
         if self.shape is None:
             self._set_shape(handle.shape[1:])  # type: ignore[attr-defined]
         rows.count(w)
@@ -267,7 +274,7 @@ class LinearObjective(RowObjective):
         all_of_them = len(due) == rows.n_models  # others may have taken their steps already
         may_saturate = all_of_them and not first.loss.convex and not first._warned
         if may_saturate and max(columns.max(), -columns.min()) <= 1e-9:
-            _warn_if_saturated(first)
+            warn_if_saturated(first)
 
     def value(self) -> float:
         """Return F_t at the current iterate, from the predictions held."""
@@ -420,30 +427,9 @@ class LinearObjective(RowObjective):
     def __repr__(self) -> str:
         rule = self._shared.rule
         past = "" if rule == "all" else f", past={rule!r}"
+        past += "" if self.half_life is None else f", half_life={self.half_life:g}"
         kept = "" if not past else f", n_kept={self.n_kept}"
         return (
             f"LinearObjective({self.loss}, shape={self.shape}{past}, "
             f"n_observations={self.n_observations}{kept})"
-        )
-
-
-def _warn_if_saturated(objective: LinearObjective) -> None:
-    if objective._shared.past.steepest(objective._model, objective.intercept) >= 1e-9:
-        return
-    if (value := objective.value()) > 1e-3:
-        objective._warned = True
-        warnings.warn(
-            f"{objective.loss} is saturated: all its derivatives are below 1e-9 while the mean "
-            f"loss is {value:.3g}, so theta cannot move and a gap near zero proves nothing; "
-            "use a smaller radius or smaller features",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-
-
-def _check_losses(loss: Loss, losses: Sequence[float]) -> None:
-    if not any(map(isfinite, losses)):  # one of several models may have overflowed
-        raise ValueError(
-            f"{loss} of these rows is infinite at the current coefficients; "
-            "rescale the features, or use a smaller radius"
         )

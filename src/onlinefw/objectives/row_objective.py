@@ -16,6 +16,7 @@ from .._validation import check_alone, check_row_magnitude, check_rows, check_ta
 from .._whole import Broken
 from ..losses import Loss
 from .base import Objective, PickledByState, spectral_norm_squared
+from .half_life import Clock
 
 __all__ = ["RowObjective", "RowsBatch"]
 
@@ -33,20 +34,10 @@ class RowsBatch(NamedTuple):
     Z: Array | None = None
 
 
-class RowObjective(PickledByState, Objective):
-    """An objective of rows, alone or beside others on the same past.
+class Placed:
+    """What says where the past of an objective is, and moves it."""
 
-    ``_shared`` is what they share: it has a ``past``, a ``place``, the ``total_weight`` of the rows
-    and the number of objectives, ``n_models``.
-    """
-
-    loss: Loss
-    #: Whether the intercept stays as it is while rows come, until the next gradient.
-    holds: bool = False
     _shared: Any
-    _batch: Any
-
-    # Places ---------------------------------------------------------------------------------------
 
     @property
     def device(self) -> str:
@@ -65,6 +56,20 @@ class RowObjective(PickledByState, Objective):
     def close(self) -> None:
         """Stop the workers, if there are any; otherwise they stop when the objective is deleted."""
         self._shared.past.close()
+
+
+class RowObjective(PickledByState, Placed, Objective):
+    """An objective of rows, alone or beside others on the same past.
+
+    ``_shared`` is what they share: it has a ``past``, a ``place``, the ``total_weight`` of the
+    rows, the number of objectives, ``n_models``, and a ``clock``, if they fade.
+    """
+
+    loss: Loss
+    #: Whether the intercept stays as it is while rows come, until the next gradient.
+    holds: bool = False
+    _shared: Any
+    _batch: Any
 
     def mark(self) -> tuple[Any, ...]:
         """Return what is another once data or theta have changed, for a round that fails."""
@@ -96,6 +101,20 @@ class RowObjective(PickledByState, Objective):
     def reach(self) -> float:
         """The weight that new rows are compared with: of all that the rows in F_t stand for."""
         return self._shared.reach
+
+    @property
+    def clock(self) -> Clock | None:
+        """What new rows weigh; None if nothing is forgotten."""
+        return self._shared.clock
+
+    def seen_with(self, w: Array) -> tuple[Array, int]:
+        """Return the ``seen_weight`` after each of the next rows, of weights w, and the shift."""
+        seen, clock = self._shared.seen_weight, self._shared.clock
+        if clock is not None:
+            clock, factor, w = clock.after(w)
+            seen *= factor
+        # One after another, as they are counted.
+        return np.add.accumulate(np.append(seen, w))[1:], 0 if clock is None else clock.shift
 
     def _check_no_rows(self) -> None:
         if self.n_observations:
@@ -231,7 +250,9 @@ def _check_handle(
             check_alone(y, sample_weight, WEIGHTS)
         if handle.holds != "rows":
             raise ValueError("rows of features are needed, in batches of ParquetRows")
-        if getattr(first._shared.past, "opens_handles", False) and len(objectives) == 1:
+        # Weights that fade are made here, so this process reads the rows.
+        left = len(objectives) == 1 and first.half_life is None
+        if left and getattr(first._shared.past, "opens_handles", False):
             first._agree_on(handle.shape[1:])
             return handle
         X, y, w = handle.open()

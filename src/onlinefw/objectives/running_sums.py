@@ -14,6 +14,7 @@ from .._typing import Array, State
 from ..iterates import DenseIterate
 from ..past.place import Place, moved, new_gram
 from .base import other_place
+from .half_life import clock_from_state, new_clock
 
 __all__ = ["ModelSums", "RunningSums", "products"]
 
@@ -56,10 +57,15 @@ class RunningSums:
 
     Rows may wait. They are then added in blocks of a fixed number, and all of them before theta
     moves, so the sums do not depend on how many came at a time.
+
+    With a half-life new rows get growing weights (:class:`~.half_life.Clock`); ``seen_weight`` is
+    the sum of such weights, as all others.
     """
 
-    def __init__(self, n: int, centred: bool, place: Place | None = None) -> None:
-        self.centred = centred
+    def __init__(
+        self, n: int, centred: bool, place: Place | None = None, half_life: Any = None
+    ) -> None:
+        self.centred, self.clock = centred, new_clock(half_life)
         self.place = Place() if place is None else place
         self.past = new_gram(self.place, n)
         #: Whose sums are kept, one for each model.
@@ -109,6 +115,11 @@ class RunningSums:
 
         On a GPU or with workers they do not wait.
         """
+        clock = self.clock
+        if clock is not None:
+            clock, factor, w = clock.after(w)
+            if factor != 1.0:
+                self._rescale(factor)
         # The weight seen tells of a round that fails half-way, so it changes with the first rows.
         seen = np.add.accumulate(np.append(self.seen_weight, w))[1:]
         if wait and self.place == Place():
@@ -117,6 +128,21 @@ class RunningSums:
             if self.waiting is not None:
                 self.fold()
             self._add(X, targets, w, seen)
+        self.clock = clock
+
+    def _rescale(self, factor: float) -> None:
+        """Multiply all that is weighted by a power of two."""
+        weight, mean, models = self.sums
+        scaled = []
+        for one in models:
+            b, H_theta, yy = one.b * factor, one.H_theta * factor, one.yy * factor
+            scaled.append(one._replace(b=b, H_theta=H_theta, yy=yy))
+        waiting = self.waiting
+        if waiting is not None:
+            waiting = waiting._replace(w=GrowingArray.holding(waiting.w.data * factor))
+        self.past.rescale(factor)
+        self.sums, self.waiting, self._current = Sums(weight * factor, mean, scaled), waiting, None
+        self.seen_weight, self.n_added = self.seen_weight * factor, self.past.n_added
 
     def _wait(self, X: Any, targets: Sequence[Array], w: Array, seen: float) -> None:
         waiting = self.waiting
@@ -226,6 +252,7 @@ class RunningSums:
             "total_weight": self.sums.weight,
             "seen_weight": self.seen_weight,
             "waiting": waiting,
+            "clock": None if self.clock is None else self.clock.state_dict(),
             "past": self.past.state_dict(),
         }
 
@@ -237,10 +264,11 @@ class RunningSums:
         weight, waiting = float(state["total_weight"]), state.get("waiting")
         if waiting is not None:
             waiting = self._checked(waiting)
+        clock = clock_from_state(state.get("clock"))
         self.past.load_state(state["past"])
         self.sums = self.sums._replace(weight=weight, mean=mean)
         self.seen_weight = float(state.get("seen_weight", weight))
-        self.waiting, self._current = waiting, None
+        self.waiting, self._current, self.clock = waiting, None, clock
         self.n_added = self.past.n_added
 
     def _checked(self, state: State) -> Waiting:

@@ -15,6 +15,7 @@ from ..linalg import row_products
 from ..losses import Loss
 from ..past.place import is_compiled, new_summary
 from ..sets import ConvexSet
+from .half_life import check_half_life
 from .lines import Parabola
 from .row_objective import RowObjective, RowsBatch
 
@@ -55,6 +56,10 @@ class SummaryObjective(RowObjective):
         newest row's g_t(theta_t) - g_t(theta_{t-1}) for "recursive" (1-SFW and ORGFW), nothing for
         "momentum", D (theta_t - theta_{t-1}) for "diagonal". The newest row tells little about it
         and with much noise, if rows are sparse: "diagonal" is much the best of them there.
+    half_life : float, optional
+        After so many rows a row counts half as much in the estimates ("diagonal" only: the others
+        are as published), and in the mean of the losses. By default nothing is forgotten but for
+        a little, since older gradients were taken at older thetas.
 
     Examples
     --------
@@ -73,6 +78,7 @@ class SummaryObjective(RowObjective):
         *,
         fit_intercept: bool = False,
         estimator: str = "diagonal",
+        half_life: float | None = None,
     ) -> None:
         check_part("loss", loss, Loss, "Logistic()")
         if not is_compiled(loss):
@@ -83,9 +89,15 @@ class SummaryObjective(RowObjective):
             )
         if estimator not in ESTIMATORS:
             raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
+        half_life = check_half_life(half_life)
+        if half_life is not None and estimator != "diagonal":
+            raise ValueError(
+                f'estimator="{estimator}" is as it was published, without a half_life: use '
+                'estimator="diagonal", or half_life=None'
+            )
         self.loss, self.fit_intercept, self.estimator = loss, bool(fit_intercept), estimator
         n = check_whole("n_features", n_features)
-        self._shared = new_summary(loss, n, self.fit_intercept, estimator)
+        self._shared = new_summary(loss, n, self.fit_intercept, estimator, half_life)
         super().__init__((n,))
         self._batch: Any = None
 
@@ -97,7 +109,12 @@ class SummaryObjective(RowObjective):
         self._check_no_rows()
         assert self.shape is not None
         more: dict[str, Any] = {"fit_intercept": self.fit_intercept, "estimator": self.estimator}
-        return type(self)(self.loss, self.shape[0], **more)
+        return type(self)(self.loss, self.shape[0], half_life=self.half_life, **more)
+
+    @property
+    def half_life(self) -> float | None:
+        """After how many rows a row counts half as much; None: nothing is forgotten."""
+        return self._shared.half_life
 
     def use_place(self, device: str, workers: int | None, log_dir: Any = None) -> None:
         """Refuse every place but this process's memory."""
@@ -108,7 +125,7 @@ class SummaryObjective(RowObjective):
 
     def mark(self) -> tuple[Any, ...]:
         """Return what is another once rows have come, for a round that fails."""
-        return self.n_observations, self._shared.total_weight
+        return self.n_observations, self._shared.n_rows, self._shared.total_weight
 
     # Data --------------------------------------------------------------------------------------
 
@@ -207,6 +224,7 @@ class SummaryObjective(RowObjective):
             "loss": describe(self.loss),
             "fit_intercept": self.fit_intercept,
             "estimator": self.estimator,
+            "half_life": self.half_life,
         }
 
     def past_state(self) -> State:
@@ -225,7 +243,9 @@ class SummaryObjective(RowObjective):
         n = state["n_observations"]
         if not isinstance(n, int) or not 0 <= n < 2**62:
             raise ValueError(f"a summary cannot be of {n!r:.40} rows")
+        half_life = check_half_life(state.get("half_life"))
         self._shared.load_state(state["iterate"])
+        self._shared.half_life = half_life
         self.n_observations, self._batch = n, None
 
     @classmethod
@@ -235,6 +255,7 @@ class SummaryObjective(RowObjective):
         check_state(state, "loss", "shape", "fit_intercept", "estimator", "iterate")
         loss = rebuild(state["loss"], "loss", loss)
         more: dict[str, Any] = {name: state[name] for name in ("fit_intercept", "estimator")}
+        more["half_life"] = state.get("half_life")
         assert loss is not None
         return cls(loss, state["shape"][0], **more).load_state(state)
 

@@ -228,8 +228,10 @@ def low_rank_class(place: Place) -> type[LowRank]:
     return CudaLowRank
 
 
-def new_summary(loss: Loss, n: int, fit_intercept: bool, estimator: str) -> Any:
+def new_summary(
+    loss: Loss, n: int, fit_intercept: bool, estimator: str, half_life: float | None
+) -> Any:
     """Return a summary of no rows with n features; there are some in this process's memory only."""
     from .host.summary import HostSummary
 
-    return HostSummary(loss, n, fit_intercept, estimator)
+    return HostSummary(loss, n, fit_intercept, estimator, half_life)

@@ -88,8 +88,12 @@ class RowsPast(Past, Protocol):
         """
         ...
 
-    def weigh(self, rows: Array, weight: float) -> None:
+    def weigh(self, rows: Array, weight: float | Array) -> None:
         """Give some rows (by their positions) another weight; 0 forgets them."""
+        ...
+
+    def rescale(self, factor: float) -> None:
+        """Multiply all weights by a power of two."""
         ...
 
     def keep(self, mask: Array) -> None:
@@ -179,13 +183,17 @@ class GramPast(Past, Protocol):
     Attributes
     ----------
     n_added : int
-        How often rows have been added; it is counted just before H changes.
+        How often H has changed; it is counted just before that.
     """
 
     n_added: int
 
     def add(self, X: Any, w: Array) -> None:
         """H += X' diag(w) X, for rows at the place (see ``bring``)."""
+        ...
+
+    def rescale(self, factor: float) -> None:
+        """H *= factor, a power of two."""
         ...
 
     def bring(self, X: Any) -> Any:

@@ -104,9 +104,14 @@ class StoredRows(ABC):
         self._changed()
         self._held = Held(rows.extended(X), columns.extended(*values))
 
-    def weigh(self, rows: Array, weight: float) -> None:
+    def weigh(self, rows: Array, weight: float | Array) -> None:
         self._changed()
         self._held.columns.arrays[0][rows] = weight
+
+    def rescale(self, factor: float) -> None:
+        self._changed()
+        w = self._held.columns.arrays[0]
+        w *= factor
 
     def keep(self, mask: Array) -> None:
         for m in range(len(self._pending)):

@@ -62,6 +62,14 @@ WAYS = {
         lambda objective: ofw.OnlineFrankWolfe(objective, L2Ball(0.8)),
         {"past": "recent", "max_past": 31},
     ),
+    "fading": (
+        lambda objective: ofw.OnlineFrankWolfe(objective, L1Ball(0.8), LineSearch()),
+        {"half_life": 3.0, "fit_intercept": True},
+    ),
+    "fading sample": (
+        lambda objective: ofw.OnlineFrankWolfe(objective, L2Ball(0.8)),
+        {"past": "reservoir", "max_past": 20, "random_state": 3, "half_life": 7.0},
+    ),
     "reservoir": (
         lambda objective: ofw.OnlineFrankWolfe(objective, L1Ball(0.8)),
         {"past": "reservoir", "max_past": 20, "random_state": 3, "fit_intercept": True},

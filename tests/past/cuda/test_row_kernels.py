@@ -321,6 +321,10 @@ def check_sums(rng, name, n_rows):
     past.weigh(np.array([0]), 2.0)
     w[0] = 2.0
     close(past.total(0, b), w @ loss.value(z + b, y))
+    w *= rng.uniform(0.5, 1.0, n_rows)
+    past.weigh(np.arange(n_rows), w)
+    past.rescale(2.0**-20)
+    close(past.total(0, b) * 2.0**20, w @ loss.value(z + b, y))
 
 
 @pytest.mark.parametrize("kind", ["float64", "sparse float64"])

@@ -57,6 +57,9 @@ ROW_PROBLEMS = {
     "own loss, intercept": {"loss": "Pseudohuber", "intercept": True},
     "recent": {"past": "recent", "max_past": 70},
     "reservoir": {"past": "reservoir", "max_past": 50, "loss": "Logistic"},
+    "fading": {"half_life": 10.0, "loss": "Logistic", "intercept": True, "weights": True},
+    "fading sample": {"half_life": 10.0, "past": "reservoir", "max_past": 50, "loss": "Logistic"},
+    "sums, fading": {"sums": True, "half_life": 10.0, "intercept": True},
     "sums": {"sums": True},
     "sums, intercept, sparse": {"sums": True, "intercept": True, "sparse": True},
     "sums, away": {"sums": True, "away": True, "weights": True},
@@ -92,14 +95,13 @@ def row_batches(name):
 
 def make_row_learner(name, workers=None, **where):
     what = ROW_PROBLEMS[name]
-    intercept = what.get("intercept", False)
+    where |= {"fit_intercept": what.get("intercept", False), "half_life": what.get("half_life")}
     if what.get("sums"):
-        objective = RunningLeastSquares(FEATURES, fit_intercept=intercept, workers=workers, **where)
+        objective = RunningLeastSquares(FEATURES, workers=workers, **where)
     else:
         size = {"shape": what["shape"]} if "shape" in what else {"n_features": FEATURES}
         objective = LinearObjective(
             LOSSES[what.get("loss", "Square")],
-            fit_intercept=intercept,
             past=what.get("past", "all"),
             max_past=what.get("max_past"),
             random_state=0,

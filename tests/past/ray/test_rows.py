@@ -28,6 +28,8 @@ def test_workers_make_the_same_trajectory(name, workers):
         ("square, intercept", 2, None),
         ("trace norm", None, 2),
         ("sums, away", 2, 3),
+        ("fading sample", 2, 3),
+        ("sums, fading", 2, None),
     ],
 )
 def test_a_state_goes_on_with_any_number_of_workers(name, before, after):
@@ -53,7 +55,7 @@ def test_a_pickle_comes_back_in_one_process(name):
     assert_same_rows(copy, learner)
 
 
-@pytest.mark.parametrize("name", ["reservoir", "sums, intercept, sparse"])
+@pytest.mark.parametrize("name", ["reservoir", "sums, intercept, sparse", "fading", "sums, fading"])
 def test_killed_workers_do_not_change_a_linear_model(name):
     batches = list(row_batches(name))
     expected, learner = make_row_learner(name), make_row_learner(name, 2)

@@ -41,12 +41,19 @@ def test_every_verb(workers, kind):
     for _ in range(5):
         add(pasts, rng, kind)
     assert_same(*pasts)
+    for past in pasts:
+        past.rescale(0.25)
+    add(pasts, rng, kind)
+    assert_same(*pasts)
 
 
 def test_deaths_change_nothing_and_logs_stay_short():
     rng, pasts = np.random.default_rng(0), [new_gram(Place(workers=n), N) for n in (None, 2)]
     for k in range(60):
         add(pasts, rng)
+        if k % 10 == 3:
+            for past in pasts:
+                past.rescale(0.5)
         if k % 7 == 0:
             kill(pasts[1].shards, k % 2)
             assert_same(*pasts)

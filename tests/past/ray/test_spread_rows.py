@@ -104,6 +104,8 @@ def test_every_verb(workers, kind):
     both.refresh(1)
     ask_everything(both)
     both.weigh(np.array([0, 7, 11]), 0.0)
+    both.weigh(np.array([13, 1, 6]), np.array([0.5, 2.0, 3.0]))
+    both.rescale(2.0**-10)
     ask_everything(both)
     mask = rng.random(len(both.here)) < 0.6
     both.keep(mask)
@@ -146,7 +148,7 @@ def test_deaths_at_any_moment_change_nothing(seed, kind, monkeypatch):
     for _ in range(25):
         if rng.random() < 0.4:
             kill(both.spread.shards, rng.integers(3))
-        what = rng.integers(6)
+        what = rng.integers(7)
         m = rng.integers(2)
         if what == 0:
             both.append(rng, kind=kind)
@@ -158,6 +160,8 @@ def test_deaths_at_any_moment_change_nothing(seed, kind, monkeypatch):
             alive = np.flatnonzero(both.here.state_dict()["w"] > 0)
             both.weigh(alive[:2], 0.0)
         elif what == 4:
+            both.rescale(0.25)
+        elif what == 5:
             both.keep(np.arange(len(both.here)) >= min(3, len(both.here) - 4))
         else:
             both.line(m, DenseAtom(np.arange(N) / N), 0.1)

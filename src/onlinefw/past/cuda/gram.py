@@ -40,6 +40,10 @@ class CudaGram:
         self.n_added += 1
         self._H += gram
 
+    def rescale(self, factor: float) -> None:
+        self.n_added += 1
+        self._H *= factor
+
     def times(self, vector: Array) -> Array:
         return to_host(self._H @ cupy().asarray(np.ascontiguousarray(vector, float)))
 

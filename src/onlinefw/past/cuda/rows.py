@@ -29,8 +29,9 @@ class CudaRows(RowSums):
         # Copies of z, y and w in this process's memory, for losses of the user's own.
         self._brought: dict[int, tuple[Any, ...]] = {}
 
-    def weigh(self, rows: Array, weight: float) -> None:
-        super().weigh(cupy().asarray(rows), weight)
+    def weigh(self, rows: Array, weight: float | Array) -> None:
+        xp = cupy()
+        super().weigh(xp.asarray(rows), weight if isinstance(weight, float) else xp.asarray(weight))
 
     def _for_loss(self, m: int) -> tuple[Any, ...]:
         if self._losses[m].is_compiled:

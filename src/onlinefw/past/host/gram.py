@@ -44,6 +44,10 @@ class HostGram:
         with blas_threads_for(X.size * len(self._H)):
             dgemm(1.0, weighted.T, X.T, 1.0, self._H, trans_b=True, overwrite_c=True)
 
+    def rescale(self, factor: float) -> None:
+        self.n_added += 1
+        self._H *= factor
+
     def times(self, vector: Array) -> Array:
         with blas_threads_for(self._H.size):
             return self._H @ vector

@@ -54,13 +54,23 @@ class HostSummary:
         Whether predictions have an intercept, outside the ball.
     estimator : "diagonal", "recursive" or "momentum"
         How the gradient is estimated: see :class:`~onlinefw.objectives.SummaryObjective`.
+    half_life : float, optional
+        After how many rows a row counts half as much in a "diagonal" estimate.
     """
 
     #: There is one model on a summary, and nothing that other models could share.
-    n_models, past = 1, None
+    n_models, past, clock = 1, None, None
     place = Place()
 
-    def __init__(self, loss: Loss, n: int, fit_intercept: bool, estimator: str) -> None:
+    def __init__(
+        self,
+        loss: Loss,
+        n: int,
+        fit_intercept: bool,
+        estimator: str,
+        half_life: float | None = None,
+    ) -> None:
+        self.half_life = half_life
         self.shape: Shape = (n,)
         self.fit_intercept, self.estimator = fit_intercept, estimator
         # A Gaussian has the slopes of a square, but values that are y^2 / 2 less.
@@ -112,6 +122,19 @@ class HostSummary:
         return float(self._numbers[summary.WEIGHT])
 
     @property
+    def n_rows(self) -> int:
+        """How many rows have come."""
+        return int(self._numbers[summary.ROWS])
+
+    @property
+    def _fade(self) -> float:
+        """What is left of the total weight after a row, so that estimates fade by half-lives.
+
+        They forget by the power FORGET of it.
+        """
+        return 1.0 if self.half_life is None else 2.0 ** (-1.0 / (self.half_life * summary.FORGET))
+
+    @property
     def nbytes(self) -> int:
         """The memory of all that is kept."""
         kept = (self._table, self._toward, self._away, self._numbers)
@@ -138,7 +161,7 @@ class HostSummary:
             rows = (indptr, indices, data, y[part], w[part], self._loss, radius, self.fit_intercept)
             kept = (self._toward, self._away, self._starts, numbers, z[part])
             if self.estimator == "diagonal":
-                paid += summary.play_rows(*rows, self._table, *kept)
+                paid += summary.play_rows(*rows, self._fade, self._table, *kept)
             else:
                 recursive = self.estimator == "recursive"
                 paid += published.play_published(*rows, recursive, self._table, *kept)

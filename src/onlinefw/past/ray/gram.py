@@ -46,6 +46,7 @@ TABLE: Table = {
     "bring": lambda past, X: HostGram.bring(here(X)),
     "add": add,
     "add_to": Verb(only, run="add", kept="log", note="added"),
+    "rescale": Verb(everybody, kept="log", note="rescaled"),
     "times": Verb(everybody, total),
     "combine": Verb(everybody, total),
     "block": Verb(everybody, total),
@@ -66,6 +67,10 @@ class GramPlacement(Placement):
         self.n_added += 1
         self.logged[k] += X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes
         self.next = (k + 1) % len(self.logged)
+
+    def rescaled(self, factor: float) -> None:
+        """Note that all of H has been multiplied."""
+        self.n_added += 1
 
     def opening(self, k: int, n: int, device: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Return what makes a shard."""

@@ -33,13 +33,17 @@ def _holders(past: SplitPast, *args: Any) -> list[Any]:
     return [args if count else None for count in past.placement.counts]
 
 
-def _positions(past: SplitPast, rows: Array, weight: float) -> list[Any]:
-    """Give each shard the positions of the chosen rows among its own."""
+def _positions(past: SplitPast, rows: Array, weight: float | Array) -> list[Any]:
+    """Give each shard the positions of the chosen rows among its own, and their weights."""
     owners = past.placement.owners.data
-    chosen = np.zeros(owners.size, bool)
-    chosen[rows] = True
-    local = [np.flatnonzero(chosen[owners == k]) for k in range(past.n)]
-    return [(mine, weight) if mine.size else None for mine in local]
+    chosen, weights = np.zeros(owners.size, bool), np.zeros(owners.size)
+    chosen[rows], weights[rows] = True, weight
+    pieces: list[Any] = []
+    for k in range(past.n):
+        local = np.flatnonzero(chosen[owners == k])
+        some = weight if isinstance(weight, float) else weights[owners == k][local]
+        pieces.append((local, some) if local.size else None)
+    return pieces
 
 
 def _masks(past: SplitPast, mask: Array) -> list[Any]:
@@ -179,6 +183,7 @@ TABLE: Table = {
     "announce": Verb(only, run=in_worker.announce),
     "widen": Verb(everybody, run="append", kept="log"),
     "weigh": Verb(_positions, kept="log"),
+    "rescale": Verb(_holders, kept="log", ends=("line",)),
     "keep": Verb(_masks, kept="log", note="keep", ends=("line",)),
     "arrange": lambda past: None,  # rows that are spread out are summed in parts anyway
     "move": Verb(_holders, ends=("line",), each=True),
