@@ -36,7 +36,9 @@ class OnlineFrankWolfe(EventLearner):
     step : callable or LineSearch
         The step rule, a function of the step counter 1, 2, ...; ``LineSearch()`` takes the step
         that lowers F_t most instead (the paper's rates are for step rules). Steps are searched with
-        :class:`~onlinefw.LocalRidge`, too, which comes to theta without them.
+        :class:`~onlinefw.LocalRidge`, too, which comes to theta without them. If the objective has
+        a half-life, the rule gets the number of steps taken for what still counts: steps that went
+        on shrinking would lose a target that moves (:func:`~onlinefw.theory.tracking_bound`).
     inner_steps : int or "auto"
         How often lines 4-5 are repeated per batch without new data; each advances the counter.
         "auto" goes on until the gap is below 1% of the mean loss, or 20 times (plain steps more

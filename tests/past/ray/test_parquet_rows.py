@@ -148,6 +148,8 @@ PROBLEMS = [
     "newton",
     "own loss, intercept",
     "recent",
+    "fading",
+    "fading sample",
     "reservoir",
     "sums",
     "sums, away",
