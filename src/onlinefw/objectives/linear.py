@@ -153,7 +153,7 @@ class LinearObjective(RowObjective):
     def working(self) -> AbstractContextManager[Any]:
         """Leave the cores to the compiled loops, where these use more than one."""
         few = self.n_observations < SMALL_LOOP // 64 and self._shared.place.workers is None
-        return super().working() if few else one_blas_thread()
+        return self._shared.past.sharing(super().working() if few else one_blas_thread())
 
     # Data --------------------------------------------------------------------------------------
 
