@@ -105,7 +105,7 @@ class LinearRun(Run):
         race = self.race
         assert race is not None
         beaten = race.n_seen >= BEATEN_FROM
-        self._choose(race.unbeaten if beaten else list(range(len(self.radii))))
+        self._choose(race.unbeaten(self.loss.convex) if beaten else list(range(len(self.radii))))
 
     def correct(self) -> None:
         """Bring theta to the optimum of now, if there is a corrective."""

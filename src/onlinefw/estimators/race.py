@@ -11,8 +11,16 @@ from .._typing import Array, State
 
 __all__ = ["Race"]
 
-#: How many standard errors make a model clearly worse than another.
-BEATEN = 2.0
+#: A model is clearly worse than another if their scores differ by so many standard errors of both,
+#: or by so many of their difference ...
+BEATEN, BEATEN_IN_PAIRS = 2.0, 3.0
+#: ... if the loss is convex; otherwise models jump from valley to valley, and scores say less.
+BEATEN_IN_VALLEYS = 5.0
+#: With more rows a larger radius may become the best, so neighbours of the best one stay: until so
+#: many rows have come, or always if the loss is not convex.
+NEIGHBOURS_UNTIL = 2000
+#: Rounding of a sum of squares, relative to it.
+ROUNDING = 1e-15
 
 
 class Race:
@@ -43,8 +51,8 @@ class Race:
         self.late = late
         self.t = self.n_seen = 0
         self._weight, self._total = 0.0, np.zeros(n)
-        # Sums of weight^2 times 1, score and score^2.
-        self._sums = np.zeros((3, n))
+        # Sums of weight^2 times 1 and score, and times the product of any two scores.
+        self._sums, self._products = np.zeros((2, n)), np.zeros((n, n))
 
     def add(self, scores: Array, weight: float, n: int) -> None:
         """Add a round: a score for each model (the larger the better), for n observations."""
@@ -54,7 +62,8 @@ class Race:
         if share and not np.isnan(scores).any():
             self._weight += share
             self._total += share * scores
-            self._sums += share**2 * np.array([np.ones_like(scores), scores, scores**2])
+            self._sums += share**2 * np.array([np.ones_like(scores), scores])
+            self._products += share**2 * np.multiply.outer(scores, scores)
 
     def add_rows(self, scores: Array, w: Array, size: int) -> None:
         """Add rounds of ``size`` rows each, with a score (a line) for every row.
@@ -71,10 +80,13 @@ class Race:
         counted = share > 0.0
         share, scores = share[counted], scores[counted]
         with np.errstate(over="ignore", invalid="ignore"):  # a model that went astray is the last
-            powers = np.stack([np.ones_like(scores), scores, scores**2], axis=1)
+            powers = np.stack([np.ones_like(scores), scores], axis=1)
             self._weight = float(_added(self._weight, share))
             self._total = _added(self._total, share[:, None] * scores)
-            self._sums = _added(self._sums, (share**2)[:, None, None] * powers)
+            squares = (share**2)[:, None, None]
+            self._sums = _added(self._sums, squares * powers)
+            products = scores[:, :, None] * scores[:, None, :]
+            self._products = _added(self._products, squares * products)
 
     @property
     def _is_late(self) -> bool:
@@ -100,10 +112,25 @@ class Race:
         mean = self.means[k]
         if self._weight == 0.0 or not np.isfinite(mean):
             return 0.0
-        ones, first, second = self._sums[:, k]
+        ones, first = self._sums[:, k]
         with np.errstate(over="ignore", invalid="ignore"):
-            spread = second - 2.0 * mean * first + mean**2 * ones
+            spread = self._products[k, k] - 2.0 * mean * first + mean**2 * ones
         return float(np.sqrt(max(spread, 0.0))) / self._weight if np.isfinite(spread) else 0.0
+
+    def error_of_difference(self, j: int, k: int) -> float:
+        """Return the standard error of mean score j less mean score k.
+
+        Both have predicted the same rows, of which some are hard for all: their difference is known
+        better than either.
+        """
+        means, products = self.means, self._products
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, first = means[j] - means[k], self._sums[1, j] - self._sums[1, k]
+            squares = products[j, j] + products[k, k]
+            spread = squares - 2.0 * products[j, k] - 2.0 * mean * first
+            spread = max(spread + mean**2 * self._sums[0, j], ROUNDING * squares)
+        known = self._weight > 0.0 and np.isfinite(spread)
+        return float(np.sqrt(spread)) / self._weight if known else 0.0
 
     @property
     def best(self) -> int:
@@ -118,20 +145,17 @@ class Race:
         close = np.flatnonzero(means >= most - slack)
         return int(close[np.argmin(np.abs(close - self.middle))])
 
-    @property
-    def unbeaten(self) -> list[int]:
-        """The models that may still win: the best, its neighbours, and who is not clearly worse.
-
-        Whoever is worse by more than BEATEN standard errors, of both, is clearly worse.
-        """
+    def unbeaten(self, convex: bool) -> list[int]:
+        """Return who may still win: the best, at first its neighbours, who is not clearly worse."""
         means, best = self.means, self.best
-        error = self.standard_error(best)
-        return [
-            k
-            for k in range(self.n)
-            if abs(k - best) <= 1
-            or means[best] - means[k] <= BEATEN * (error + self.standard_error(k))
-        ]
+        error, pairs = self.standard_error(best), BEATEN_IN_PAIRS if convex else BEATEN_IN_VALLEYS
+
+        def is_close(k: int) -> bool:
+            apart = BEATEN * (error + self.standard_error(k))
+            return means[best] - means[k] <= min(apart, pairs * self.error_of_difference(best, k))
+
+        spared = 0 if convex and self.n_seen >= NEIGHBOURS_UNTIL else 1
+        return [k for k in range(self.n) if abs(k - best) <= spared or is_close(k)]
 
     def simplest(self, standard_errors: float) -> int:
         """Return the first model whose score is within so many standard errors of the best."""
@@ -147,12 +171,14 @@ class Race:
         self.middle = int(np.argmin(np.abs(np.array(chosen) - self.middle)))
         self.n = len(chosen)
         self._total, self._sums = self._total[chosen], self._sums[:, chosen]
+        self._products = self._products[np.ix_(chosen, chosen)]
 
     def state_dict(self) -> State:
         """Return everything as plain arrays and numbers."""
         names = ("n", "rows", "rounds", "least_rounds", "late", "middle", "t", "n_seen")
-        sums = {"weight": self._weight, "total": self._total.copy(), "sums": self._sums.copy()}
-        return {**{name: getattr(self, name) for name in names}, **sums}
+        sums = {"total": self._total, "sums": self._sums, "products": self._products}
+        sums = {name: array.copy() for name, array in sums.items()}
+        return {**{name: getattr(self, name) for name in names}, "weight": self._weight, **sums}
 
     @classmethod
     def from_state(cls, state: State) -> Race:
@@ -161,8 +187,12 @@ class Race:
         check_state(state, "t", "n_seen", "weight", "total", "sums")
         n = int(state["n"])
         total, sums = (np.array(state[name], float) for name in ("total", "sums"))
-        sums_fit = total.shape == (n,) and sums.shape == (3, n)
-        if n < 1 or not sums_fit or np.isnan(total).any() or np.isnan(sums).any():
+        # Older states have the products of each model's scores with themselves only, as a line.
+        old = "products" not in state and sums.shape == (3, n)
+        products = np.diag(sums[2]) if old else np.array(state.get("products"), float)
+        sums = sums[:2]
+        fit = total.shape == (n,) and sums.shape == (2, n) and products.shape == (n, n)
+        if n < 1 or not fit or np.isnan(total).any() or np.isnan(sums).any():
             raise ValueError(f"this is not the state of a race of {n} models")
         limits: dict[str, Any] = {
             name: None if state[name] is None else int(number(state[name], f"{name} of a race"))
@@ -172,7 +202,7 @@ class Race:
         race = cls(n, **limits, middle=int(number(state["middle"], "the middle of a race")))
         race.t, race.n_seen = int(state["t"]), int(state["n_seen"])
         race._weight = float(state["weight"])
-        race._total, race._sums = total, sums
+        race._total, race._sums, race._products = total, sums, products
         return race
 
 
