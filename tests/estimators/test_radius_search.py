@@ -218,15 +218,19 @@ def test_models_are_compared_on_the_rows_that_both_predicted(rng):
     race = a_race_of_four(rng, 1000)
     gap = race.means[race.best] - race.means[3]
     assert gap < race.standard_error(3)  # by itself its score says nothing
-    assert 3 not in race.unbeaten(convex=True)
-    assert 3 not in race.unbeaten(convex=False)
+    assert 3 not in race.unbeaten(settled=True)
 
 
-def test_neighbours_of_the_best_stay_at_first_and_where_there_are_valleys(rng):
-    for rows, convex, stay in ((1000, True, True), (3000, True, False), (3000, False, True)):
-        race = a_race_of_four(rng, rows)
-        race.keep([3, 0])
-        assert (0 in race.unbeaten(convex)) == stay
+def test_neighbours_of_the_best_stay_at_first_and_where_models_are_not_settled(rng):
+    for rows, settled, stay in (
+        (1000, True, [0, 1]),
+        (3000, True, [0]),
+        (3000, False, [0, 1, 2]),
+    ):
+        race = Race(4)
+        scores = rng.standard_normal((rows, 1)) - [0.0, 5.0, 6.0, 7.0]
+        race.add_rows(scores + 0.1 * rng.standard_normal((rows, 4)), np.ones(rows), 1)
+        assert race.unbeaten(settled) == stay
 
 
 def test_a_race_saved_without_products_of_scores_goes_on(rng):

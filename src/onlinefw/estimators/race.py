@@ -12,13 +12,12 @@ from .._typing import Array, State
 __all__ = ["Race"]
 
 #: A model is clearly worse than another if their scores differ by so many standard errors of both,
-#: or by so many of their difference ...
-BEATEN, BEATEN_IN_PAIRS = 2.0, 3.0
-#: ... if the loss is convex; otherwise models jump from valley to valley, and scores say less.
-BEATEN_IN_VALLEYS = 5.0
-#: With more rows a larger radius may become the best, so neighbours of the best one stay: until so
-#: many rows have come, or always if the loss is not convex.
-NEIGHBOURS_UNTIL = 2000
+#: or by so many of their difference: the first if all models are settled.
+BEATEN, BEATEN_IN_PAIRS = 2.0, (3.0, 5.0)
+#: With more rows a larger radius may become the best, so the neighbours of the best one stay: of
+#: settled models one on either side, until so many rows have come; of others, which learn the more
+#: slowly the larger the radius is, one below and two above.
+NEIGHBOURS_UNTIL, BELOW, ABOVE = 2000, 1, (1, 2)
 #: Rounding of a sum of squares, relative to it.
 ROUNDING = 1e-15
 
@@ -145,17 +144,23 @@ class Race:
         close = np.flatnonzero(means >= most - slack)
         return int(close[np.argmin(np.abs(close - self.middle))])
 
-    def unbeaten(self, convex: bool) -> list[int]:
-        """Return who may still win: the best, at first its neighbours, who is not clearly worse."""
+    def unbeaten(self, settled: bool) -> list[int]:
+        """Return who may still win: the best, its neighbours, and who is not clearly worse.
+
+        Models are ``settled`` if each is at the optimum of its rows. Without a corrective, or in
+        one of several valleys, they are not, and scores say less about what comes.
+        """
         means, best = self.means, self.best
-        error, pairs = self.standard_error(best), BEATEN_IN_PAIRS if convex else BEATEN_IN_VALLEYS
+        error, pairs = self.standard_error(best), BEATEN_IN_PAIRS[0 if settled else 1]
+        spared = range(best - BELOW, best + ABOVE[0 if settled else 1] + 1)
+        if settled and self.n_seen >= NEIGHBOURS_UNTIL:
+            spared = range(best, best + 1)
 
         def is_close(k: int) -> bool:
             apart = BEATEN * (error + self.standard_error(k))
             return means[best] - means[k] <= min(apart, pairs * self.error_of_difference(best, k))
 
-        spared = 0 if convex and self.n_seen >= NEIGHBOURS_UNTIL else 1
-        return [k for k in range(self.n) if abs(k - best) <= spared or is_close(k)]
+        return [k for k in range(self.n) if k in spared or is_close(k)]
 
     def simplest(self, standard_errors: float) -> int:
         """Return the first model whose score is within so many standard errors of the best."""
