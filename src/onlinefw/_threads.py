@@ -166,6 +166,8 @@ class BlasThreads:
         self._thread = threading.get_ident()
         holder = None if _holder is None else _holder()
         if holder is None:  # nobody, or a block that was left by an error before it could end
+            if not _found and all(one.num_threads <= self._n for one in _blas_libraries()):
+                return
             with _lock:
                 if _holder is None or _holder() is None:
                     _found = _found or [library.num_threads for library in _blas_libraries()]

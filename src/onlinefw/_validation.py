@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from numbers import Real
 from typing import Any
 
@@ -99,7 +100,7 @@ def check_rows(X: Any, shape: Shape | None) -> Any:
             f"X has matrix-shaped rows {X.shape[1:]}; tell the objective with "
             f"shape={tuple(X.shape[1:])}"
         )
-    if shape is not None and X.shape[1:] not in (tuple(shape), (int(np.prod(shape)),)):
+    if shape is not None and X.shape[1:] not in (tuple(shape), (prod(shape),)):
         raise ValueError(
             f"X has rows of shape {X.shape[1:]}, but theta has shape {tuple(shape)} (as declared "
             "or as in the first batch); every batch must have the same features"

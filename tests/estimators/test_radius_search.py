@@ -201,6 +201,45 @@ def test_a_race_has_weighted_means_with_their_standard_error(rng):
     for k in range(2):
         error = np.sqrt(np.sum(share**2 * (scores[:, k] - means[k]) ** 2))
         assert race.standard_error(k) == pytest.approx(error)
+    difference = scores[:, 0] - scores[:, 1] - (means[0] - means[1])
+    error = np.sqrt(np.sum(share**2 * difference**2))
+    assert race.error_of_difference(0, 1) == pytest.approx(error)
+
+
+def a_race_of_four(rng, rows):
+    """Rows are hard or easy for all; the first is the best, and the last is a little worse."""
+    race = Race(4)
+    hard, own = 10.0 * rng.standard_normal((rows, 1)), 0.1 * rng.standard_normal((rows, 4))
+    race.add_rows(hard + own - [0.0, 0.02, 0.0, 0.1], np.ones(rows), 1)
+    return race
+
+
+def test_models_are_compared_on_the_rows_that_both_predicted(rng):
+    race = a_race_of_four(rng, 1000)
+    gap = race.means[race.best] - race.means[3]
+    assert gap < race.standard_error(3)  # by itself its score says nothing
+    assert 3 not in race.unbeaten(settled=True)
+
+
+def test_neighbours_of_the_best_stay_at_first_and_where_models_are_not_settled(rng):
+    for rows, settled, stay in (
+        (1000, True, [0, 1]),
+        (3000, True, [0]),
+        (3000, False, [0, 1, 2]),
+    ):
+        race = Race(4)
+        scores = rng.standard_normal((rows, 1)) - [0.0, 5.0, 6.0, 7.0]
+        race.add_rows(scores + 0.1 * rng.standard_normal((rows, 4)), np.ones(rows), 1)
+        assert race.unbeaten(settled) == stay
+
+
+def test_a_race_saved_without_products_of_scores_goes_on(rng):
+    race = a_race_of_four(rng, 1000)
+    new = race.state_dict()
+    products = new.pop("products")
+    old = Race.from_state({**new, "sums": np.vstack([new["sums"], np.diag(products)])})
+    assert old.standard_error(1) == race.standard_error(1)
+    assert old.error_of_difference(0, 3) > race.error_of_difference(0, 3)  # it knows less
 
 
 def test_with_standard_errors_the_smallest_radius_within_them_is_taken(rng):

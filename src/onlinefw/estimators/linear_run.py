@@ -104,8 +104,9 @@ class LinearRun(Run):
         """Go on with the radii that may still win the race."""
         race = self.race
         assert race is not None
+        settled = self.loss.convex and self.team.learners[0].corrective is not None
         beaten = race.n_seen >= BEATEN_FROM
-        self._choose(race.unbeaten if beaten else list(range(len(self.radii))))
+        self._choose(race.unbeaten(settled) if beaten else list(range(len(self.radii))))
 
     def correct(self) -> None:
         """Bring theta to the optimum of now, if there is a corrective."""

@@ -12,8 +12,15 @@ from ..objectives.half_life import clock_from_state, new_clock
 
 __all__ = ["Race"]
 
-#: How many standard errors make a model clearly worse than another.
-BEATEN = 2.0
+#: A model is clearly worse than another if their scores differ by so many standard errors of both,
+#: or by so many of their difference: the first if all models are settled.
+BEATEN, BEATEN_IN_PAIRS = 2.0, (3.0, 5.0)
+#: With more rows a larger radius may become the best, so the neighbours of the best one stay: of
+#: settled models one on either side, until so many rows have come; of others, which learn the more
+#: slowly the larger the radius is, one below and two above.
+NEIGHBOURS_UNTIL, BELOW, ABOVE = 2000, 1, (1, 2)
+#: Rounding of a sum of squares, relative to it.
+ROUNDING = 1e-15
 
 
 class Race:
@@ -46,8 +53,8 @@ class Race:
         self.late, self.clock = late, new_clock(half_life)
         self.t = self.n_seen = 0
         self._weight, self._total = 0.0, np.zeros(n)
-        # Sums of weight^2 times 1, score and score^2.
-        self._sums = np.zeros((3, n))
+        # Sums of weight^2 times 1 and score, and times the product of any two scores.
+        self._sums, self._products = np.zeros((2, n)), np.zeros((n, n))
 
     def add(self, scores: Array, weight: float, n: int) -> None:
         """Add a round: a score for each model (the larger the better), for n observations."""
@@ -57,7 +64,8 @@ class Race:
         if share and not np.isnan(scores).any():
             self._weight += share
             self._total += share * scores
-            self._sums += share**2 * np.array([np.ones_like(scores), scores, scores**2])
+            self._sums += share**2 * np.array([np.ones_like(scores), scores])
+            self._products += share**2 * np.multiply.outer(scores, scores)
 
     def add_rows(self, scores: Array, w: Array, size: int) -> None:
         """Add rounds of ``size`` rows each, with a score (a line) for every row.
@@ -74,10 +82,13 @@ class Race:
         counted = share > 0.0
         share, scores = share[counted], scores[counted]
         with np.errstate(over="ignore", invalid="ignore"):  # a model that went astray is the last
-            powers = np.stack([np.ones_like(scores), scores, scores**2], axis=1)
+            powers = np.stack([np.ones_like(scores), scores], axis=1)
             self._weight = float(_added(self._weight, share))
             self._total = _added(self._total, share[:, None] * scores)
-            self._sums = _added(self._sums, (share**2)[:, None, None] * powers)
+            squares = (share**2)[:, None, None]
+            self._sums = _added(self._sums, squares * powers)
+            products = scores[:, :, None] * scores[:, None, :]
+            self._products = _added(self._products, squares * products)
 
     def _faded(self, n: int) -> Array:
         """Count n observations; return their weights, as older ones have faded."""
@@ -85,7 +96,8 @@ class Race:
             return np.ones(n)
         self.clock, factor, weights = self.clock.after(np.ones(n))
         self._weight, self._total = self._weight * factor, self._total * factor
-        self._sums = self._sums * factor**2  # they are of squares
+        square = factor**2  # as those of squared weights
+        self._sums, self._products = self._sums * square, self._products * square
         return weights
 
     @property
@@ -112,10 +124,25 @@ class Race:
         mean = self.means[k]
         if self._weight == 0.0 or not np.isfinite(mean):
             return 0.0
-        ones, first, second = self._sums[:, k]
+        ones, first = self._sums[:, k]
         with np.errstate(over="ignore", invalid="ignore"):
-            spread = second - 2.0 * mean * first + mean**2 * ones
+            spread = self._products[k, k] - 2.0 * mean * first + mean**2 * ones
         return float(np.sqrt(max(spread, 0.0))) / self._weight if np.isfinite(spread) else 0.0
+
+    def error_of_difference(self, j: int, k: int) -> float:
+        """Return the standard error of mean score j less mean score k.
+
+        Both have predicted the same rows, of which some are hard for all: their difference is known
+        better than either.
+        """
+        means, products = self.means, self._products
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, first = means[j] - means[k], self._sums[1, j] - self._sums[1, k]
+            squares = products[j, j] + products[k, k]
+            spread = squares - 2.0 * products[j, k] - 2.0 * mean * first
+            spread = max(spread + mean**2 * self._sums[0, j], ROUNDING * squares)
+        known = self._weight > 0.0 and np.isfinite(spread)
+        return float(np.sqrt(spread)) / self._weight if known else 0.0
 
     @property
     def best(self) -> int:
@@ -130,20 +157,23 @@ class Race:
         close = np.flatnonzero(means >= most - slack)
         return int(close[np.argmin(np.abs(close - self.middle))])
 
-    @property
-    def unbeaten(self) -> list[int]:
-        """The models that may still win: the best, its neighbours, and who is not clearly worse.
+    def unbeaten(self, settled: bool) -> list[int]:
+        """Return who may still win: the best, its neighbours, and who is not clearly worse.
 
-        Whoever is worse by more than BEATEN standard errors, of both, is clearly worse.
+        Models are ``settled`` if each is at the optimum of its rows. Without a corrective, or in
+        one of several valleys, they are not, and scores say less about what comes.
         """
         means, best = self.means, self.best
-        error = self.standard_error(best)
-        return [
-            k
-            for k in range(self.n)
-            if abs(k - best) <= 1
-            or means[best] - means[k] <= BEATEN * (error + self.standard_error(k))
-        ]
+        error, pairs = self.standard_error(best), BEATEN_IN_PAIRS[0 if settled else 1]
+        spared = range(best - BELOW, best + ABOVE[0 if settled else 1] + 1)
+        if settled and self.n_seen >= NEIGHBOURS_UNTIL:
+            spared = range(best, best + 1)
+
+        def is_close(k: int) -> bool:
+            apart = BEATEN * (error + self.standard_error(k))
+            return means[best] - means[k] <= min(apart, pairs * self.error_of_difference(best, k))
+
+        return [k for k in range(self.n) if k in spared or is_close(k)]
 
     def simplest(self, standard_errors: float) -> int:
         """Return the first model whose score is within so many standard errors of the best."""
@@ -159,13 +189,16 @@ class Race:
         self.middle = int(np.argmin(np.abs(np.array(chosen) - self.middle)))
         self.n = len(chosen)
         self._total, self._sums = self._total[chosen], self._sums[:, chosen]
+        self._products = self._products[np.ix_(chosen, chosen)]
 
     def state_dict(self) -> State:
         """Return everything as plain arrays and numbers."""
         names = ("n", "rows", "rounds", "least_rounds", "late", "middle", "t", "n_seen")
-        sums = {"weight": self._weight, "total": self._total.copy(), "sums": self._sums.copy()}
+        sums = {"total": self._total, "sums": self._sums, "products": self._products}
+        sums = {name: array.copy() for name, array in sums.items()}
         clock = None if self.clock is None else self.clock.state_dict()
-        return {**{name: getattr(self, name) for name in names}, **sums, "clock": clock}
+        facts = {name: getattr(self, name) for name in names}
+        return {**facts, "weight": self._weight, **sums, "clock": clock}
 
     @classmethod
     def from_state(cls, state: State) -> Race:
@@ -174,8 +207,12 @@ class Race:
         check_state(state, "t", "n_seen", "weight", "total", "sums")
         n = int(state["n"])
         total, sums = (np.array(state[name], float) for name in ("total", "sums"))
-        sums_fit = total.shape == (n,) and sums.shape == (3, n)
-        if n < 1 or not sums_fit or np.isnan(total).any() or np.isnan(sums).any():
+        # Older states have the products of each model's scores with themselves only, as a line.
+        old = "products" not in state and sums.shape == (3, n)
+        products = np.diag(sums[2]) if old else np.array(state.get("products"), float)
+        sums = sums[:2]
+        fit = total.shape == (n,) and sums.shape == (2, n) and products.shape == (n, n)
+        if n < 1 or not fit or np.isnan(total).any() or np.isnan(sums).any():
             raise ValueError(f"this is not the state of a race of {n} models")
         limits: dict[str, Any] = {
             name: None if state[name] is None else int(number(state[name], f"{name} of a race"))
@@ -185,7 +222,7 @@ class Race:
         race = cls(n, **limits, middle=int(number(state["middle"], "the middle of a race")))
         race.t, race.n_seen = int(state["t"]), int(state["n_seen"])
         race._weight, race.clock = float(state["weight"]), clock_from_state(state.get("clock"))
-        race._total, race._sums = total, sums
+        race._total, race._sums, race._products = total, sums, products
         return race
 
 

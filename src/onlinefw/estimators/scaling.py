@@ -39,7 +39,8 @@ class Scaling:
     def apply(self, X: Any) -> Any:
         """Return rows on the new scale, in their precision."""
         X = X.toarray() if sparse.issparse(X) else X
-        scaled = (X - self.center) / self.scale
+        scaled = X - self.center
+        scaled /= self.scale
         return scaled.astype(X.dtype, copy=False) if X.dtype.kind == "f" else scaled
 
     def undo(self, coef: Array, intercept: Any) -> tuple[Array, Any]:

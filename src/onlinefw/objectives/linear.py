@@ -161,7 +161,8 @@ class LinearObjective(RowObjective):
     def working(self) -> AbstractContextManager[Any]:
         """Leave the cores to the compiled loops, where these use more than one."""
         few = self.n_observations < SMALL_LOOP // 64 and self._shared.place.workers is None
-        return NOTHING if few and prod(self.shape or ()) < SHORT_WORK else one_blas_thread()
+        alone = NOTHING if few and prod(self.shape or ()) < SHORT_WORK else one_blas_thread()
+        return self._shared.past.sharing(alone)
 
     # Data --------------------------------------------------------------------------------------
 

@@ -104,6 +104,10 @@ class RowsPast(Past, Protocol):
         """Hold the rows in a form that does not depend on the batches in which they came."""
         ...
 
+    def sharing(self, threads: Any) -> Any:
+        """Return a context for a round, whose steps share what they can; ``threads`` is another."""
+        ...
+
     def move(self, m: int, atom: Atom, step: float) -> None:
         """Let z <- (1 - step) z + step X a for one model, now or with the next read of the rows."""
         ...

@@ -56,7 +56,13 @@ class RowSums(StoredRows):
         self.arrange()
         rows = self._held.rows
         d = self._losses[m].curvatures(*self._for_loss(m), b)
-        return (*rows.gram(chosen, d), float(d.sum()))
+        return (*self._gram(rows, chosen, d), float(d.sum()))
+
+    def sharing(self, threads: Any) -> Any:
+        return threads
+
+    def _gram(self, rows: Any, chosen: Array, d: Any) -> tuple[Array, Array]:
+        return rows.gram(chosen, d)
 
     def gram_product(self, vector: Array) -> Array:
         rows, columns = self._held

@@ -117,9 +117,10 @@ class DenseRows(RowStore):
 
     def gram(self, chosen: Array, weights: Array) -> tuple[Array, Array]:
         some, w = spaced(weights, chosen.size)
-        rows = self.data[some, chosen].astype(self.working_dtype, copy=False)
-        scaled = rows * w[:, None].astype(self.working_dtype)
-        return (rows.T @ scaled).astype(float), scaled.sum(axis=0, dtype=float)
+        root = np.sqrt(w).astype(self.working_dtype)
+        # BLAS computes half of a product with itself, and needs no second copy of the rows.
+        rows = self.data[some, chosen] * root[:, None]
+        return (rows.T @ rows).astype(float, copy=False), (rows.T @ root).astype(float, copy=False)
 
     # State ----------------------------------------------------------------------------------------
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._typing import Array
 from ...kernels.rows import blend
 from ..columns import Columns
 from ..row_sums import RowSums
 from .dense_rows import DenseRows
 from .row_loss import FEW, RowLine, RowLoss
+from .shared_products import Sharing
 from .sparse_rows import SparseRows
 
 __all__ = ["HostRows"]
@@ -34,6 +36,16 @@ class HostRows(RowSums):
     dense, sparse, columns = DenseRows, SparseRows, Columns
     row_loss, row_line = RowLoss, RowLine
     _blend = staticmethod(blend)
+    #: The round that is being played, if its steps share products of columns.
+    sharing_now: Sharing | None = None
+
+    def sharing(self, threads: Any) -> Any:
+        return Sharing(self, threads) if self._losses[0].loss.quadratic else threads
+
+    def _gram(self, rows: Any, chosen: Array, d: Array) -> tuple[Array, Array]:
+        if self.sharing_now is None or not isinstance(rows, DenseRows):
+            return super()._gram(rows, chosen, d)
+        return self.sharing_now.gram(rows, d, chosen)
 
     def few_rows(self, m: int) -> tuple[Any, ...] | None:
         loss = self._losses[m]

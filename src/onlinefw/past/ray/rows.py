@@ -186,6 +186,7 @@ TABLE: Table = {
     "rescale": Verb(_holders, kept="log", ends=("line",)),
     "keep": Verb(_masks, kept="log", note="keep", ends=("line",)),
     "arrange": lambda past: None,  # rows that are spread out are summed in parts anyway
+    "sharing": lambda past, threads: threads,
     "move": Verb(_holders, ends=("line",), each=True),
     "refresh": refresh,
     "refresh_from": Verb(_holders, run=in_worker.refresh_from, ends=("line",), each=True),
