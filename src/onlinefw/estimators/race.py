@@ -19,6 +19,8 @@ BEATEN, BEATEN_IN_PAIRS = 2.0, (3.0, 5.0)
 #: settled models one on either side, until so many rows have come; of others, which learn the more
 #: slowly the larger the radius is, one below and two above.
 NEIGHBOURS_UNTIL, BELOW, ABOVE = 2000, 1, (1, 2)
+#: Products of scores are formed for so many rows at a time.
+PIECE = 1024
 #: Rounding of a sum of squares, relative to it.
 ROUNDING = 1e-15
 
@@ -87,8 +89,10 @@ class Race:
             self._total = _added(self._total, share[:, None] * scores)
             squares = (share**2)[:, None, None]
             self._sums = _added(self._sums, squares * powers)
-            products = scores[:, :, None] * scores[:, None, :]
-            self._products = _added(self._products, squares * products)
+            for start in range(0, len(scores), PIECE):
+                some = scores[start : start + PIECE]
+                products = some[:, :, None] * some[:, None, :]
+                self._products = _added(self._products, squares[start : start + PIECE] * products)
 
     def _faded(self, n: int) -> Array:
         """Count n observations; return their weights, as older ones have faded."""
