@@ -166,6 +166,13 @@ def fit(
             min=1, help="Passes: the first over the data, the others over what is kept in memory."
         ),
     ] = 1,
+    half_life: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            help="For data that change: after so many rows one weighs half as much (matrix).",
+        ),
+    ] = None,
     classes: Annotated[
         str | None,
         typer.Option(help="All labels, such as ham,spam; default: those of the first rows."),
@@ -236,6 +243,8 @@ def fit(
     }
     if loss is not None:
         settings["loss"] = loss
+    if half_life is not None:
+        settings["half_life"] = half_life
     if classes is not None:
         settings["classes"] = _labels(classes)
     reading = _reading(on_bad_row, data_format, delimiter, header)

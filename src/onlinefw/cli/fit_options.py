@@ -32,11 +32,13 @@ KINDS = {
     "n_features": ("regression", "classification"),
     "zero_based": ("regression", "classification"),
     "classes": ("classification",),
+    "half_life": ("matrix",),
 }
 #: Options that a checkpoint fixes: the part of it that keeps each one, and the name there.
 FIXED = {
-    **{name: ("columns", name) for name in KINDS if name != "classes"},
+    **{name: ("columns", name) for name in KINDS if name not in ("classes", "half_life")},
     **{name: ("settings", name) for name in ("radius", "loss", "batch_size", "epochs", "classes")},
+    "half_life": ("settings", "half_life"),
     "test_fraction": ("settings", "test_share"),
     "seed": ("settings", "seed"),
     "data_format": ("reading", "format"),

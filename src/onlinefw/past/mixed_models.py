@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from math import log
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..kernels.local_events import (
     remembered,
     turns_between,
 )
+from .leaving import Forgotten
 from .mixed_offsets import MixedOffsets
 from .models_state import MIXTURE, check_models_state, sums_state
 
@@ -130,12 +132,20 @@ class MixedModels(ABC):
 
     @abstractmethod
     def learn(
-        self, rows: Array, cols: Array, y: Array, w: Array | None = None, *, solving: bool = True
+        self,
+        rows: Array,
+        cols: Array,
+        y: Array,
+        w: Array | None = None,
+        units: Array | None = None,
+        *,
+        solving: bool = True,
     ) -> Array:
         """Learn entries one after another; return what was predicted for each before.
 
-        Without ``solving`` all are predicted with what was learned before the first. They are
-        added to the past, and no regression is solved.
+        ``units`` is what an observation weighs when each comes, where older ones fade. Without
+        ``solving`` all are predicted with what was learned before the first. They are added to the
+        past, and no regression is solved.
         """
 
     @abstractmethod
@@ -153,12 +163,14 @@ class MixedModels(ABC):
     def _lists(self) -> tuple[Any, Any]:
         """Return rows and columns with their ``length``: how many observations each has."""
 
-    def _predict_and_note(self, rows: Array, cols: Array, y: Array, w: Array | None) -> Array:
+    def _predict_and_note(
+        self, rows: Array, cols: Array, y: Array, w: Array | None, units: Array | None
+    ) -> Array:
         """Return predictions of entries; moments, mixture and memories learn from the errors."""
         out, w = np.empty(len(y)), NO_WEIGHTS if w is None else w
         predict_events(
-            rows, cols, y, w, self._lists()[0], self.models, self.moments, self.biased,
-            self.clipped, self._work, out,
+            rows, cols, y, w, NO_WEIGHTS if units is None else units, self._lists()[0],
+            self.models, self.moments, self.biased, self.clipped, self._work, out,
         )  # fmt: skip
         return out
 
@@ -168,11 +180,72 @@ class MixedModels(ABC):
         both = []
         for at, last in ((ROW, LAST_ROW), (COLUMN, LAST_COLUMN)):
             n = int(self.turns[last]) + 1
-            steps = turns_between(came - events, came, n - 1)
+            most = float(self.moments[kernels.LASTING])
+            steps = turns_between(came - events, came, n - 1, most)
             both.append((self.turns[at] + 1 + np.arange(min(steps, n))) % max(n, 1))
             if steps:
                 self.turns[at] = (self.turns[at] + steps) % n
         return both[0], both[1]
+
+    # Fading and forgetting ------------------------------------------------------------------------
+
+    def fade(self, half_life: float) -> None:
+        """Let errors fade, too, and solve everything anew while about a half-life passes."""
+        self.moments[kernels.LASTING] = max(half_life / log(2.0), 2.0)
+
+    def rescale(self, factor: float) -> None:
+        """Multiply everything that is weighted with a power of two, as the past has done."""
+        self.moments[[kernels.WEIGHT, kernels.SQUARES, kernels.NEWEST]] *= factor
+        for sums in (self.models.row_sums, self.models.column_sums):
+            sums.equations[: int(sums.used[0])] *= factor
+
+    def entries_left(self) -> None:
+        """Note that the past has dropped entries: rows and columns without any are as new."""
+        sides = [np.arange(n) for n in self.shape]
+        self._left(*sides)
+        self._clear(*sides)
+
+    def forget(self, row: int, gone: Forgotten, low: float, high: float) -> None:
+        """Be without a row, whose entries have left the past, and solve the columns it had.
+
+        ``low`` and ``high`` are the smallest and the largest value of the others.
+        """
+        rows, columns = np.array([row]), np.unique(gone.columns)
+        self._left(rows, columns)
+        self.models.columns.memory[columns] = 0.0
+        self._clear(rows, columns)
+        lengths = self._lists()[1].length
+        self._note_less(gone, low, high, bool(lengths.any()))
+        self.solve(rows[:0], columns[lengths[columns] > 0], anew=True)
+
+    @abstractmethod
+    def _left(self, rows: Array, columns: Array) -> None:
+        """Note that entries have left the lists of some rows and columns."""
+
+    def _clear(self, rows: Array, columns: Array) -> None:
+        """Let those rows and columns that have no entries be as if they never had."""
+        sides = (self.models.rows, rows), (self.models.columns, columns)
+        for lists, (side, which) in zip(self._lists(), sides, strict=True):
+            empty = which[lists.length[which] == 0]
+            for array in side:
+                array[empty] = 0.0
+
+    def _note_less(self, gone: Forgotten, low: float, high: float, others: bool) -> None:
+        """Take values out of the moments; without ``others`` there are none left."""
+        moments, weight = self.moments, float(gone.weights.sum())
+        if weight == 0.0:
+            return
+        if not others:
+            moments[:5] = kernels.new_moments()[:5]
+            return
+        had = moments[kernels.WEIGHT]
+        left = max(had - weight, np.finfo(float).eps * had)
+        mean = float(gone.weights @ gone.values) / weight
+        spread = float(gone.weights @ np.square(gone.values - mean))
+        apart = mean - moments[kernels.MEAN]
+        squares = moments[kernels.SQUARES] - spread - weight * had / left * apart**2
+        mean = moments[kernels.MEAN] - apart * weight / left
+        moments[:5] = left, mean, max(squares, 0.0), low, high
 
     # Asking ---------------------------------------------------------------------------------------
 
@@ -251,7 +324,7 @@ class MixedModels(ABC):
     def ridges_of(self, n: Array) -> Array:
         """Return the mean ridge of rows or columns of these weights in the mixture."""
         a, b, _ = np.abs(self.weights) @ self.models.ridges / np.abs(self.weights).sum()
-        return a + b * n
+        return a * self.moments[kernels.NEWEST] + b * n
 
     # State ----------------------------------------------------------------------------------------
 
@@ -309,7 +382,9 @@ class MixedModels(ABC):
         mixture = models.models.mixture
         for part in MIXTURE:
             getattr(mixture, part)[:] = state["mixture"][part]
-        models.moments[:], models.turns[:] = state["moments"], state["turns"]
+        moments = state["moments"]
+        models.moments[: moments.size] = moments  # those of earlier versions do not fade
+        models.turns[:] = state["turns"]
         models.n_observations, check_at = int(state["n_observations"]), state["check_at"]
         models._check_at = None if check_at is None else int(check_at)
         return models
