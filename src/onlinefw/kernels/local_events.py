@@ -6,6 +6,8 @@ their mixture.
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 from numba import njit
 
@@ -15,6 +17,7 @@ from .local_models import (
     LARGEST,
     LASTING,
     LEAST,
+    MEMORY_PRIOR,
     MODELS_PRIOR,
     NEWEST,
     WEIGHT,
@@ -45,6 +48,11 @@ HORIZON = 20_000.0
 #: Where observations fade, errors fade sooner: so many count, as a share of the observations that
 #: do (of 0.05 to 0.7, the best or nearly so before and after a change).
 FADING = 0.2
+#: ... and never fewer than this.
+SHORTEST_HORIZON = 100.0
+#: The variance of a weight grows to so many times that of the beginning, at most: of models that
+#: agree nothing can be learned, and it would grow for ever (with 30 predictions are a little worse).
+MOST_UNCERTAIN = 1000.0
 #: How fast the memory of a row's or column's errors forgets: the newest has this share.
 RATE = 0.15
 #: One event changes the weight of a model by so much at most: what is predicted stays within some
@@ -101,10 +109,11 @@ def predict_entries(rank, row, col, lengths, rows, columns, weights, mean, sigma
 
 
 @njit(cache=True, **UNCOUNTED)
-def _mix(slope, curvature, mixture, horizon, x):
+def _mix(slope, curvature, mixture, horizon, bounded, x):
     """Let the mixture learn from slope and curvature of the loss at its prediction of x.
 
-    For squares that is recursive least squares, in which about so many errors count.
+    For squares that is recursive least squares, in which about ``horizon`` errors count. If it is
+    ``bounded``, there is a bound on how uncertain weights become.
     """
     weights, spread, image = mixture
     norm = 1.0
@@ -124,7 +133,21 @@ def _mix(slope, curvature, mixture, horizon, x):
     for p in range(len(x)):
         weights[p] -= image[p] * step
         for q in range(len(x)):
-            spread[p, q] = (spread[p, q] - curvature * image[p] * image[q] / norm) * older
+            spread[p, q] -= curvature * image[p] * image[q] / norm
+            spread[p, q] *= older if not bounded else 1.0
+    if bounded:
+        _forget_errors(spread, older, image)
+
+
+@njit(cache=True, **UNCOUNTED)
+def _forget_errors(spread, older, roots):
+    """Multiply ``spread`` with a number, but for what would be too large."""
+    for p in range(len(roots)):
+        prior = MODELS_PRIOR if p < len(roots) - 2 else MEMORY_PRIOR
+        roots[p] = sqrt(older) if spread[p, p] * older * prior <= MOST_UNCERTAIN else 1.0
+    for p in range(len(roots)):
+        for q in range(len(roots)):
+            spread[p, q] *= roots[p] * roots[q]
 
 
 @njit(cache=True, **UNCOUNTED)
@@ -152,9 +175,12 @@ def _predict_and_mix(loss, i, j, y, lists, models, moments, biased, clipped, x):
     curvature = sigma * sigma * largest_curvature(loss, value, y)
     most = max(typical, curvature / MODELS_PRIOR)
     curvature, slope = curvature / most, sigma / most * slope_of(loss, value, y)
-    seen = moments[WEIGHT] / moments[NEWEST]
-    horizon = HORIZON + 0.25 * seen if seen > HORIZON else np.inf
-    _mix(slope, curvature, models.mixture, min(horizon, FADING * moments[LASTING]), x)
+    fades = moments[LASTING] < np.inf
+    if fades:
+        horizon = max(FADING * moments[LASTING], SHORTEST_HORIZON)
+    else:
+        horizon = HORIZON + 0.25 * moments[WEIGHT] if moments[WEIGHT] > HORIZON else np.inf
+    _mix(slope, curvature, models.mixture, horizon, fades, x)
     rows, columns = models.rows.memory, models.columns.memory
     rows[i] += RATE * (sigma * error - rows[i])
     columns[j] += RATE * (sigma * error - columns[j])

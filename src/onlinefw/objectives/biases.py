@@ -133,10 +133,13 @@ class RunningBiases:
         )
 
     def forget(self, row: int, columns: Array, weights: Array, values: Array) -> None:
-        """Take out what a row has given; ``refresh`` then solves for the means of the rest."""
+        """Take out what a row has given; ``refresh`` then solves for the means of the rest.
+
+        All biases begin anew: those of others have been found with its own.
+        """
         held = self._held
-        row_sums, col_sums, rows = held.row_sums.copy(), held.col_sums.copy(), held.rows.copy()
-        row_sums[:, row], rows[row] = 0.0, 0.0
+        row_sums, col_sums = held.row_sums.copy(), held.col_sums.copy()
+        row_sums[:, row] = 0.0
         np.subtract.at(col_sums[0], columns, weights)
         np.subtract.at(col_sums[1], columns, weights * values)
         # What is left of a column that nobody else has seen is rounding.
@@ -146,7 +149,8 @@ class RunningBiases:
         weight = held.weight - float(weights.sum()) if others else 0.0
         total = held.total - float(weights @ values) if others else 0.0
         numbers = weight, total, held.due, held.unit
-        self._held = _Held(*numbers, row_sums, col_sums, rows, held.columns)
+        zeros = np.zeros_like(held.rows), np.zeros_like(held.columns)
+        self._held = _Held(*numbers, row_sums, col_sums, *zeros)
 
     def refresh_if_due(self, sums: WeightedSums, shape: tuple[int, int]) -> None:
         """Solve for the means of everything that a past holds, if it has grown enough."""

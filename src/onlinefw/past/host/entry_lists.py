@@ -132,7 +132,10 @@ class EntryLists:
 
     def rescale(self, factor: float) -> None:
         """Multiply all weights; entries have some."""
-        both = (one._replace(weight=factor * one.weight) for one in (self.by_row, self.by_column))
+        with np.errstate(all="ignore"):  # memory that lists have to spare holds anything
+            both = [
+                one._replace(weight=factor * one.weight) for one in (self.by_row, self.by_column)
+            ]
         self._replace(self.shape, *both)
 
     def drop(self, least: float) -> tuple[Array, Array]:

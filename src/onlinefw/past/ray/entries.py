@@ -139,7 +139,7 @@ def drop(past: SplitPast, least: float) -> tuple[float, float]:
 def forget(past: SplitPast, row: int) -> Forgotten:
     """Sort everything in, and let the shard of a row remove its entries."""
     merge(past, past.placement.n_newest)
-    gone = past.forget_row(row)
+    gone = Forgotten(*past.forget_row(row))  # messages hold plain tuples
     sums = sums_of(gone.weights, gone.values, False)
     past.placement.left(past.placement.n_sorted - gone.columns.size, *sums)
     return gone
