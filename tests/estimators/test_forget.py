@@ -41,7 +41,7 @@ def test_a_forgotten_row_is_as_a_new_one(name):
     for part in np.array_split(np.arange(3000), 30):
         model.partial_fit(X[part], y[part])
     assert model.forget(11) is model
-    items, scores = model.recommend(11, n=25)
+    items, _ = model.recommend(11, n=25)
     assert sorted(items) == list(range(25))
     known = model.predict([[11, j] for j in range(25)])
     fallback = model.predict([[999, j] for j in range(25)], unknown="fallback")

@@ -51,7 +51,7 @@ FADING = 0.2
 #: ... and never fewer than this.
 SHORTEST_HORIZON = 100.0
 #: The variance of a weight grows to so many times that of the beginning, at most: of models that
-#: agree nothing can be learned, and it would grow for ever (with 30 predictions are a little worse).
+#: agree nothing can be learned, and it would grow for ever (with 30 predictions are worse).
 MOST_UNCERTAIN = 1000.0
 #: How fast the memory of a row's or column's errors forgets: the newest has this share.
 RATE = 0.15
