@@ -2,7 +2,7 @@
 
     ONLINEFW_DATA=... python benchmarks/drift/forget.py [--people 200] [--write]
 
-MovieLens 1M in the order of time, learned with the defaults, and with a half-life of a quarter of
+MovieLens 1M in random order, learned with the defaults, and with a half-life of a quarter of
 the ratings. Then people who are drawn at random are forgotten one after another. The certificate is
 computed before the first, after the first, and after the last of them.
 ``--write`` replaces forget.md.
@@ -28,7 +28,7 @@ MILLI = 1e3
 
 def stream():
     data = fetch_movielens("1m")
-    order = np.argsort(data.timestamps, kind="stable")
+    order = np.random.default_rng(0).permutation(data.values.size)
     X = np.column_stack((data.rows, data.cols)).astype(np.int64)[order]
     return X, data.values.astype(float)[order]
 
@@ -64,7 +64,7 @@ def main():
     options = parser.parse_args()
     X, y = stream()
     lines = [
-        "MovieLens 1M in the order of time; `forget(row)` of people drawn at random, one after "
+        "MovieLens 1M in random order; `forget(row)` of people drawn at random, one after "
         "another. Milliseconds, and the certificate (`gap_`) before the first; then its ratio "
         "after one person, and after all of them.",
         "",
