@@ -206,7 +206,30 @@ class GramPast(Past, Protocol):
         ...
 
 
-class EntriesPast(Past, Protocol):
+class LeavingPast(Past, Protocol):
+    """Entries that fade with age, and leave."""
+
+    def rescale(self, factor: float) -> None:
+        """Multiply the weights of all entries with a power of two; means stay as they are."""
+        ...
+
+    def drop(self, least: float) -> tuple[float, float]:
+        """Sort everything in, and drop entries that weigh less; counts speak of the others.
+
+        Return weight and weighted squares of those dropped.
+        """
+        ...
+
+    def forget(self, row: int) -> Forgotten:
+        """Sort everything in, and remove a row's entries; return what they were."""
+        ...
+
+    def value_range(self) -> tuple[float, float]:
+        """Return the smallest and the largest value kept (of repeats that are summed, means)."""
+        ...
+
+
+class EntriesPast(LeavingPast, Protocol):
     """Observed entries (i, j) with weight c and target s, and the prediction z of each.
 
     z is the entry of ``theta`` alone; the whole prediction is z plus the offsets of its row and
@@ -275,25 +298,6 @@ class EntriesPast(Past, Protocol):
 
     def merge(self, n: int) -> None:
         """Carry out a move that waits, then sort the n oldest entries of the tail in."""
-        ...
-
-    def rescale(self, factor: float) -> None:
-        """Multiply the weights of all entries with a power of two; means stay as they are."""
-        ...
-
-    def drop(self, least: float) -> tuple[float, float]:
-        """Sort everything in, and drop entries that weigh less; counts speak of the others.
-
-        Return weight and weighted squares of those dropped.
-        """
-        ...
-
-    def forget(self, row: int) -> Forgotten:
-        """Sort everything in, and remove a row's entries; return what they were."""
-        ...
-
-    def value_range(self) -> tuple[float, float]:
-        """Return the smallest and the largest value kept (of repeats that are summed, means)."""
         ...
 
     def set_offsets(self, rows: Array, columns: Array) -> None:

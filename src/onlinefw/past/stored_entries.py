@@ -14,7 +14,7 @@ from ..kernels.entries import QUADRATIC
 from ..losses import Bernoulli, Exponential, Gaussian, Loss, Poisson, Square
 from .entries_state import Counts, check_entries_state, entries_state
 from .host.row_loss import compiled
-from .leaving import Forgotten
+from .leaving import LeavingEntries
 from .pending import PendingMove
 
 __all__ = ["SUMMABLE", "StoredEntries"]
@@ -44,7 +44,7 @@ class Regrets:
         return True
 
 
-class StoredEntries(Regrets, ABC):
+class StoredEntries(Regrets, LeavingEntries, ABC):
     """:class:`~onlinefw.past.protocols.EntriesPast` in the memory of one process or GPU.
 
     Predictions are overwritten when they change. While they change, and when theta has moved but
@@ -122,33 +122,6 @@ class StoredEntries(Regrets, ABC):
     @abstractmethod
     def _merge(self, n: int) -> None:
         """Sort the n oldest entries of the tail in; no move waits."""
-
-    # Fading and forgetting ------------------------------------------------------------------------
-
-    def rescale(self, factor: float) -> None:
-        self._line = self._regressions = None
-        self._due = True
-        self._store = self._store.rescaled(factor, self.sums_repeats)
-
-    def drop(self, least: float) -> tuple[float, float]:
-        self.merge(self.n_newest)
-        self._store, gone = self._store.without_light(least, self.sums_repeats)
-        return gone
-
-    def forget(self, row: int) -> Forgotten:
-        self.merge(self.n_newest)
-        self._store, (columns, c, s) = self._store.without_row(row, self.sums_repeats)
-        c, s = c.astype(float), s.astype(float)
-        return Forgotten(columns, c, self._values(c, s))
-
-    def value_range(self) -> tuple[float, float]:
-        c, s = (self._store.values(name).astype(float) for name in ("c", "s"))
-        values = self._values(c, s)[c > 0.0]
-        return float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
-
-    def _values(self, c: Array, s: Array) -> Array:
-        """Return the values that belong to weights and targets, 0 without weight."""
-        return np.divide(s, c, where=c > 0.0, out=0.0 * s) if self.sums_repeats else s
 
     # Moving ---------------------------------------------------------------------------------------
 
