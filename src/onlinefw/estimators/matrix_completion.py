@@ -315,10 +315,11 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         """Forget a row, a person say: all that it has given leaves the model.
 
         Its observations, its bias and its short memory are removed, and its id, if the model has
-        ids. Its row of the low-rank part is 0, and the columns that it had are corrected on the
-        F_t without it (by a round without new data, where there are no local corrections). From
-        then on the row is as one that was never seen: predictions fall back, ``recommend`` leaves
-        out nothing. ``gap_`` is computed anew when it is asked for.
+        ids. Its row of the low-rank part is 0, and the columns that it had are solved on the F_t
+        without it: at once, or with their next observation if they have more than a thousand.
+        (Where there are no local corrections, a round is played without new data.) From then on
+        the row is as one that was never seen: predictions fall back, ``recommend`` leaves out
+        nothing. ``gap_`` is computed anew when it is asked for.
 
         This is no proof that nothing could be inferred. Files and checkpoints that were written
         before still hold the row, and so does the log of workers while they run. The low-rank part

@@ -49,6 +49,8 @@ class LeavingModels(ABC):
     def forget(self, row: int, gone: Forgotten, low: float, high: float) -> None:
         """Be without a row, whose entries have left the past, and solve the columns it had.
 
+        Long ones, of which it was a thousandth, are solved with their next entry, or in turn.
+
         ``low`` and ``high`` are the smallest and the largest value of the others.
         """
         rows, columns = np.array([row]), np.unique(gone.columns)
@@ -57,7 +59,11 @@ class LeavingModels(ABC):
         self._clear(rows, columns)
         lengths = self._lists()[1].length
         self._note_less(gone, low, high, bool(lengths.any()))
-        self.solve(rows[:0], columns[lengths[columns] > 0], anew=True)
+        self.solve(rows[:0], self._solved_now(columns[lengths[columns] > 0]))
+
+    def _solved_now(self, columns: Array) -> Array:
+        """Return those of the columns that can be solved without much delay."""
+        return columns
 
     @abstractmethod
     def _left(self, rows: Array, columns: Array) -> None:

@@ -169,6 +169,9 @@ class LocalModels(MixedModels):
                 self.moments, self.biased,
             )  # fmt: skip
 
+    def _solved_now(self, columns: Array) -> Array:
+        return columns[self.models.column_sums.number[columns] == 0]
+
     def _left(self, rows: Array, columns: Array) -> None:
         kernels.clear_sums(self.models.row_sums, rows)
         kernels.clear_sums(self.models.column_sums, columns)
