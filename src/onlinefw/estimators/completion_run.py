@@ -129,7 +129,7 @@ class CompletionRun(Run):
             one.forget(row)
         if self.ids is not None:
             self.ids.rows.forget(row)
-        low, high = self.objective.value_range()
+        low, high = self.objective.value_range()  # which theirs may have been the ends of
         self.low, self.high = max(self.low, low), min(self.high, high)
 
     def _current(self, batch: Batch) -> Batch:
