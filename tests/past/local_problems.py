@@ -18,9 +18,11 @@ def batches(rounds=8, size=60, weighted=False, shape=(31, 22)):
         yield X, y, rng.uniform(0.5, 2.0, size) if weighted else None
 
 
-def learner(workers=None, ridge="auto", dtype=float, radius=1e100, device="cpu", **more):
+def learner(
+    workers=None, ridge="auto", dtype=float, radius=1e100, device="cpu", half_life=None, **more
+):
     objective = ofw.objectives.ObservedEntries(
-        (1, 1), dtype=dtype, growing=True, workers=workers, device=device
+        (1, 1), dtype=dtype, growing=True, workers=workers, device=device, half_life=half_life
     )
     corrective = ofw.LocalRidge(3, ridge, **more)
     return ofw.OnlineFrankWolfe(objective, TraceNormBall(radius), corrective=corrective)

@@ -92,6 +92,10 @@ class Corrective:
         """Correct everything once, without new data, where ``takes_rounds`` is true."""
         raise NotImplementedError
 
+    def forget(self, objective: Any, constraint: ConvexSet, row: int) -> None:
+        """Be without all that a row of a matrix has brought, where ``takes_rounds`` is true."""
+        raise NotImplementedError
+
     def step(
         self, objective: Objective, constraint: ConvexSet, gradient: Direction, gap: float
     ) -> float:

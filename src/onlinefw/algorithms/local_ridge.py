@@ -170,14 +170,14 @@ class LocalRidge(Corrective):
     def receive(self, objective: Objective, constraint: ConvexSet, batch: EntriesBatch) -> float:
         """Solve every row and column of a batch once; return the mean of the losses before."""
         rows, cols, y, w = batch[:4]
-        models = self._counted(objective, batch)
+        models, *weights = self._counted(objective, batch)
         scaled = constraint.radius < NO_CAP  # type: ignore[attr-defined]
         before = objective.predict(rows, cols) if scaled else None  # type: ignore[attr-defined]
         if rows.size == 1:
-            predicted = models.learn(rows, cols, y, _weights(w))
+            predicted = models.learn(rows, cols, y, *weights)
             self._show(objective, constraint)
         else:
-            predicted = models.learn(rows, cols, y, _weights(w), solving=False)
+            predicted = models.learn(rows, cols, y, *weights, solving=False)
             in_turn = models.in_turn(rows.size)
             models.solve(np.union1d(rows, in_turn[0]), np.union1d(cols, in_turn[1]))
             self._show(objective, constraint)
@@ -186,10 +186,27 @@ class LocalRidge(Corrective):
 
     def learn(self, objective: Objective, constraint: ConvexSet, batch: EntriesBatch) -> Array:
         """Learn observations one after another; return what was predicted for each before."""
-        models = self._counted(objective, batch)
-        predicted = models.learn(batch.rows, batch.cols, batch.y, _weights(batch.w))
+        assert isinstance(objective, ObservedEntries)
+        predicted = []
+        for which in objective.stretches(batch.w):
+            part = batch if which == slice(0, batch.w.size) else batch.part(which)
+            models, *weights = self._counted(objective, part)
+            predicted.append(models.learn(part.rows, part.cols, part.y, *weights))
         self._show(objective, constraint)
-        return predicted
+        return predicted[0] if len(predicted) == 1 else np.concatenate(predicted)
+
+    def forget(self, objective: Objective, constraint: ConvexSet, row: int) -> None:
+        """Be without a row: its entries leave, and the columns that it had are solved again."""
+        assert isinstance(objective, ObservedEntries)
+        if self._models is None:
+            objective.forget(row)
+            return
+        self._models = self._here(objective)
+        models = self._grown(objective)
+        objective.changing()
+        gone = objective.remove_entries(row)
+        models.forget(row, gone, *objective.value_range())
+        self._show(objective, constraint)
 
     def correct(self, objective: Objective, constraint: ConvexSet) -> None:
         """Solve all rows and all columns, a few times in turn."""
@@ -205,12 +222,17 @@ class LocalRidge(Corrective):
         models.sweep()
         self._show(objective, constraint)
 
-    def _counted(self, objective: Objective, batch: EntriesBatch) -> Any:
-        """Return the models, in a matrix that has the rows and columns of a batch."""
+    def _counted(
+        self, objective: Objective, batch: EntriesBatch
+    ) -> tuple[Any, Array | None, Array | None]:
+        """Return the models, in a matrix that has the rows and columns of a batch.
+
+        With them come weights (None: all 1) and units of the observations.
+        """
         assert isinstance(objective, ObservedEntries)
         self._models = self._here(objective)
-        objective.count(batch, self._grown(objective))
-        return self._models
+        weights, units = objective.count(batch, self._grown(objective))
+        return self._models, _weights(weights) if units is None else weights, units
 
     def _grown(self, objective: ObservedEntries) -> Any:
         """Return the models; if the objective was made larger by itself, they are so now."""

@@ -9,14 +9,15 @@ from typing import Any, Self
 from .._state import check_state
 from .._typing import State
 from .._validation import check_part, check_whole
+from .._whole import WholeRound
 from ..atoms import Atom, as_atom
 from ..line_search import search
-from ..objectives import Objective
+from ..objectives import Objective, ObservedEntries
 from ..sets import ConvexSet
 from ..steps import Harmonic, LineSearch
 from .correctives import Corrective
 from .event_learner import EventLearner
-from .learner import check_open_loop
+from .learner import check_open_loop, finish
 from .rebuild import describe_corrective, rebuild_corrective
 from .rounds import Outcome
 
@@ -130,6 +131,26 @@ class OnlineFrankWolfe(EventLearner):
         objective.move(atom, gamma)
         self.n_steps = n
         return Outcome(gap, gap, gamma, "fw")
+
+    def forget(self, row: int) -> None:
+        """Forget all that a row of a matrix has brought (``ObservedEntries``).
+
+        Its entries and biases leave the past and its row of theta becomes 0. Then theta is
+        corrected on the F_t that is left: local corrections solve the columns that the row had
+        again; otherwise one more round is played without new data. What the row has taught the
+        columns may leave traces in theta below the certificate.
+        """
+        objective, corrective = self.objective, self.corrective
+        if not isinstance(objective, ObservedEntries):
+            raise ValueError(f"rows of a matrix are forgotten by ObservedEntries, not {objective}")
+        row = objective.check_row(row)
+        with WholeRound(self, (self.t, objective.mark())), objective.working():
+            if corrective is not None and corrective.takes_rounds:
+                corrective.forget(objective, self.constraint, row)
+                return
+            objective.forget(row)
+            if objective.total_weight > 0.0:
+                finish(self._steps(float("nan"), objective.reads))
 
     def _state(self, objective: State) -> State:
         return {**super()._state(objective), "corrective": describe_corrective(self.corrective)}

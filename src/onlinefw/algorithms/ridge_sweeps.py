@@ -60,7 +60,8 @@ class RidgeSweeps(Corrective):
     sweeps : int
         Alternations each time.
     growth : float
-        Correct when the data have grown by this factor since the last time.
+        Correct when the data have grown by this factor since the last time (where they fade, in
+        growing weights: by a factor of 2 in a half-life).
     start : int
         Do not begin before this many observations, nor before there are two for each number in the
         factors.
@@ -113,15 +114,16 @@ class RidgeSweeps(Corrective):
         assert isinstance(objective, ObservedEntries)
         n = objective.n_observations
         if n >= max(self._due, self.start):
-            if n >= LEAST * self.rank * sum(objective.shape or ()):
+            counting = n if objective.half_life is None else objective.total_weight / objective.unit
+            if counting >= LEAST * self.rank * sum(objective.shape or ()):
                 self.correct(objective, constraint)
             else:  # the next time is that of a schedule that begins here
-                self._due = self.growth * n
+                self._due = objective.observations_until(self.growth)
 
     def finish(self, objective: Objective, constraint: ConvexSet) -> None:
         """Correct theta at the end of a stream, unless it is what the last correction has left."""
         assert isinstance(objective, ObservedEntries)
-        has_grown = self.growth * objective.n_observations > self._due
+        has_grown = objective.observations_until(self.growth) > self._due
         if has_grown or objective._low_rank.n_atoms > self.rank:
             self.correct(objective, constraint)
 
@@ -133,7 +135,7 @@ class RidgeSweeps(Corrective):
         """
         assert isinstance(objective, ObservedEntries)
         assert isinstance(constraint, (TraceNormBall, WeightedTraceNormBall))
-        self._due = self.growth * objective.n_observations
+        self._due = objective.observations_until(self.growth)
         theta = objective._low_rank
         if theta.n_atoms == 0:
             return
@@ -209,6 +211,7 @@ class _Regressions:
         m1, m2 = objective.shape or (0, 0)
         a, b = (np.ones(m1), np.ones(m2)) if ball.scales is None else ball.scales
         self.row_penalty, self.column_penalty = 1.0 / a**2, 1.0 / b**2
+        self.unit = objective.unit  # a ridge is as heavy as so many new observations
 
     @property
     def mean_penalty(self) -> float:
@@ -219,8 +222,8 @@ class _Regressions:
         """Alternate ``times`` between columns and rows, and scale the product into the ball."""
         left, right = factors
         for _ in range(times):
-            right = self.data.solve_columns(left, ridge * self.column_penalty)
-            left = self.data.solve_rows(right, ridge * self.row_penalty)
+            right = self.data.solve_columns(left, self.unit * ridge * self.column_penalty)
+            left = self.data.solve_rows(right, self.unit * ridge * self.row_penalty)
             left, right = self._balanced(left, right)
         k = left.shape[1]
         norm = self.ball.norm(self.factors(left, np.ones(k), right))

@@ -32,7 +32,6 @@ KINDS = {
     "n_features": ("regression", "classification"),
     "zero_based": ("regression", "classification"),
     "classes": ("classification",),
-    "half_life": ("regression", "classification"),
 }
 #: Options of the model itself.
 OF_MODEL = ("radius", "loss", "batch_size", "epochs", "classes", "half_life")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from numbers import Integral
 from typing import Any
 
@@ -183,7 +184,8 @@ class CompletedMatrix(StreamingEstimator):
         if isinstance(row, (str, Integral)):
             number = ids.rows.get(int(row) if isinstance(row, np.integer) else row)
         if number < 0:
-            some = ", ".join(f"{one!r:.40}" for one in ids.rows.ids[:3].tolist())
+            known = (one for one in ids.rows.ids.tolist() if one is not None)  # None: forgotten
+            some = ", ".join(f"{one!r:.40}" for one in islice(known, 3))
             raise ValueError(
                 f"row must be one of the {len(ids.rows):,} row ids that the model has learned, "
                 f"such as {some}, got {row!r:.40}"
@@ -192,7 +194,10 @@ class CompletedMatrix(StreamingEstimator):
 
     @property
     def row_ids_(self) -> Array | None:
-        """The ids of the rows, in the order of their numbers; None if the model has indices."""
+        """The ids of the rows, in the order of their numbers; None if the model has indices.
+
+        In place of one that was forgotten there is None.
+        """
         ids = self._fitted("row_ids_").ids
         return None if ids is None else ids.rows.ids
 

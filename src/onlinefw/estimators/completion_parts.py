@@ -127,6 +127,7 @@ class CompletionParts:
             max_columns=model.max_columns,
             offsets=offsets,
             max_atoms=model.max_atoms,
+            half_life=model.half_life,
             device=model.device,
             workers=model.workers,
         )

@@ -123,6 +123,15 @@ class CompletionRun(Run):
             self.weights.refresh(team.learners)
         self._know(batch)
 
+    def forget(self, row: int) -> None:
+        """Forget a row of all learners, and its id."""
+        for one in self.team.learners:
+            one.forget(row)
+        if self.ids is not None:
+            self.ids.rows.forget(row)
+        low, high = self.objective.value_range()  # which theirs may have been the ends of
+        self.low, self.high = max(self.low, low), min(self.high, high)
+
     def _current(self, batch: Batch) -> Batch:
         return batch if self.ids is None or batch.fresh is None else self.ids.current(batch)
 

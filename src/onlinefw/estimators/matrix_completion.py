@@ -93,6 +93,12 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         Frank-Wolfe steps only. "auto" is "ridge" for the square loss if many observations are
         expected, two million or more; else "local", unless a loss of your own, a place or another
         parameter (radius, biases, weighting, steps) asks for Frank-Wolfe steps.
+    half_life : float, optional
+        After how many observations one weighs half as much, for ratings that change: F_t is then
+        the mean with weights 2**(-age / half_life). What weighs less than a thousandth of a new
+        observation is dropped now and then. So memory follows the half-life, ``gap_`` and
+        ``mean_loss_`` speak of what is kept, and ``recommend`` may bring back a column that a row
+        rated that long ago. By default nothing fades.
     max_atoms : int, optional
         How many rank-one terms theta holds before it is recompressed.
     max_rows, max_columns : int
@@ -183,6 +189,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         epochs: int = 1,
         inner_steps: int = 1,
         corrective: str | LocalRidge | RidgeSweeps | None = "auto",
+        half_life: float | None = None,
         max_atoms: int | None = None,
         max_rows: int = MOST,
         max_columns: int = MOST,
@@ -207,6 +214,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         self.epochs = epochs
         self.inner_steps = inner_steps
         self.corrective = corrective
+        self.half_life = half_life
         self.max_atoms = max_atoms
         self.max_rows = max_rows
         self.max_columns = max_columns
@@ -302,6 +310,33 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         for part in pieces(batch.n):
             predicted[part] = self._play(self._run.learn_events, batch.part(part))
         return _for_each(self._answer(predicted), sample_weight)
+
+    def forget(self, row: Any) -> Self:
+        """Forget a row, a person say: all that it has given leaves the model.
+
+        Its observations, its bias and its short memory are removed, and its id, if the model has
+        ids. Its row of the low-rank part is 0, and the columns that it had are solved on the F_t
+        without it: at once, or with their next observation if they have more than a thousand.
+        (Where there are no local corrections, a round is played without new data.) From then on
+        the row is as one that was never seen: predictions fall back, ``recommend`` leaves out
+        nothing. ``gap_`` is computed anew when it is asked for.
+
+        This is no proof that nothing could be inferred. Files and checkpoints that were written
+        before still hold the row, and so does the log of workers while they run. The low-rank part
+        may keep traces, below the certificate, of what the row has taught the columns; the weights
+        of the mixture, counts, and the losses in ``history_`` are of all that came.
+
+        Parameters
+        ----------
+        row : int or str
+            Its id if the model has ids, else its index. One that the model does not know is
+            refused.
+        """
+        run = self._learning("forget")
+        with run.turns:
+            number = self._number_of(row)
+            self._play(run.forget, number)
+        return self
 
     @property
     def takes_events(self) -> bool:

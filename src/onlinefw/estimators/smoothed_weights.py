@@ -46,10 +46,10 @@ class SmoothedWeights:
 
     def refresh(self, learners: Sequence[Any]) -> None:
         """Compute the weights from the data, if these have grown enough."""
-        total = learners[0].objective.n_observations
-        if total < self.due:
+        objective = learners[0].objective
+        if objective.n_observations < self.due:
             return
-        self.due = GROWTH * total
+        self.due = objective.observations_until(GROWTH)
         for learner in learners:
             _reweigh(learner)
 

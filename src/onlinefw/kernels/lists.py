@@ -23,8 +23,10 @@ __all__ = [
     "has_space",
     "new_lists",
     "packed",
+    "remove_row",
     "some_lists",
     "unpacked",
+    "value_range",
 ]
 
 #: Functions that ask for no memory need not count who holds which array: each count is a locked
@@ -153,6 +155,36 @@ def append_all(first, rows, cols, y, w, by_row, by_column):
         append(by_row, i, j, y[t], weight)
         append(by_column, j, i, y[t], weight)
     return len(y)
+
+
+@njit(cache=True, nogil=True, **UNCOUNTED)
+def remove_row(row, by_row, by_column):
+    """Empty a row's list, and take its entries out of those of columns; others keep their order."""
+    start, n = by_row.start[row], by_row.length[row]
+    for k in range(start, start + n):
+        j = by_row.other[k]
+        first, left = by_column.start[j], 0
+        for q in range(first, first + by_column.length[j]):
+            if by_column.other[q] != row:
+                at = first + left
+                by_column.other[at] = by_column.other[q]
+                by_column.value[at] = by_column.value[q]
+                if len(by_column.weight):
+                    by_column.weight[at] = by_column.weight[q]
+                left += 1
+        by_column.length[j] = left
+    by_row.length[row] = 0
+
+
+@njit(cache=True, nogil=True, **UNCOUNTED)
+def value_range(lists):
+    """Return the smallest and the largest value in all lists."""
+    low, high = np.inf, -np.inf
+    for i in range(len(lists.length)):
+        for k in range(lists.start[i], lists.start[i] + lists.length[i]):
+            value = np.float64(lists.value[k])
+            low, high = min(low, value), max(high, value)
+    return low, high
 
 
 @njit(cache=True, **UNCOUNTED)

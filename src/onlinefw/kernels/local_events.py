@@ -6,6 +6,8 @@ their mixture.
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 from numba import njit
 
@@ -13,8 +15,11 @@ from .._typing import Array
 from .lists import UNCOUNTED, append, has_space
 from .local_models import (
     LARGEST,
+    LASTING,
     LEAST,
+    MEMORY_PRIOR,
     MODELS_PRIOR,
+    NEWEST,
     WEIGHT,
     centre,
     has_sums,
@@ -40,6 +45,14 @@ __all__ = [
 
 #: Errors are forgotten slowly: after n observations those of the last HORIZON + n / 4 count most.
 HORIZON = 20_000.0
+#: Where observations fade, errors fade sooner: so many count, as a share of the observations that
+#: do (of 0.05 to 0.7, the best or nearly so before and after a change).
+FADING = 0.2
+#: ... and never fewer than this.
+SHORTEST_HORIZON = 100.0
+#: The variance of a weight grows to so many times that of the beginning, at most: of models that
+#: agree nothing can be learned, and it would grow for ever (with 30 predictions are worse).
+MOST_UNCERTAIN = 1000.0
 #: How fast the memory of a row's or column's errors forgets: the newest has this share.
 RATE = 0.15
 #: One event changes the weight of a model by so much at most: what is predicted stays within some
@@ -96,10 +109,11 @@ def predict_entries(rank, row, col, lengths, rows, columns, weights, mean, sigma
 
 
 @njit(cache=True, **UNCOUNTED)
-def _mix(slope, curvature, mixture, seen, x):
+def _mix(slope, curvature, mixture, horizon, bounded, x):
     """Let the mixture learn from slope and curvature of the loss at its prediction of x.
 
-    For squares that is recursive least squares.
+    For squares that is recursive least squares, in which about ``horizon`` errors count. If it is
+    ``bounded``, there is a bound on how uncertain weights become.
     """
     weights, spread, image = mixture
     norm = 1.0
@@ -110,7 +124,7 @@ def _mix(slope, curvature, mixture, seen, x):
         norm += curvature * x[p] * image[p]
     if not norm >= 1.0:
         return  # spread has no negative direction, but for rounding: nothing can be learned
-    older = 1.0 + 1.0 / (HORIZON + 0.25 * seen) if seen > HORIZON else 1.0
+    older = 1.0 + 1.0 / horizon
     step, farthest = slope / norm, 0.0
     for p in range(len(x)):
         farthest = max(farthest, abs(image[p] * step))
@@ -119,7 +133,21 @@ def _mix(slope, curvature, mixture, seen, x):
     for p in range(len(x)):
         weights[p] -= image[p] * step
         for q in range(len(x)):
-            spread[p, q] = (spread[p, q] - curvature * image[p] * image[q] / norm) * older
+            spread[p, q] -= curvature * image[p] * image[q] / norm
+            spread[p, q] *= older if not bounded else 1.0
+    if bounded:
+        _forget_errors(spread, older, image)
+
+
+@njit(cache=True, **UNCOUNTED)
+def _forget_errors(spread, older, roots):
+    """Multiply ``spread`` with a number, but for what would be too large."""
+    for p in range(len(roots)):
+        prior = MODELS_PRIOR if p < len(roots) - 2 else MEMORY_PRIOR
+        roots[p] = sqrt(older) if spread[p, p] * older * prior <= MOST_UNCERTAIN else 1.0
+    for p in range(len(roots)):
+        for q in range(len(roots)):
+            spread[p, q] *= roots[p] * roots[q]
 
 
 @njit(cache=True, **UNCOUNTED)
@@ -147,7 +175,12 @@ def _predict_and_mix(loss, i, j, y, lists, models, moments, biased, clipped, x):
     curvature = sigma * sigma * largest_curvature(loss, value, y)
     most = max(typical, curvature / MODELS_PRIOR)
     curvature, slope = curvature / most, sigma / most * slope_of(loss, value, y)
-    _mix(slope, curvature, models.mixture, moments[WEIGHT], x)
+    fades = moments[LASTING] < np.inf
+    if fades:
+        horizon = max(FADING * moments[LASTING], SHORTEST_HORIZON)
+    else:
+        horizon = HORIZON + 0.25 * moments[WEIGHT] if moments[WEIGHT] > HORIZON else np.inf
+    _mix(slope, curvature, models.mixture, horizon, fades, x)
     rows, columns = models.rows.memory, models.columns.memory
     rows[i] += RATE * (sigma * error - rows[i])
     columns[j] += RATE * (sigma * error - columns[j])
@@ -177,6 +210,11 @@ def count_events(turns, rows, cols):
 
 
 @njit(cache=True, **UNCOUNTED)
+def _counting(events, most):
+    return events if events < most else np.int64(most)
+
+
+@njit(cache=True, **UNCOUNTED)
 def _turns_now(events, last):
     """Return how many rows, or columns, of which this is the last one, have their turn now.
 
@@ -186,11 +224,15 @@ def _turns_now(events, last):
 
 
 @njit(cache=True, **UNCOUNTED)
-def turns_between(before, after, last):
-    """Return how many had their turn while events came, from one number of them to another."""
+def turns_between(before, after, last, most=np.inf):
+    """Return how many had their turn while events came, from one number of them to another.
+
+    ``most`` of them count at most: where older ones fade, everything is solved anew while so many
+    come.
+    """
     total = 0
     for events in range((before // EVERY + 1) * EVERY, after + 1, EVERY):
-        total += _turns_now(events, last)
+        total += _turns_now(_counting(events, most), last)
     return total
 
 
@@ -201,12 +243,13 @@ def _solve_in_turn(turns, by_row, by_column, models, moments, biased, work):
     Factors of the other side have changed since a row had its last observation. To solve all rows
     and columns whenever the events have doubled helps; in turns nobody waits for that.
     """
-    for _ in range(_turns_now(turns[EVENTS], turns[LAST_ROW])):
+    events = _counting(turns[EVENTS], moments[LASTING])
+    for _ in range(_turns_now(events, turns[LAST_ROW])):
         turns[ROW] = turns[ROW] + 1 if turns[ROW] < turns[LAST_ROW] else 0
         if by_row.length[turns[ROW]] > 0:
             for m in range(len(models.ridges)):
                 solve_row(m, turns[ROW], by_row, models, moments, biased, False, work)
-    for _ in range(_turns_now(turns[EVENTS], turns[LAST_COLUMN])):
+    for _ in range(_turns_now(events, turns[LAST_COLUMN])):
         turns[COLUMN] = turns[COLUMN] + 1 if turns[COLUMN] < turns[LAST_COLUMN] else 0
         if by_column.length[turns[COLUMN]] > 0:
             for m in range(len(models.ridges)):
@@ -214,14 +257,17 @@ def _solve_in_turn(turns, by_row, by_column, models, moments, biased, work):
 
 
 @njit(cache=True, nogil=True, **UNCOUNTED)
-def predict_events(rows, cols, y, w, by_row, models, moments, biased, clipped, work, out):
+def predict_events(rows, cols, y, w, units, by_row, models, moments, biased, clipped, work, out):
     """Predict events one after another; moments, mixture and memories learn from each.
 
     Nothing is appended to lists, and no factor changes. ``by_row`` says how long the lists of rows
-    were before the first event.
+    were before the first event. ``units`` is what an observation weighed when each came, as w does
+    too; empty: 1.
     """
     for t in range(len(y)):
         i, j = rows[t], cols[t]
+        if len(units):
+            moments[NEWEST] = units[t]
         out[t] = _predict_and_mix(
             models.loss, i, j, y[t], by_row, models, moments, biased, clipped, work.predicted
         )
@@ -230,8 +276,8 @@ def predict_events(rows, cols, y, w, by_row, models, moments, biased, clipped, w
 
 @njit(cache=True, nogil=True, **UNCOUNTED)
 def learn_events(
-    first, rows, cols, y, w, by_row, by_column, models, moments, turns, biased, clipped, solving,
-    work, out,
+    first, rows, cols, y, w, units, by_row, by_column, models, moments, turns, biased, clipped,
+    solving, work, out,
 ):  # fmt: skip
     """Learn events one after another; return how many, fewer if lists or sums need more memory.
 
@@ -248,6 +294,8 @@ def learn_events(
         if not has_sums(models.column_sums, j, by_column.length[j] + 1):
             return t
         weight = w[t] if len(w) else 1.0
+        if len(units):
+            moments[NEWEST] = units[t]
         if solving:
             out[t] = _predict_and_mix(
                 models.loss, i, j, y[t], by_row, models, moments, biased, clipped, work.predicted

@@ -23,7 +23,10 @@ from .ridge import PANEL, WIDTH
 from .rows import _error, _expit, row_curvature, row_slope
 
 __all__ = [
+    "LASTING",
     "MEAN",
+    "NEWEST",
+    "SQUARES",
     "WEIGHT",
     "Mixture",
     "Models",
@@ -31,6 +34,7 @@ __all__ = [
     "Sums",
     "Workspace",
     "centre",
+    "clear_sums",
     "curvature_of",
     "has_sums",
     "highest",
@@ -51,8 +55,12 @@ __all__ = [
 
 #: Two columns beside the factors: the bias's feature, which is 1, and the target.
 BESIDE = 2
-#: What all models share: the weight of the values, their mean, the squares about it, and the range.
+#: What all models share: the weight of the values, their mean, the squares about it, the range, ...
 WEIGHT, MEAN, SQUARES, LEAST, LARGEST = range(5)
+#: ... what a new observation weighs, and how many of them weigh as much as a long past. Where old
+#: ones do not fade that is 1, and infinite. Else weights grow: counts, and constants that are added
+#: to them, are in units of the newest one's.
+NEWEST, LASTING = 5, 6
 #: The mixture begins as the mean of the models, as if so many errors had spoken for that ...
 MODELS_PRIOR = 100.0
 #: ... and the memories with nothing, as if so many had.
@@ -140,7 +148,7 @@ def new_sums(n: int, capacity: int, models: int, width: int) -> Sums:
 
 def new_moments() -> Array:
     """Return the moments of no values."""
-    return np.array([0.0, 0.0, 0.0, np.inf, -np.inf])
+    return np.array([0.0, 0.0, 0.0, np.inf, -np.inf, 1.0, np.inf])
 
 
 def new_mixture(models: int) -> Mixture:
@@ -200,7 +208,7 @@ def unit(loss, moments):
 @njit(cache=True, **UNCOUNTED)
 def centre(loss, moments, biased):
     """Return the prediction that fits the mean of the values best; 0 without biases."""
-    n, mean = moments[WEIGHT], moments[MEAN]
+    n, mean, one = moments[WEIGHT], moments[MEAN], moments[NEWEST]
     if not biased or n == 0.0:
         return 0.0
     if loss is None:
@@ -213,10 +221,10 @@ def centre(loss, moments, biased):
         return mean
     if kind in (BERNOULLI, LOGISTIC):
         share = mean if kind == BERNOULLI else 0.5 * (mean + 1.0)
-        share = (share * n + 0.5) / (n + 1.0)
+        share = (share * n + 0.5 * one) / (n + one)
         share = min(max(share, RAREST), 1.0 - RAREST)  # never 0 or 1
         return log(share / (1.0 - share))
-    mean = max((mean * n + 0.5) / (n + 1.0), 1e-12)
+    mean = max((mean * n + 0.5 * one) / (n + one), 1e-12)
     return log(mean) if kind == POISSON else -1.0 / mean
 
 
@@ -299,6 +307,13 @@ def has_sums(sums, i, length):
     sums.used[0] += 1
     sums.number[i] = sums.used[0]
     return True
+
+
+def clear_sums(sums: Sums, which: Array) -> None:
+    """Let the sums of some lists be made anew when these are solved: entries have left them."""
+    at = sums.number[which]
+    at = at[at > 0] - 1
+    sums.equations[at], sums.added[at] = 0.0, 0
 
 
 @njit(cache=True, **UNCOUNTED)

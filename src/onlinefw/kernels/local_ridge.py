@@ -22,6 +22,7 @@ from .entries import POISSON
 from .lists import UNCOUNTED
 from .local_models import (
     LONG,
+    NEWEST,
     STEEPEST,
     centre,
     curvature_of,
@@ -203,9 +204,9 @@ def _solve_equations(rank, penalty, of_bias, biased, work):
     if not biased:
         for p in range(rank):
             normal[p, rank] = 0.0
-        normal[rank, rank], normal[rank, rank + 1] = 1.0, 0.0
+        normal[rank, rank], normal[rank, rank + 1] = penalty, 0.0
     unknowns, width = np.uint64(rank + 1), np.uint64(work.left.shape[1])
-    least = min(penalty, of_bias) if biased else min(penalty, 1.0)
+    least = min(penalty, of_bias) if biased else penalty
     eliminate(normal, work.scaled, unknowns, width, least)
     substitute(normal, unknowns, work.solution)
 
@@ -268,13 +269,14 @@ def _draw_back(loss, rank, m, i, lists, other, mean, sigma, penalty, of_bias, wo
 @njit(cache=True, fastmath={"contract"}, **UNCOUNTED)
 def _best(loss, rank, m, i, lists, sums, own, other, scale, ridge, biased, anew, work):
     """Let ``work.solution`` be that of a few parabolas, each solved where the last one ended."""
-    (mean, sigma, level), last = scale, m == own.offsets.shape[1] - 1
+    (mean, sigma, level, one), last = scale, m == own.offsets.shape[1] - 1
     first = m * work.left.shape[1]
     for p in range(rank):
         work.current[p] = own.factors[i, first + p]
     known = biased and own.offsets[i, m] != 0.0  # it is 0 before the first solution
     work.current[rank] = (own.offsets[i, m] - mean) / sigma if known else 0.0
-    penalty, of_bias = level * (ridge[0] + ridge[1] * _weight(lists, i)), level * ridge[2]
+    penalty = level * (ridge[0] * one + ridge[1] * _weight(lists, i))
+    of_bias = level * ridge[2] * one
     for _ in range(1 if sums.number[i] > 0 else STEPS):
         _equations(loss, rank, m, last, i, lists, sums, other, mean, sigma, anew, work)
         _solve_equations(rank, penalty, of_bias, biased, work)
@@ -289,15 +291,16 @@ def _best(loss, rank, m, i, lists, sums, own, other, scale, ridge, biased, anew,
 def _solve(loss, rank, m, i, lists, sums, own, other, scale, ridge, biased, anew, work):
     """Solve the regression of list i in model m, on everything in it.
 
-    ``scale`` is the centre of predictions, their unit, and the typical curvature of a loss, in
-    which ridges are measured.
+    ``scale`` is the centre of predictions, their unit, the typical curvature of a loss, in which
+    ridges are measured, and what a new observation weighs.
     """
-    mean, sigma, _ = scale
+    mean, sigma, _, one = scale
     if loss is None:
         last = m == own.offsets.shape[1] - 1
         _equations(loss, rank, m, last, i, lists, sums, other, mean, sigma, anew, work)
-        penalty = ridge[0] + ridge[1] * work.normal[rank, rank]  # that is the weight of the list
-        _solve_equations(rank, penalty, ridge[2], biased, work)
+        weight = work.normal[rank, rank]  # of the list
+        penalty = ridge[0] * one + ridge[1] * weight
+        _solve_equations(rank, penalty, ridge[2] * one, biased, work)
     else:
         _best(loss, rank, m, i, lists, sums, own, other, scale, ridge, biased, anew, work)
     first = m * work.left.shape[1]
@@ -312,7 +315,7 @@ def solve_row(m, i, lists, models, moments, biased, anew, work):
     loss = models.loss
     mean, sigma = centre(loss, moments, biased), unit(loss, moments)
     parts = lists, models.row_sums, models.rows, models.columns
-    scale = mean, sigma, ridge_unit(loss, mean, moments)
+    scale = mean, sigma, ridge_unit(loss, mean, moments), moments[NEWEST]
     _solve(loss, models.rank, m, i, *parts, scale, models.ridges[m], biased, anew, work)
 
 
@@ -322,7 +325,8 @@ def solve_column(m, j, lists, models, moments, biased, anew, work):
     loss = models.loss
     mean, sigma = centre(loss, moments, biased), unit(loss, moments)
     parts = lists, models.column_sums, models.columns, models.rows
-    scale = 0.0, sigma, ridge_unit(loss, mean, moments)  # the rows' offsets have the mean
+    # The rows' offsets have the mean.
+    scale = 0.0, sigma, ridge_unit(loss, mean, moments), moments[NEWEST]
     _solve(loss, models.rank, m, j, *parts, scale, models.ridges[m], biased, anew, work)
 
 

@@ -41,6 +41,7 @@ class _Held(NamedTuple):
     weight: float
     total: float
     due: float
+    unit: float  # what a new observation weighs, where older ones fade
     row_sums: Array
     col_sums: Array
     rows: Array
@@ -78,7 +79,7 @@ class RunningBiases:
             raise ValueError(f"RunningBiases needs a shrinkage of at least 0, got {shrinkage!r}")
         self.shrinkage, self.joint = float(shrinkage), bool(joint)
         sums = np.zeros((3, 0))
-        self._held = _Held(0.0, 0.0, 0.0, sums, sums, np.zeros(0), np.zeros(0))
+        self._held = _Held(0.0, 0.0, 0.0, 1.0, sums, sums, np.zeros(0), np.zeros(0))
 
     @property
     def mean(self) -> float:
@@ -104,15 +105,52 @@ class RunningBiases:
         w: Array,
         theta: Array | None = None,
         shape: tuple[int, int] | None = None,
+        unit: float = 1.0,
     ) -> None:
-        """Add observations, with theta's predictions of them; they are within a shape, if given."""
+        """Add observations, with theta's predictions of them; they are within a shape, if given.
+
+        ``unit`` is what a new observation weighs: where older ones fade, w grows, and everything
+        is scaled back with ``rescale`` now and then.
+        """
         held = self._grown(*(shape or (int(rows.max()) + 1, int(cols.max()) + 1)))
         z = theta if self.joint and theta is not None else np.zeros(0, y.dtype)
         weight, total = held.weight + float(w.sum()), held.total + float(w @ y)
         mean = total / weight if weight else 0.0
         sums = held.row_sums, held.col_sums, held.rows
-        found = add_observations(rows, cols, y, w, z, *sums, mean, self.shrinkage)
-        self._held = _Held(weight, total, held.due, *found)
+        found = add_observations(rows, cols, y, w, z, *sums, mean, self.shrinkage * unit)
+        self._held = _Held(weight, total, held.due, unit, *found)
+
+    def rescale(self, factor: float) -> None:
+        """Multiply all weights with a power of two; means stay as they are."""
+        held = self._held
+        self._held = held._replace(
+            weight=factor * held.weight,
+            total=factor * held.total,
+            due=factor * held.due,
+            unit=factor * held.unit,
+            row_sums=factor * held.row_sums,
+            col_sums=factor * held.col_sums,
+        )
+
+    def forget(self, row: int, columns: Array, weights: Array, values: Array) -> None:
+        """Take out what a row has given; ``refresh`` then solves for the means of the rest.
+
+        All biases begin anew: those of others have been found with its own.
+        """
+        held = self._held
+        row_sums, col_sums = held.row_sums.copy(), held.col_sums.copy()
+        row_sums[:, row] = 0.0
+        np.subtract.at(col_sums[0], columns, weights)
+        np.subtract.at(col_sums[1], columns, weights * values)
+        # What is left of a column that nobody else has seen is rounding.
+        alone = columns[col_sums[0, columns] < 1e-6 * held.col_sums[0, columns]]
+        col_sums[:, alone] = 0.0
+        others = row_sums[0].any()
+        weight = held.weight - float(weights.sum()) if others else 0.0
+        total = held.total - float(weights @ values) if others else 0.0
+        numbers = weight, total, held.due, held.unit
+        zeros = np.zeros_like(held.rows), np.zeros_like(held.columns)
+        self._held = _Held(*numbers, row_sums, col_sums, *zeros)
 
     def refresh_if_due(self, sums: WeightedSums, shape: tuple[int, int]) -> None:
         """Solve for the means of everything that a past holds, if it has grown enough."""
@@ -124,16 +162,16 @@ class RunningBiases:
         """Solve for the means of everything that a past of this shape holds, from its sums."""
         held, mean = self._grown(*shape), self.mean
         row_sums, col_sums = held.row_sums.copy(), held.col_sums.copy()
-        rows, columns = held.rows, held.columns
+        rows, columns, shrinkage = held.rows, held.columns, self.shrinkage * held.unit
         for side in REFRESH_TURNS:
             row_sum, col_sum = sums(rows, columns, self.joint)
             if side == "rows":
                 row_sums[2] = row_sum
-                rows = shrunken_means(row_sums, mean, self.shrinkage)
+                rows = shrunken_means(row_sums, mean, shrinkage)
             else:
                 col_sums[2] = col_sum
-                columns = shrunken_means(col_sums, mean, self.shrinkage)
-        self._held = _Held(*held[:3], row_sums, col_sums, rows, columns)
+                columns = shrunken_means(col_sums, mean, shrinkage)
+        self._held = _Held(*held[:4], row_sums, col_sums, rows, columns)
 
     def _grown(self, m1: int, m2: int) -> _Held:
         """Return what is held, with at least m1 rows and m2 columns."""
@@ -142,7 +180,7 @@ class RunningBiases:
             return held
         row_sums, col_sums = _longer(held.row_sums, m1), _longer(held.col_sums, m2)
         rows, columns = _longer(held.rows, m1), _longer(held.columns, m2)
-        return _Held(*held[:3], row_sums, col_sums, rows, columns)
+        return _Held(*held[:4], row_sums, col_sums, rows, columns)
 
     def offsets(self, shape: tuple[int, int]) -> tuple[Array, Array]:
         """Return what to add in every row (with the mean) and in every column."""
@@ -152,14 +190,15 @@ class RunningBiases:
 
     def state_dict(self) -> State:
         """Return everything as plain arrays and numbers."""
-        arrays = {name: np.array(getattr(self._held, name)) for name in _Held._fields[3:]}
-        numbers = {name: getattr(self._held, name) for name in _Held._fields[:3]}
+        arrays = {name: np.array(getattr(self._held, name)) for name in _Held._fields[4:]}
+        numbers = {name: getattr(self._held, name) for name in _Held._fields[:4]}
         return {"shrinkage": self.shrinkage, "joint": self.joint, **numbers, **arrays}
 
     def load_state(self, state: State) -> None:
         """Become what ``state_dict`` described."""
+        state = {"unit": 1.0, **state}  # earlier versions did not let observations fade
         check_state(state, "shrinkage", "joint", *_Held._fields)
-        arrays = [np.array(state[name], float) for name in _Held._fields[3:]]
+        arrays = [np.array(state[name], float) for name in _Held._fields[4:]]
         row_sums, col_sums, rows, columns = arrays
         whole = row_sums.shape == (3, rows.size) and col_sums.shape == (3, columns.size)
         if not whole or rows.ndim != 1 or columns.ndim != 1:
@@ -170,8 +209,8 @@ class RunningBiases:
         if not all(np.isfinite(array).all() for array in arrays):
             raise ValueError("the state of the biases is damaged: it has NaN or infinity")
         self.shrinkage, self.joint = float(state["shrinkage"]), bool(state["joint"])
-        weight, total, due = (float(state[name]) for name in _Held._fields[:3])
-        self._held = _Held(weight, total, due, row_sums, col_sums, rows, columns)
+        weight, total, due, unit = (float(state[name]) for name in _Held._fields[:4])
+        self._held = _Held(weight, total, due, unit, row_sums, col_sums, rows, columns)
 
     @classmethod
     def from_state(cls, state: State) -> RunningBiases:

@@ -25,6 +25,7 @@ from . import merge_rule
 from .biases import RunningBiases
 from .entries_batch import EntriesBatch
 from .entries_gradient import Effort, EntriesGradient, Scaling, WarmStart
+from .half_life import clock_from_state
 from .held_entries import HeldEntries
 from .lines import Parabola, PastLine
 
@@ -68,6 +69,11 @@ class ObservedEntries(HeldEntries):
     lmo_tol : float
         Stop earlier when the last read has added less than this fraction of the duality gap to
         the step's value.
+    half_life : float, optional
+        After how many observations (at least 1) one weighs half as much: F_t is then the mean with
+        weights 2**(-age / half_life). What weighs less than a thousandth of a new observation is
+        dropped now and then, so memory does not grow for ever; F_t, gaps and certificates speak of
+        what is kept. By default nothing fades.
     device : "cpu", "cuda" or "auto"
         Where entries, predictions and factors are; "auto" is a GPU if there is one. On a GPU what
         crosses per round is the batch and a few numbers. There the newest entries are added up in
@@ -107,6 +113,7 @@ class ObservedEntries(HeldEntries):
         max_atoms: int | None = None,
         lmo_steps: int = 5,
         lmo_tol: float = 0.1,
+        half_life: float | None = None,
         device: str = "cpu",
         workers: int | None = None,
         log_dir: Any = None,
@@ -117,7 +124,8 @@ class ObservedEntries(HeldEntries):
         self._scaling: Scaling | None = None
         place = (device, workers, log_dir)
         limits = max_rows, max_columns
-        super().__init__(shape, loss, dtype, growing, limits, offsets, max_atoms, *place)
+        parts = dtype, growing, limits, offsets, max_atoms, half_life
+        super().__init__(shape, loss, *parts, *place)
 
     def attach(self, owner: str, constraint: ConvexSet) -> None:
         """Claim this objective for one learner, on a trace-norm ball."""
@@ -182,7 +190,12 @@ class ObservedEntries(HeldEntries):
         """
         self.list_entries()
         past = self._past
-        return new_local_models(past, *options) if models is None else models_for(models, past)
+        if models is not None:
+            return models_for(models, past)
+        models = new_local_models(past, *options)
+        if self._clock is not None:
+            models.fade(self._clock.half_life)
+        return models
 
     def list_entries(self) -> None:
         """Keep entries by row and by column from now on, for local corrections."""
@@ -251,7 +264,8 @@ class ObservedEntries(HeldEntries):
     def value(self) -> float:
         """Return F_t at the current iterate, from the predictions held."""
         self._needs_data()
-        return (self._past.total_loss() + self._constant(self._past.counts)) / self.total_weight
+        counts = self._past.counts
+        return (self._past.total_loss() + self._constant(counts)) / counts.weight
 
     def _constant(self, counts: Counts) -> float:
         """Return what the square loss adds to c x^2 / 2 - s x."""
@@ -261,7 +275,7 @@ class ObservedEntries(HeldEntries):
         """Return F along theta + c (atom - theta); for the square loss by one read of the store."""
         assert isinstance(atom, RankOne)
         counts = self._past.counts
-        if counts.observations == 0:
+        if counts.weight == 0.0:
             self._needs_data()
         parabola = self._past.line(atom.scale * atom.u, atom.v)
         constant, weight = self._constant(counts), counts.weight
@@ -276,7 +290,7 @@ class ObservedEntries(HeldEntries):
         That entry may be sorted in and newest at once.
         """
         self._needs_data()
-        return self.loss.smoothness * sum(self._past.heaviest()) / self.total_weight
+        return self.loss.smoothness * sum(self._past.heaviest()) / self._past.counts.weight
 
     def weighted_sums(
         self, rows: Array, columns: Array, *, with_theta: bool = False
@@ -338,6 +352,7 @@ class ObservedEntries(HeldEntries):
             "offsets": None if self.offsets is None else self.offsets.state_dict(),
             "has_offsets": self._has_offsets,
             "last_batch": self._last_batch,
+            "clock": None if self._clock is None else self._clock.state_dict(),
             "certificate_reads": self.certificate_reads,
         }
 
@@ -360,12 +375,13 @@ class ObservedEntries(HeldEntries):
                 raise ValueError(f"the block of a state has shape {np.shape(block)}, not ({m2}, 8)")
             block = kind._xp.array(block)
         offsets = None if state["offsets"] is None else RunningBiases.from_state(state["offsets"])
+        clock = clock_from_state(state.get("clock"))  # states of earlier versions have none
         past = loaded_entries(self._place, theta, self.dtype, self.loss, state["past"])
         old, self._past = self._past, past
         old.close()
         self._iterate, self.shape, self.offsets = theta, theta.shape, offsets
         self._start, self._has_offsets = WarmStart(block), bool(state["has_offsets"])
-        self._last_batch = int(state["last_batch"])
+        self._last_batch, self._clock = int(state["last_batch"]), clock
         self.certificate_reads = int(state["certificate_reads"])
 
     @classmethod

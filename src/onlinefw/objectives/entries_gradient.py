@@ -80,7 +80,7 @@ class EntriesGradient(PairOperator):
         self, past: EntriesPast, scaling: Scaling | None, start: WarmStart, effort: Effort
     ) -> None:
         theta, counts = past.theta, past.counts
-        if counts.observations == 0:
+        if counts.weight == 0.0:
             raise ValueError("nothing has been observed yet: call observe(X, y) first")
         # What LinearOperator's own __init__ would set, after checks that are not needed here.
         self.dtype, self.shape = past.dtype, theta.shape

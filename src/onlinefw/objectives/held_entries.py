@@ -12,7 +12,14 @@ from .._batches import BatchHandle, naming
 from .._devices import to_host
 from .._threads import NOTHING, one_blas_thread
 from .._typing import Array, Shape
-from .._validation import check_alone, check_growth, check_part, check_precision, check_whole
+from .._validation import (
+    check_alone,
+    check_growth,
+    check_magnitude,
+    check_part,
+    check_precision,
+    check_whole,
+)
 from .._whole import Broken
 from ..iterates import LowRank
 from ..losses import Correntropy, Gaussian, Loss, Square
@@ -23,6 +30,8 @@ from .base import Objective, PickledByState, other_place
 from .biases import RunningBiases
 from .entries_batch import HandleBatch, check_entries
 from .entries_gradient import WarmStart
+from .fading_entries import FadingEntries
+from .half_life import BLOCK, new_clock
 
 __all__ = ["HeldEntries"]
 
@@ -32,7 +41,7 @@ FACTOR_BYTES = {"cpu": 2**27, "cuda": 2**30}
 SHORT_SIDE = 1000
 
 
-class HeldEntries(PickledByState, Objective):
+class HeldEntries(FadingEntries, PickledByState, Objective):
     """The part of :class:`~onlinefw.objectives.ObservedEntries` that adds and keeps entries."""
 
     def __init__(
@@ -44,6 +53,7 @@ class HeldEntries(PickledByState, Objective):
         limits: tuple[int, int],
         offsets: RunningBiases | None,
         max_atoms: int | None,
+        half_life: Any,
         device: str,
         workers: int | None,
         log_dir: Any,
@@ -65,6 +75,7 @@ class HeldEntries(PickledByState, Objective):
                 "Correntropy(sigma), or leave offsets out"
             )
         self.offsets = offsets
+        self._clock = new_clock(half_life)
         self._place = check_place(device, workers, log_dir)
         self._last_batch = 0
         self._has_offsets = False
@@ -174,6 +185,8 @@ class HeldEntries(PickledByState, Objective):
             device=self._place.device,
             local=self._is_local,
         )
+        if self._clock is not None:
+            check_magnitude(batch.y, 2.0**BLOCK * batch.w, self.dtype, lambda: self._is_local)
         if self.growing and batch.shape is not None:
             self._check_shape(batch.shape)
         return batch
@@ -191,7 +204,7 @@ class HeldEntries(PickledByState, Objective):
             check_alone(y, sample_weight)
             if handle.holds != "ratings":
                 raise ValueError("ratings are needed, in batches of ParquetRatings")
-            if self._past.opens_handles and self.offsets is None:
+            if self._past.opens_handles and self.offsets is None and self._clock is None:
                 shape = self._past.open_handle(handle, self.growing)
                 self._check_shape(shape)
                 return HandleBatch(handle.alone(), shape)
@@ -206,14 +219,16 @@ class HeldEntries(PickledByState, Objective):
         if m1 > self._shape[0] or m2 > self._shape[1]:
             self.grow(m1, m2)
         past = self._past
-        z = past.append(rows, cols, w, y)
+        weights, _, clock = self._weigh(w)
+        z = past.append(rows, cols, weights, y)
+        self._clock = clock
         at = z.astype(float)
         if self._has_offsets:
             at += past.row_offset[rows] + past.col_offset[cols]
         loss = float(w @ self.loss.value(at, y) / w.sum())
         self._last_batch = rows.size
         if self.offsets is not None:
-            self.offsets.update(rows, cols, y, w, z, self._shape)
+            self.offsets.update(rows, cols, y, weights, z, self._shape, self.unit)
             self.offsets.refresh_if_due(past.weighted_sums, self._shape)
             past.set_offsets(*self.offsets.offsets(self._shape))
             self._has_offsets = True
@@ -221,20 +236,24 @@ class HeldEntries(PickledByState, Objective):
             self._merge_if_due()
         return loss
 
-    def count(self, batch: Any, models: Any) -> None:
+    def count(self, batch: Any, models: Any) -> tuple[Array, Array | None]:
         """Count checked observations, which local models add to the past.
 
-        The matrix and the models get the rows and columns of the observations.
+        The matrix and the models get the rows and columns of the observations. Their weights in
+        the past are returned, and what one weighs when each of them comes (None: 1).
         """
         rows, cols, y, w, needed = batch
         m1, m2 = needed or (int(rows.max()) + 1, int(cols.max()) + 1)
         if m1 > self._shape[0] or m2 > self._shape[1]:
             self.grow(m1, m2, models)
+        weights, units, clock = self._weigh(w, models)
         past: Any = self._past  # a ListedPast
-        past.count(w, y)
+        past.count(weights, y)
+        self._clock = clock
         if past.n_newest > merge_rule.SHORTEST_TAIL:
             self._merge_if_due()
         self._last_batch = rows.size
+        return weights, units
 
     def _add_handle(self, batch: HandleBatch) -> float:
         """Let workers add what they have read; only sums come back."""
@@ -302,10 +321,9 @@ class HeldEntries(PickledByState, Objective):
         """How many observations came."""
         return self._past.counts.observations
 
-    @property
-    def total_weight(self) -> float:
-        """Their total weight."""
-        return self._past.counts.weight
+    def _needs_data(self) -> None:
+        if self._past.counts.weight == 0.0:
+            raise ValueError("nothing has been observed yet: call observe(X, y) first")
 
     @property
     def n_entries(self) -> int:

@@ -74,6 +74,11 @@ class Columns:
         kept = [array[mask] for array in self.arrays]
         return type(self)(kept, len(kept[0]))
 
+    def replaced(self, changed: dict[int, Array]) -> Columns:
+        """Return columns of which some, by their number, are others of the same length."""
+        arrays = [changed.get(k, array) for k, array in enumerate(self.arrays)]
+        return type(self)(arrays, self._size)
+
     def chosen(self, numbers: Sequence[int]) -> Columns:
         """Return some of the columns, in this order."""
         return type(self)([self._buffers[k] for k in numbers], self._size)

@@ -25,7 +25,7 @@ VALUES = ("z", "c", "s")
 
 
 class Counts(NamedTuple):
-    """Sums over all observations that came: number, weights, and weights times squared values."""
+    """How many observations came; of those that are kept, weights and weighted squares."""
 
     observations: int = 0
     weight: float = 0.0
@@ -38,9 +38,24 @@ class Counts(NamedTuple):
         return cls(int(observations), float(weight), float(squares))
 
     def plus(self, w: Array, y: Array) -> Counts:
-        """Return the counts with more observations."""
-        weight, squares = float(w.sum()), float(w @ (y * y))
-        return Counts(self.observations + w.size, self.weight + weight, self.squares + squares)
+        """Return the counts with more observations.
+
+        They are added one after another: where a batch ends makes no difference.
+        """
+        weight = np.add.accumulate(np.append(self.weight, w))[-1]
+        squares = np.add.accumulate(np.append(self.squares, w * (y * y)))[-1]
+        return Counts(self.observations + w.size, float(weight), float(squares))
+
+    def scaled(self, factor: float) -> Counts:
+        """Return the counts of the same observations, all their weights multiplied."""
+        return Counts(self.observations, factor * self.weight, factor * self.squares)
+
+    def without(self, weight: float, squares: float, left: int) -> Counts:
+        """Return the counts without the weight and the squares of some, if so many are left."""
+        if left == 0:
+            return Counts(self.observations)
+        rest = max(self.weight - weight, 0.0), max(self.squares - squares, 0.0)
+        return Counts(self.observations, *rest)
 
 
 def entries_state(
@@ -149,7 +164,7 @@ def check_counts(counts: Any, entries: int) -> Counts:
     check_whole("the number of observations in a state", observations, 0)
     if not (0.0 <= weight < np.inf and 0.0 <= squares < np.inf):
         raise _damaged(f"a total weight of {weight} and squares of {squares}")
-    if (observations > 0) != (entries > 0):
+    if (observations == 0 < entries) or (weight > 0.0) > (entries > 0):
         raise _damaged(f"{entries} entries from {observations} observations")
     return Counts.of(counts)
 

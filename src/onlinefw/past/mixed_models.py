@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +21,7 @@ from ..kernels.local_events import (
     remembered,
     turns_between,
 )
+from .leaving_models import LeavingModels
 from .mixed_offsets import MixedOffsets
 from .models_state import MIXTURE, check_models_state, sums_state
 
@@ -30,7 +31,7 @@ __all__ = ["NO_WEIGHTS", "MixedModels"]
 NO_WEIGHTS = np.empty(0)
 
 
-class MixedModels(ABC):
+class MixedModels(LeavingModels):
     """Factors, offsets and memories of models with different ridges, in this process's memory.
 
     Subclasses know where the entries are, and so how regressions of them are solved.
@@ -130,12 +131,20 @@ class MixedModels(ABC):
 
     @abstractmethod
     def learn(
-        self, rows: Array, cols: Array, y: Array, w: Array | None = None, *, solving: bool = True
+        self,
+        rows: Array,
+        cols: Array,
+        y: Array,
+        w: Array | None = None,
+        units: Array | None = None,
+        *,
+        solving: bool = True,
     ) -> Array:
         """Learn entries one after another; return what was predicted for each before.
 
-        Without ``solving`` all are predicted with what was learned before the first. They are
-        added to the past, and no regression is solved.
+        ``units`` is what an observation weighs when each comes, where older ones fade. Without
+        ``solving`` all are predicted with what was learned before the first. They are added to the
+        past, and no regression is solved.
         """
 
     @abstractmethod
@@ -153,12 +162,14 @@ class MixedModels(ABC):
     def _lists(self) -> tuple[Any, Any]:
         """Return rows and columns with their ``length``: how many observations each has."""
 
-    def _predict_and_note(self, rows: Array, cols: Array, y: Array, w: Array | None) -> Array:
+    def _predict_and_note(
+        self, rows: Array, cols: Array, y: Array, w: Array | None, units: Array | None
+    ) -> Array:
         """Return predictions of entries; moments, mixture and memories learn from the errors."""
         out, w = np.empty(len(y)), NO_WEIGHTS if w is None else w
         predict_events(
-            rows, cols, y, w, self._lists()[0], self.models, self.moments, self.biased,
-            self.clipped, self._work, out,
+            rows, cols, y, w, NO_WEIGHTS if units is None else units, self._lists()[0],
+            self.models, self.moments, self.biased, self.clipped, self._work, out,
         )  # fmt: skip
         return out
 
@@ -168,7 +179,8 @@ class MixedModels(ABC):
         both = []
         for at, last in ((ROW, LAST_ROW), (COLUMN, LAST_COLUMN)):
             n = int(self.turns[last]) + 1
-            steps = turns_between(came - events, came, n - 1)
+            most = float(self.moments[kernels.LASTING])
+            steps = turns_between(came - events, came, n - 1, most)
             both.append((self.turns[at] + 1 + np.arange(min(steps, n))) % max(n, 1))
             if steps:
                 self.turns[at] = (self.turns[at] + steps) % n
@@ -251,7 +263,7 @@ class MixedModels(ABC):
     def ridges_of(self, n: Array) -> Array:
         """Return the mean ridge of rows or columns of these weights in the mixture."""
         a, b, _ = np.abs(self.weights) @ self.models.ridges / np.abs(self.weights).sum()
-        return a + b * n
+        return a * self.moments[kernels.NEWEST] + b * n
 
     # State ----------------------------------------------------------------------------------------
 
@@ -309,7 +321,9 @@ class MixedModels(ABC):
         mixture = models.models.mixture
         for part in MIXTURE:
             getattr(mixture, part)[:] = state["mixture"][part]
-        models.moments[:], models.turns[:] = state["moments"], state["turns"]
+        moments = state["moments"]
+        models.moments[: moments.size] = moments  # those of earlier versions do not fade
+        models.turns[:] = state["turns"]
         models.n_observations, check_at = int(state["n_observations"]), state["check_at"]
         models._check_at = None if check_at is None else int(check_at)
         return models

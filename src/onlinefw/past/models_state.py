@@ -57,9 +57,12 @@ def check_models_state(state: State) -> None:
     _array(state["mixture"], "weights", np.float64, (count + 2,))
     _array(state["mixture"], "spread", np.float64, (count + 2, count + 2))
     moments = np.asarray(state["moments"])
-    if moments.shape != (5,) or moments.dtype != float or not np.isfinite(moments[:3]).all():
+    if moments.shape not in ((5,), (7,)) or moments.dtype != float:
         raise _damaged("moments")
-    if len(shape) != 2 or np.isnan(moments).any() or moments[0] < 0 or moments[2] < 0:
+    if not np.isfinite(np.concatenate((moments[:3], moments[5:6]))).all():
+        raise _damaged("moments")
+    positive = moments[0] >= 0.0 and moments[2] >= 0.0 and (moments[5:] > 0.0).all()
+    if len(shape) != 2 or np.isnan(moments).any() or not positive:
         raise _damaged("moments or shape")
     turns = _array(state, "turns", np.int64, (5,))
     if (turns < -1).any() or turns[0] < 0 or (turns[1:] >= np.tile(shape, 2)).any():

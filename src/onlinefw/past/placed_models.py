@@ -9,7 +9,7 @@ import numpy as np
 from .._devices import namespace, to_host
 from .._typing import Array, State
 from ..kernels.local_events import count_events
-from ..kernels.local_models import Side, start_factors
+from ..kernels.local_models import NEWEST, Side, start_factors
 from .mixed_models import MixedModels
 from .models_state import without_sums
 from .some_regressions import Other
@@ -89,7 +89,7 @@ class PlacedModels(MixedModels):
         """Ask the past for the weight of every row and column; what matters is whether it is 0."""
         weights = self.past.weighted_sums(*(np.ones(n) for n in self.past.shape), False)
         for lengths, weight in zip(self._lengths, weights, strict=True):
-            lengths.length[: weight.size] = np.ceil(weight)
+            lengths.length[: weight.size] = np.minimum(np.ceil(weight), 2**62)
 
     def _copy_to_device(self) -> None:
         """Copy factors and offsets to the device of the past, if it has one."""
@@ -131,21 +131,28 @@ class PlacedModels(MixedModels):
     # Learning -------------------------------------------------------------------------------------
 
     def learn(
-        self, rows: Array, cols: Array, y: Array, w: Array | None = None, *, solving: bool = True
+        self,
+        rows: Array,
+        cols: Array,
+        y: Array,
+        w: Array | None = None,
+        units: Array | None = None,
+        *,
+        solving: bool = True,
     ) -> Array:
         """Learn entries one after another; without ``solving``, add them all to the past."""
         if solving:
             out = np.empty(len(y))
             for t in range(len(y)):
                 one = slice(t, t + 1)
-                weight = None if w is None else w[one]
-                out[one] = self.learn(rows[one], cols[one], y[one], weight, solving=False)
+                more = (None if x is None else x[one] for x in (w, units))
+                out[one] = self.learn(rows[one], cols[one], y[one], *more, solving=False)
                 self.solve(rows[one], cols[one])
                 self.solve(*self.in_turn(1))
             return out
         weights, z = np.ones(len(y)) if w is None else w, np.zeros(len(y), self.dtype)
         self.past.append(rows, cols, weights, y, z)  # if it is refused, nothing was learned
-        out = self._predict_and_note(rows, cols, y, w)
+        out = self._predict_and_note(rows, cols, y, w, units)
         self._start(np.unique(cols[self._lengths[1].length[cols] == 0]))
         for lengths, index in zip(self._lengths, (rows, cols), strict=True):
             np.add.at(lengths.length, index, 1)
@@ -167,10 +174,18 @@ class PlacedModels(MixedModels):
     def _lists(self) -> tuple[Any, Any]:
         return self._lengths
 
+    def _left(self, rows: Array, columns: Array) -> None:
+        self._count_entries()
+
+    def _clear(self, rows: Array, columns: Array) -> None:
+        super()._clear(rows, columns)
+        self._copy_to_device()
+
     def solve(self, rows: Array, columns: Array, *, anew: bool = False) -> None:
         """Solve the regressions of these rows, then of these columns; there are no sums here."""
         models, sigma = self.models, self.sigma
         ridges = models.ridges.copy()
+        ridges[:, [0, 2]] *= self.moments[NEWEST]
         if not self.biased:
             ridges[:, 2] = np.inf
         for own, which in ((0, rows), (1, columns)):

@@ -18,6 +18,7 @@ from ..atoms import Atom
 from ..iterates import DenseIterate, LowRank
 from ..losses import Loss
 from .entries_state import Counts
+from .leaving import Forgotten
 from .some_regressions import Other
 
 __all__ = ["EntriesPast", "GramPast", "ListedPast", "Past", "RowsPast"]
@@ -217,7 +218,30 @@ class GramPast(Past, Protocol):
         ...
 
 
-class EntriesPast(Past, Protocol):
+class LeavingPast(Past, Protocol):
+    """Entries that fade with age, and leave."""
+
+    def rescale(self, factor: float) -> None:
+        """Multiply the weights of all entries with a power of two; means stay as they are."""
+        ...
+
+    def drop(self, least: float) -> tuple[float, float]:
+        """Sort everything in, and drop entries that weigh less; counts speak of the others.
+
+        Return weight and weighted squares of those dropped.
+        """
+        ...
+
+    def forget(self, row: int) -> Forgotten:
+        """Sort everything in, and remove a row's entries; return what they were."""
+        ...
+
+    def value_range(self) -> tuple[float, float]:
+        """Return the smallest and the largest value kept (of repeats that are summed, means)."""
+        ...
+
+
+class EntriesPast(LeavingPast, Protocol):
     """Observed entries (i, j) with weight c and target s, and the prediction z of each.
 
     z is the entry of ``theta`` alone; the whole prediction is z plus the offsets of its row and
@@ -237,8 +261,8 @@ class EntriesPast(Past, Protocol):
     row_offset, col_offset : ndarray
         What is added to z, in this process's memory.
     counts : Counts
-        How many observations came, their weight, and their weighted squares; they change with
-        ``append`` in one assignment.
+        How many observations came, and weight and weighted squares of those kept; they change
+        with ``append``, ``rescale``, ``drop`` and ``forget``, in one assignment.
     n_sorted, n_newest : int
         How many entries are sorted, and how many are in the tail.
     reads : int

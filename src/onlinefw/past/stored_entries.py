@@ -14,6 +14,7 @@ from ..kernels.entries import QUADRATIC
 from ..losses import Bernoulli, Exponential, Gaussian, Loss, Poisson, Square
 from .entries_state import Counts, check_entries_state, entries_state
 from .host.row_loss import compiled
+from .leaving import LeavingEntries
 from .pending import PendingMove
 
 __all__ = ["SUMMABLE", "StoredEntries"]
@@ -43,7 +44,7 @@ class Regrets:
         return True
 
 
-class StoredEntries(Regrets, ABC):
+class StoredEntries(Regrets, LeavingEntries, ABC):
     """:class:`~onlinefw.past.protocols.EntriesPast` in the memory of one process or GPU.
 
     Predictions are overwritten when they change. While they change, and when theta has moved but
@@ -191,8 +192,7 @@ class StoredEntries(Regrets, ABC):
 
     def newest_sums(self, theta: LowRank) -> tuple[float, float]:
         at, c, s = (x.astype(float) for x in self._newest(theta))
-        y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if self.sums_repeats else s
-        return float(c @ self.loss.value(at, y)), float(c.sum())
+        return float(c @ self.loss.value(at, self._values(c, s))), float(c.sum())
 
     @abstractmethod
     def _newest(self, theta: LowRank) -> tuple[Array, Array, Array]:

@@ -47,6 +47,7 @@ class IntegerTable:
 
     def __init__(self) -> None:
         self._n = 0
+        self._forgotten: list[int] = []
         self._factors = np.frombuffer(os.urandom(16), np.uint64) | np.uint64(1)
         self._first, self._second = self._factors.tolist()
         self._bits = 4
@@ -60,8 +61,13 @@ class IntegerTable:
 
     @property
     def ids(self) -> Array:
-        """All of them, in order."""
-        return self._integers[: self._n].copy()
+        """All of them, in order; None for those that were forgotten."""
+        ids = self._integers[: self._n].copy()
+        if not self._forgotten:
+            return ids
+        with_gaps = as_objects(ids.tolist())
+        with_gaps[self._forgotten] = None
+        return with_gaps
 
     def take(self, indices: Any) -> Array:
         """Return those with these indices."""
@@ -71,15 +77,35 @@ class IntegerTable:
         """Return the index of one integer; -1 for what is not in the table."""
         if type(integer) is not int:
             return -1
-        spread = (integer * self._first & _WORD) ^ (integer * self._first & _WORD) >> 32
-        slot = (spread * self._second & _WORD) >> (64 - self._bits)
+        slot = self._slot(integer)
         while (index := self._indices.item(slot)) >= 0 and self._keys.item(slot) != integer:
             slot = (slot + 1) & (len(self._keys) - 1)
         return index
 
+    def _slot(self, integer: int) -> int:
+        """Return where the search for an integer begins."""
+        spread = (integer * self._first & _WORD) ^ (integer * self._first & _WORD) >> 32
+        return (spread * self._second & _WORD) >> (64 - self._bits)
+
+    def forget(self, index: int) -> None:
+        """Remove the integer with this index, which no other will get."""
+        slot, mask = self._slot(int(self._integers[index])), len(self._keys) - 1
+        while self._indices.item(slot) != index:
+            slot = (slot + 1) & mask
+        # Those that had to go on because of it move up, so that they are found.
+        hole = slot
+        while self._indices.item(slot := (slot + 1) & mask) >= 0:
+            home = self._slot(self._keys.item(slot))
+            if (slot - home) & mask >= (slot - hole) & mask:
+                self._keys[hole], self._indices[hole] = self._keys[slot], self._indices[slot]
+                hole = slot
+        self._keys[hole], self._indices[hole], self._integers[index] = 0, -1, 0
+        self._forgotten.append(index)
+
     def state_dict(self) -> State:
-        """Return the integers as a plain array."""
-        return {"kind": "int", "ids": self.ids}
+        """Return the integers as a plain array; 0 for those forgotten, whose indices are beside."""
+        state = {"kind": "int", "ids": self._integers[: self._n].copy()}
+        return _with_forgotten(state, self._forgotten)
 
     def indices(self, integers: Array) -> Array:
         """Return the index of each integer; -1 for those that are not in the table."""
@@ -109,7 +135,12 @@ class IntegerTable:
             self._keys = np.zeros(1 << self._bits, dtype=np.int64)
             self._indices = np.full(1 << self._bits, -1, dtype=np.int64)
             first = 0
-        self._insert(np.arange(first, n))
+        self._insert(np.setdiff1d(np.arange(first, n), self._forgotten))
+
+    def begin_with(self, integers: Array, forgotten: list[int]) -> None:
+        """Add the first integers, of which some were forgotten."""
+        self._forgotten = forgotten
+        self.append(integers)
 
     def _insert(self, indices: Array) -> None:
         slots = self._first_slots(self._integers[indices])
@@ -145,14 +176,15 @@ class TextTable:
 
     def __init__(self) -> None:
         self._indices: dict[str, int] = {}
-        self._texts: list[str] = []
+        self._texts: list[Any] = []
+        self._forgotten: list[int] = []
 
     def __len__(self) -> int:
         return len(self._texts)
 
     @property
     def ids(self) -> Array:
-        """All of them, in order."""
+        """All of them, in order; None for those that were forgotten."""
         return as_objects(self._texts)
 
     def take(self, indices: Any) -> Array:
@@ -175,11 +207,28 @@ class TextTable:
         new = self._texts[first:]
         self._indices.update(zip(new, range(first, first + len(new)), strict=True))
 
+    def begin_with(self, texts: list[str], forgotten: list[int]) -> None:
+        """Add the first texts, of which some were forgotten."""
+        self.append(texts)
+        gone = set(forgotten)
+        if gone:
+            self._texts = [None if k in gone else text for k, text in enumerate(texts)]
+            named = enumerate(self._texts)
+            self._indices = {text: k for k, text in named if text is not None}
+            self._forgotten = forgotten
+
+    def forget(self, index: int) -> None:
+        """Remove the text with this index, which no other will get."""
+        del self._indices[self._texts[index]]
+        self._texts[index] = None
+        self._forgotten.append(index)
+
     def state_dict(self) -> State:
-        """Return the texts as UTF-8 bytes with the end of each."""
-        encoded = [text.encode("utf-8", "surrogatepass") for text in self._texts]
+        """Return the texts as UTF-8 bytes with the end of each; those forgotten are empty."""
+        encoded = [(text or "").encode("utf-8", "surrogatepass") for text in self._texts]
         ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
-        return {"kind": "str", "utf8": np.frombuffer(b"".join(encoded), np.uint8), "ends": ends}
+        utf8 = np.frombuffer(b"".join(encoded), np.uint8)
+        return _with_forgotten({"kind": "str", "utf8": utf8, "ends": ends}, self._forgotten)
 
 
 Table = IntegerTable | TextTable
@@ -197,22 +246,42 @@ def table_from_state(state: State) -> Table:
     1
     """
     check_state(state, "kind")
+    forgotten = _forgotten(state)
     table: Table
     if state["kind"] == "int":
         check_state(state, "ids")
         table, ids = IntegerTable(), state["ids"]
         if not isinstance(ids, np.ndarray) or ids.dtype != np.int64 or ids.ndim != 1:
             raise ValueError("ids that are integers must be a one-dimensional array of int64")
-        different = np.unique(ids).size
+        kept = np.delete(ids, forgotten[forgotten < ids.size])
+        different = np.unique(kept).size
     elif state["kind"] == "str":
         table, ids = TextTable(), _texts(state)
-        different = len(set(ids))
+        kept = np.delete(as_objects(ids), forgotten[forgotten < len(ids)])
+        different = len(set(kept.tolist()))
     else:
         raise ValueError(f"there are no ids of the kind {state['kind']!r:.40}")
-    if different < len(ids):
+    if different < len(ids) - forgotten.size:
         raise ValueError("the ids of a state hold an id twice")
-    table.append(ids)
+    if forgotten.size and forgotten.max() >= len(ids):
+        raise ValueError("more ids are forgotten than a state has")
+    table.begin_with(ids, forgotten.tolist())
     return table
+
+
+def _with_forgotten(state: State, forgotten: list[int]) -> State:
+    """Return a state that says which ids are forgotten, if some are."""
+    return {**state, "forgotten": np.array(sorted(forgotten))} if forgotten else state
+
+
+def _forgotten(state: State) -> Array:
+    """Return the indices of forgotten ids; most states have none."""
+    forgotten = state.get("forgotten", np.zeros(0, np.int64))
+    if not isinstance(forgotten, np.ndarray) or forgotten.dtype != np.int64 or forgotten.ndim != 1:
+        raise ValueError("forgotten ids must be a one-dimensional array of int64")
+    if (forgotten < 0).any() or np.unique(forgotten).size < forgotten.size:
+        raise ValueError("forgotten ids must be different indices")
+    return forgotten
 
 
 def _texts(state: State) -> list[str]:

@@ -89,6 +89,29 @@ def tail(request, monkeypatch):
 
 
 @pytest.mark.usefixtures("tail")
+@pytest.mark.parametrize("loss", ALL, ids=str)
+def test_entries_fade_and_leave_as_those_in_memory_do(rng, loss):
+    import cupy as cp
+
+    there, here = pair(rng, loss, ALL[loss], np.float64)
+    v = rng.standard_normal((SHAPE[1], 4))
+    for act in ("rescale", "drop", "forget"):
+        argument = {"rescale": 2.0**-3, "drop": 0.1, "forget": 5}[act]
+        found, expected = getattr(there, act)(argument), getattr(here, act)(argument)
+        if act == "drop":
+            assert found == pytest.approx(expected, rel=1e-9)
+        elif act == "forget":
+            for x, y in zip(found, expected, strict=True):
+                close(np.sort(x), np.sort(y), 1e-9)
+        assert there.counts == pytest.approx(here.counts, rel=1e-9)
+        assert len(there) == len(here)
+        assert there.value_range() == pytest.approx(here.value_range(), rel=1e-9)
+        assert there.total_loss() == pytest.approx(here.total_loss(), rel=1e-9)
+        close(there.read(cp.asarray(v), None)[0], here.read(v, None)[0], 1e-9)
+        close(there.columns_of(5), here.columns_of(5))
+
+
+@pytest.mark.usefixtures("tail")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("loss", ALL, ids=str)
 def test_products_values_and_lines_are_those_of_double_precision(rng, loss, dtype):

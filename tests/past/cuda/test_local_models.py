@@ -56,6 +56,7 @@ def test_some_regressions_are_those_in_memory(rng, dtype, of_rows):
         {"ridge": (2.0, 0.1), "biases": False, "radius": 5.0},
         {"weighted": True, "clip": False},
         {"dtype": np.float32},
+        {"half_life": 8.0, "weighted": True},
     ],
     ids=str,
 )
@@ -77,6 +78,19 @@ def test_a_batch_there_is_a_batch_here(options):
         assert_same(there, here, 10 * tol)
     more = next(batches(1, shape=(40, 20)))
     assert there.observe(*more).loss == pytest.approx(here.observe(*more).loss, rel=10 * tol)
+
+
+@pytest.mark.usefixtures("tail")
+@pytest.mark.parametrize("half_life", [None, 8.0])
+def test_a_row_is_forgotten_there_as_here(half_life):
+    data, more = list(batches()), next(batches(1))
+    here, there = learner(half_life=half_life), learner(device="cuda", half_life=half_life)
+    for one in (here, there):
+        follow(one, data)
+        one.forget(3)
+    assert_same(there, here, 1e-7)
+    assert there.objective.columns_of(3).size == 0
+    assert there.observe(*more).loss == pytest.approx(here.observe(*more).loss)
 
 
 def test_single_events_are_batches_of_one():

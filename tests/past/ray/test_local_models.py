@@ -11,7 +11,7 @@ from onlinefw.past.placed_models import PlacedModels
 from onlinefw.sets import TraceNormBall
 
 from ..local_problems import assert_same, batches, follow, learner, together
-from .in_process import kill_before, ray_in_process
+from .in_process import kill, kill_before, ray_in_process
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +27,7 @@ def ray(monkeypatch):
         (2, {"ridge": (2.0, 0.1), "biases": False, "radius": 5.0}),
         (3, {"weighted": True, "clip": False}),
         (9, {"dtype": np.float32}),  # nine add up in a tree
+        (3, {"half_life": 8.0, "weighted": True}),
     ],
     ids=str,
 )
@@ -46,6 +47,22 @@ def test_a_batch_there_is_a_batch_here(workers, options):
         assert_same(spread, here, 10 * tol)
     more = next(batches(1, shape=(40, 20)))
     assert spread.observe(*more).loss == pytest.approx(here.observe(*more).loss, rel=10 * tol)
+
+
+@pytest.mark.parametrize("half_life", [None, 8.0])
+def test_a_row_is_forgotten_there_as_here(half_life):
+    data, more = list(batches()), next(batches(1))
+    here, spread = learner(half_life=half_life), learner(2, half_life=half_life)
+    for one in (here, spread):
+        follow(one, data)
+        one.forget(3)
+    assert_same(spread, here, 1e-8)
+    assert not spread.theta.dense()[3].any()
+    for k in range(2):
+        kill(spread.objective._past.shards, k)
+    assert spread.objective.columns_of(3).size == 0  # nor does it come back with a new worker
+    assert_same(spread, here, 1e-8)
+    assert spread.observe(*more).loss == pytest.approx(here.observe(*more).loss)
 
 
 def test_single_events_are_batches_of_one():

@@ -58,6 +58,12 @@ class Entries(Both):
             z = past.append(rows, cols, w, y)
             np.testing.assert_allclose(z, self.theta.at(rows, cols))
 
+    def in_order(self, verb, answer):
+        if verb != "forget":
+            return answer
+        order = np.lexsort(answer[::-1])
+        return tuple(column[order] for column in answer)
+
     def move(self, rng, step=0.3):
         u, v = (rng.standard_normal(size) for size in self.theta.shape)
         self.theta.move(RankOne(u, 2.0, v), step)
@@ -128,6 +134,31 @@ def test_every_verb(loss, workers, large, monkeypatch):
         both.set_offsets(0.1 * rng.standard_normal(M1), 0.1 * rng.standard_normal(M2))
         both.shrink(0.5)
         ask_others(both, rng)
+    both.refresh()
+    ask_products(both, rng)
+    ask_others(both, rng)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("dies", [False, True])
+def test_entries_fade_and_leave(loss, workers, dies, ray):
+    rng, both = np.random.default_rng(0), Entries(workers, loss)
+    for k in range(3):
+        both.append(rng, 20)
+        both.move(rng, 1.0 if k == 0 else 0.1)
+        both.rescale(2.0**-3)
+        both.append(rng, 20)
+        if k == 1:
+            both.drop(2.0**-4)
+            both.value_range()
+        ask_products(both, rng)
+        ask_others(both, rng)
+        both.forget(k)
+        both.append(rng, 5)
+        if dies:
+            for shard in range(workers):
+                kill(both.spread.shards, shard)
     both.refresh()
     ask_products(both, rng)
     ask_others(both, rng)

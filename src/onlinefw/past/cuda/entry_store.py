@@ -9,6 +9,7 @@ from ..._devices import to_host
 from ..._typing import Array, State
 from ..columns import Columns
 from ..entries_state import VALUES, Counts
+from ..leaving import sums_of
 from .entry_kernels import kernels
 from .segments import Segments, row_of_each
 
@@ -73,6 +74,19 @@ class CudaSortedStore:
         extra = m1 - self.shape[0]
         indptr = cp.concatenate((self.indptr, cp.full(extra, self.indptr[-1])))
         return CudaSortedStore((m1, m2), indptr, self.row, self.col, self.z, self.c, self.s)
+
+    def rescaled(self, factor: float, targets: bool) -> CudaSortedStore:
+        return self._with_values(factor * self.c, factor * self.s if targets else self.s)
+
+    def _with_values(self, c: Array, s: Array) -> CudaSortedStore:
+        """Return the same entries with other weights and targets; the next read makes slopes."""
+        return CudaSortedStore(self.shape, self.indptr, self.row, self.col, self.z, c, s)
+
+    def chosen(self, mask: Array) -> CudaSortedStore:
+        """Return the entries where ``mask`` is True."""
+        position = cp.concatenate((cp.zeros(1, cp.int64), cp.cumsum(mask, dtype=cp.int64)))
+        kept = (x[mask] for x in (self.row, self.col, self.z, self.c, self.s))
+        return CudaSortedStore(self.shape, position[self.indptr], *kept)
 
     def merged(self, oldest: tuple[Array, ...], combine: bool) -> CudaSortedStore:
         """Return a store with more entries (row, col, z, c, s), which are sorted."""
@@ -147,6 +161,32 @@ class CudaEntryStore:
         both = self.sorted.merged(self._oldest(n, combine), combine)
         return CudaEntryStore(both, self.tail.without_first(n), self.counts)
 
+    def rescaled(self, factor: float, targets: bool) -> CudaEntryStore:
+        c, s = self.tail.arrays[3:5]
+        changed = {3: factor * c, 4: factor * s} if targets else {3: factor * c}
+        scaled, counts = self.sorted.rescaled(factor, targets), self.counts.scaled(factor)
+        return CudaEntryStore(scaled, self.tail.replaced(changed), counts)
+
+    def without_light(
+        self, least: float, sums_repeats: bool
+    ) -> tuple[CudaEntryStore, tuple[float, float]]:
+        """Return a store without the entries that weigh less, and their sums; no tail."""
+        return self._with(self.sorted.c >= least, sums_repeats)
+
+    def without_row(self, row: int, sums_repeats: bool) -> tuple[CudaEntryStore, tuple[Array, ...]]:
+        """Return a store without a row's entries, and their columns, c and s; no tail."""
+        held = self.sorted
+        its = slice(*to_host(held.indptr[row : row + 2]).tolist())
+        gone = tuple(to_host(x[its]) for x in (held.col, held.c, held.s))
+        kept = cp.ones(held.size, bool)
+        kept[its] = False
+        return self._with(kept, sums_repeats)[0], (gone[0].astype(np.int64), *gone[1:])
+
+    def _with(self, kept: Array, sums_repeats: bool) -> tuple[CudaEntryStore, tuple[float, float]]:
+        gone, rest = self.sorted.chosen(~kept), self.sorted.chosen(kept)
+        sums = sums_of(gone.c, gone.s, sums_repeats)
+        return CudaEntryStore(rest, self.tail, self.counts.without(*sums, rest.size)), sums
+
     def _oldest(self, n: int, combine: bool) -> tuple[Array, ...]:
         """Return the n oldest entries of the tail, sorted; repeats summed up, if combined."""
         row, col, z, c, s = (array[:n] for array in self.tail.arrays[:5])
@@ -162,8 +202,10 @@ class CudaEntryStore:
         totals = [cp.bincount(entry, x).astype(z.dtype) for x in (c, s)]
         return row[new], col[new], z[new], *totals
 
-    def values(self, position: int) -> Array:
-        """Return one of row, col, z, c, s and g (by its position) of every entry, on the host."""
+    def values(self, which: int | str) -> Array:
+        """Return one of row, col, z, c, s and g (or its position) of every entry, on the host."""
+        names = ("row", "col", "z", "c", "s", "g")
+        position = names.index(which) if isinstance(which, str) else which
         return to_host(cp.concatenate([part[position] for part in self.parts]))
 
     @classmethod

@@ -8,7 +8,17 @@ import numpy as np
 
 from ..._state import check_state
 from ..._typing import Array, State
-from ...kernels.lists import SHORTEST, Lists, append_all, copied_lists, new_lists, packed, unpacked
+from ...kernels.lists import (
+    SHORTEST,
+    Lists,
+    append_all,
+    copied_lists,
+    new_lists,
+    packed,
+    remove_row,
+    unpacked,
+    value_range,
+)
 
 __all__ = ["EntryLists"]
 
@@ -117,6 +127,51 @@ class EntryLists:
             if done == len(y):
                 return
             self.make_space()
+
+    # Leaving --------------------------------------------------------------------------------------
+
+    def rescale(self, factor: float) -> None:
+        """Multiply all weights; entries have some."""
+        with np.errstate(all="ignore"):  # memory that lists have to spare holds anything
+            both = [
+                one._replace(weight=factor * one.weight) for one in (self.by_row, self.by_column)
+            ]
+        self._replace(self.shape, *both)
+
+    def drop(self, least: float) -> tuple[Array, Array]:
+        """Drop entries that weigh less; return their weights and values.
+
+        The others are in memory of their own, so that what was for more entries is free.
+        """
+        sides, gone = [], None
+        for one, n in ((self.by_row, self.shape[0]), (self.by_column, self.shape[1])):
+            length, other, value, weight = packed(one, n)
+            kept = weight >= least
+            gone = weight[~kept], value[~kept]
+            of = np.repeat(np.arange(n), length)
+            left = np.bincount(of[kept], minlength=n).astype(np.int64)
+            sides.append(unpacked(left, other[kept], value[kept], weight[kept]))
+        assert gone is not None
+        self._replace(self.shape, *sides)
+        self.weigh()
+        return gone
+
+    def forget(self, row: int) -> tuple[Array, Array, Array]:
+        """Remove a row's entries; return their columns, weights and values."""
+        its = slice(
+            int(self.by_row.start[row]), int(self.by_row.start[row] + self.by_row.length[row])
+        )
+        columns = self.by_row.other[its].astype(np.int64)
+        values = self.by_row.value[its].astype(float)
+        weights = self.by_row.weight[its].astype(float) if self.weighted else np.ones(values.size)
+        remove_row(row, self.by_row, self.by_column)
+        self.by_row.value[its] = 0
+        return columns, weights, values
+
+    def value_range(self) -> tuple[float, float]:
+        """Return the smallest and the largest value."""
+        low, high = value_range(self.by_row)
+        return float(low), float(high)
 
     # Asking ---------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from ...kernels import entries as kernels
 from ...kernels import merging
 from ..columns import Columns
 from ..entries_state import VALUES, Counts
+from ..leaving import sums_of
 from .sorted_store import Merging, SortedStore
 
 __all__ = ["EntryStore", "Unfinished", "new_tail", "without_oldest"]
@@ -107,6 +108,33 @@ class EntryStore:
         tail = tail.extended(row, renumber[col], *values)
         again = self.sorted.renumbered(renumber)
         return self._changed(again, tail, renumber[self.rank], max(1, self.sorted.size))
+
+    def rescaled(self, factor: float, targets: bool) -> EntryStore:
+        """Return a store with other weights (and targets, if these are weighted)."""
+        c, s = self.tail.arrays[3:5]
+        changed = {3: factor * c, 4: factor * s} if targets else {3: factor * c}
+        scaled, counts = self.sorted.rescaled(factor, targets), self.counts.scaled(factor)
+        return EntryStore(scaled, self.tail.replaced(changed), self.rank, self.ranked_at, counts)
+
+    def without_light(
+        self, least: float, sums_repeats: bool
+    ) -> tuple[EntryStore, tuple[float, float]]:
+        """Return a store without the entries that weigh less, and their sums; no tail."""
+        kept = self.sorted.c >= least
+        gone = sums_of(self.sorted.c[~kept], self.sorted.s[~kept], sums_repeats)
+        return self._with_fewer(self.sorted.chosen(kept), gone), gone
+
+    def without_row(self, row: int, sums_repeats: bool) -> tuple[EntryStore, tuple[Array, ...]]:
+        """Return a store without a row's entries, and their columns, c and s; no tail."""
+        held = self.sorted
+        its = slice(*held.indptr[row : row + 2].tolist())
+        c, s, columns = held.c[its].copy(), held.s[its].copy(), np.argsort(self.rank)[held.col[its]]
+        gone = sums_of(c, s, sums_repeats)
+        return self._with_fewer(held.without_row(row), gone), (columns, c, s)
+
+    def _with_fewer(self, rest: SortedStore, gone: tuple[float, float]) -> EntryStore:
+        counts = self.counts.without(*gone, rest.size)
+        return EntryStore(rest, self.tail, self.rank, self.ranked_at, counts)
 
     def _changed(
         self, change: SortedStore | Merging, tail: Columns, rank: Array, ranked_at: int

@@ -14,6 +14,7 @@ from ...kernels.lists import some_lists
 from ...kernels.ridge import normal_rows
 from ...losses import Loss
 from ..entries_state import Counts, all_entries, check_counts, check_offsets
+from ..leaving import Forgotten, sums_of
 from ..mixed_offsets import MixedOffsets
 from ..some_regressions import Other, SomeRegressions, packed_size
 from ..stored_entries import NONE, SUMMABLE
@@ -102,9 +103,12 @@ class ListedEntries(SomeRegressions, HostEntries):
 
     def count(self, w: Array, y: Array) -> None:
         """Count entries, which the caller adds to the lists."""
-        self._line = self._regressions = None
+        self._lose_predictions()
+        self._counts = self._counts.plus(w, y)
+
+    def _lose_predictions(self) -> None:
+        self._line = self._regressions = self._pending = self._kept = None
         self._version = NONE  # no predictions are held: a move has nothing to move
-        self._pending, self._kept, self._counts = None, None, self._counts.plus(w, y)
 
     def append(self, rows: Array, cols: Array, w: Array, y: Array, z: Array | None = None) -> Array:
         z = self.theta.at(rows, cols) if z is None else z
@@ -114,6 +118,30 @@ class ListedEntries(SomeRegressions, HostEntries):
 
     def merge(self, n: int) -> None:
         """Everything is sorted already."""
+
+    def rescale(self, factor: float) -> None:
+        self._lose_predictions()
+        self.lists.weigh()
+        self.lists.rescale(factor)
+        self._counts = self._counts.scaled(factor)
+
+    def drop(self, least: float) -> tuple[float, float]:
+        self._lose_predictions()
+        self.lists.weigh()
+        weights, values = self.lists.drop(least)
+        gone = sums_of(weights, values, False)
+        self._counts = self._counts.without(*gone, len(self.lists))
+        return gone
+
+    def forget(self, row: int) -> Forgotten:
+        self._lose_predictions()
+        columns, weights, values = self.lists.forget(row)
+        gone = sums_of(weights, values, False)
+        self._counts = self._counts.without(*gone, len(self.lists))
+        return Forgotten(columns, weights, values)
+
+    def value_range(self) -> tuple[float, float]:
+        return self.lists.value_range()
 
     def grow(self, m1: int, m2: int) -> None:
         self._line = self._regressions = self._pending = self._kept = None

@@ -97,9 +97,17 @@ class LocalModels(MixedModels):
     # Learning -------------------------------------------------------------------------------------
 
     def learn(
-        self, rows: Array, cols: Array, y: Array, w: Array | None = None, *, solving: bool = True
+        self,
+        rows: Array,
+        cols: Array,
+        y: Array,
+        w: Array | None = None,
+        units: Array | None = None,
+        *,
+        solving: bool = True,
     ) -> Array:
-        out = np.empty(len(y)) if solving else self._predict_and_note(rows, cols, y, w)
+        out = np.empty(len(y)) if solving else self._predict_and_note(rows, cols, y, w, units)
+        units = NO_WEIGHTS if units is None else units
         lists = self.lists
         if w is None:
             w = NO_WEIGHTS
@@ -109,9 +117,9 @@ class LocalModels(MixedModels):
         while True:
             stop = self._stop(len(y), before) if solving else len(y)
             done = learn_events(
-                done, rows[:stop], cols[:stop], y[:stop], w, lists.by_row, lists.by_column,
-                self.models, self.moments, self.turns, self.biased, self.clipped, solving,
-                self._work, out,
+                done, rows[:stop], cols[:stop], y[:stop], w, units, lists.by_row,
+                lists.by_column, self.models, self.moments, self.turns, self.biased, self.clipped,
+                solving, self._work, out,
             )  # fmt: skip
             self.n_observations = before + done
             if done < stop:
@@ -152,12 +160,21 @@ class LocalModels(MixedModels):
     def solve(self, rows: Array, columns: Array, *, anew: bool = False) -> None:
         sides = (True, rows, self.lists.by_row), (False, columns, self.lists.by_column)
         for of_rows, which, lists in sides:
+            if not which.size:
+                continue
             work = int(lists.length[which].sum()) * self.models.rows.factors.shape[1]
             share(
                 solve_lists, blocks_for(which.size, work),
                 np.ascontiguousarray(which, np.int64), of_rows, anew, lists, self.models,
                 self.moments, self.biased,
             )  # fmt: skip
+
+    def _solved_now(self, columns: Array) -> Array:
+        return columns[self.models.column_sums.number[columns] == 0]
+
+    def _left(self, rows: Array, columns: Array) -> None:
+        kernels.clear_sums(self.models.row_sums, rows)
+        kernels.clear_sums(self.models.column_sums, columns)
 
     def sweep(self) -> None:
         self.solve(np.arange(self.shape[0]), np.arange(self.shape[1]), anew=True)

@@ -84,6 +84,24 @@ class SortedStore:
         indptr = np.append(self.indptr, np.full(extra, self.indptr[-1]))
         return SortedStore(indptr, self.col, self.z, self.c, self.s, self.g)
 
+    def rescaled(self, factor: float, targets: bool) -> SortedStore:
+        """Return the same entries with other weights, and targets if these are weighted."""
+        c, s = factor * self.c, factor * self.s if targets else self.s
+        return SortedStore(self.indptr, self.col, self.z, c, s, self.g)
+
+    def chosen(self, mask: Array) -> SortedStore:
+        """Return the entries where ``mask`` is True."""
+        position = np.zeros(mask.size + 1, np.int64)
+        np.cumsum(mask, out=position[1:])
+        return SortedStore(position[self.indptr], *(x[mask] for x in self.arrays[1:]))
+
+    def without_row(self, row: int) -> SortedStore:
+        """Return the same rows, one of which is empty."""
+        start, end = self.indptr[row : row + 2].tolist()
+        indptr = self.indptr.copy()
+        indptr[row + 1 :] -= end - start
+        return SortedStore(indptr, *(np.concatenate((x[:start], x[end:])) for x in self.arrays[1:]))
+
     # Merging --------------------------------------------------------------------------------------
 
     def merged(self, other: SortedStore, combine: bool) -> SortedStore | Merging:

@@ -16,6 +16,7 @@ from ..._state import check_state
 from ..._typing import Array, State
 from ..entries_state import check_counts, check_entries_state, check_offsets
 from ..host.entry_lists import check_lists_state
+from ..leaving import Forgotten, sums_of
 from ..some_regressions import Other, packed_size, solved
 from ..stored_entries import NONE
 from . import entries_in_worker as in_worker
@@ -125,6 +126,23 @@ def merge(past: SplitPast, n: int) -> None:
     """Sort in the n oldest entries of all tails together."""
     n_sorted = past.merge_oldest(n)
     past.placement.merged(n, int(n_sorted))
+
+
+def drop(past: SplitPast, least: float) -> tuple[float, float]:
+    """Sort everything in, and drop entries that weigh less."""
+    merge(past, past.placement.n_newest)
+    n_sorted, *gone = past.drop_light(least)
+    past.placement.left(n_sorted, *gone)
+    return gone[0], gone[1]
+
+
+def forget(past: SplitPast, row: int) -> Forgotten:
+    """Sort everything in, and let the shard of a row remove its entries."""
+    merge(past, past.placement.n_newest)
+    gone = Forgotten(*past.forget_row(row))  # messages hold plain tuples
+    sums = sums_of(gone.weights, gone.values, False)
+    past.placement.left(past.placement.n_sorted - gone.columns.size, *sums)
+    return gone
 
 
 def move(past: SplitPast, keep: float, u: Array | None, v: Array | None) -> None:
@@ -306,6 +324,14 @@ TABLE: Table = {
     "go_back": lambda past, memory: False,
     "merge": merge,
     "merge_oldest": Verb(_oldest, total, run=in_worker.merge, note="is_due", ends=CHANGED),
+    "rescale": Verb((same,), kept="log", note="rescaled", ends=CHANGED),
+    "drop": drop,
+    "drop_light": Verb(
+        (same,), (total, total, total), run=in_worker.drop, kept="log", note="is_due", ends=CHANGED
+    ),
+    "forget": forget,
+    "forget_row": Verb(_owner, first, run="forget", kept="log", note="is_due", ends=CHANGED),
+    "value_range": Verb((), (min, max)),
     "set_offsets": Verb((_rows, _same), note="offset", ends=CHANGED),
     "move": move,
     "move_rows": Verb((same, _rows, _same), run=in_worker.move, note="moved", ends=CHANGED),

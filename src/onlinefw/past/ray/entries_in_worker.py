@@ -89,6 +89,12 @@ def merge(shard: Shard, n: int) -> int:
     return shard.past.n_sorted
 
 
+def drop(shard: Shard, least: float) -> tuple[int, float, float]:
+    """Drop light entries; return how many are left, and weight and squares of the others."""
+    gone = shard.past.drop(least)
+    return shard.past.n_sorted, *gone
+
+
 def set_row_scale(shard: Shard, scale: Array | None) -> None:
     """Weigh the rows of products from now on; None: all the same."""
     shard.notes["row_scale"] = scale

@@ -75,6 +75,10 @@ class EntriesPlacement(Placement):
         waiting = 0
         for method, args in logged:
             yield method, args
+            if method == "load_state" and "tail" in args[0]:
+                waiting += args[0]["tail"]["row"].size
+            if method is in_worker.drop or method == "forget":  # these sort everything in
+                left, waiting = left - waiting, 0
             waiting += args[-1] if method is in_worker.append_again else 0
             waiting += len(args[0]) if method == "append" else 0
             if LONGEST_TAIL < waiting <= left:
@@ -110,7 +114,8 @@ class EntriesPlacement(Placement):
         self.due = True
         if self.listed:  # shards forget predictions when entries come
             self.version, self.moving = NONE, False
-            self.arrived, self.n_sorted, self.counts = arrived, int(arrived.sum()), counts
+            self.arrived, self.counts = arrived, counts
+            self.n_sorted += owners.size
             return
         longer = self.owners.extended(owners)
         self.arrived, self.owners, self.counts = arrived, longer, counts
@@ -120,6 +125,20 @@ class EntriesPlacement(Placement):
         rest = GrowingArray(dtype=np.uint16)
         rest.append(self.owners.data[n:])
         self.owners, self.n_sorted = rest, n_sorted
+
+    def rescaled(self, factor: float) -> None:
+        """Note that weights have been multiplied."""
+        self.due, self.counts = True, self.counts.scaled(factor)
+        self._predictions_lost()
+
+    def left(self, n_sorted: int, weight: float, squares: float) -> None:
+        """Note that so many entries are left, and what those had that are not."""
+        self.n_sorted, self.counts = int(n_sorted), self.counts.without(weight, squares, n_sorted)
+        self._predictions_lost()
+
+    def _predictions_lost(self) -> None:
+        if self.listed:
+            self.version, self.moving = NONE, False
 
     def grew(self, m1: int, m2: int) -> None:
         """Note that the matrix has grown."""

@@ -1,0 +1,155 @@
+"""Entries that fade with age, and rows that are forgotten."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from itertools import pairwise
+from math import log, log2
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from .._validation import check_whole
+from ..iterates import LowRank
+from ..past.leaving import Forgotten
+from ..past.protocols import EntriesPast
+from .biases import RunningBiases
+from .fading import Fading
+from .half_life import BLOCK, KEPT, Clock
+
+__all__ = ["FadingEntries"]
+
+#: Light entries are dropped when KEPT half-lives have passed, or at least so many observations:
+#: it takes a read of all entries.
+SHORTEST_STRETCH = 1024
+
+
+class FadingEntries(Fading, ABC):
+    """The part of :class:`~onlinefw.objectives.ObservedEntries` that lets entries fade and leave.
+
+    Everything happens at fixed counts of observations, wherever calls and batches end.
+    """
+
+    offsets: RunningBiases | None
+    _past: EntriesPast
+    _clock: Clock | None
+
+    @property
+    @abstractmethod
+    def _low_rank(self) -> LowRank:
+        """Theta."""
+
+    @property
+    def clock(self) -> Clock | None:
+        """What new observations weigh; None if nothing fades."""
+        return self._clock
+
+    @property
+    def total_weight(self) -> float:
+        """The total weight of the observations."""
+        return self._past.counts.weight
+
+    def observations_until(self, growth: float) -> float:
+        """Return after how many observations in all the data will have grown by this factor.
+
+        Where older observations fade, new ones weigh as many as they replace: the weight of the
+        data, compared with what it was, grows by a factor of 2 in a half-life.
+        """
+        n = self._past.counts.observations
+        if self._clock is None:
+            return growth * n
+        lasting = self._clock.half_life / log(2.0)  # the weight of a past that is long
+        more = log2(1.0 + (growth - 1.0) * self.total_weight / self.unit / lasting)
+        return n + max(self._clock.half_life * more, 1.0)
+
+    # Fading ---------------------------------------------------------------------------------------
+
+    @property
+    def _stretch(self) -> float:
+        """After how many observations light entries are dropped again."""
+        assert self._clock is not None
+        return max(KEPT * self._clock.half_life, SHORTEST_STRETCH)
+
+    def stretches(self, w: Array) -> Iterator[slice]:
+        """Cut observations of these weights, which come one after another, where others leave."""
+        clock, cuts = self._clock, [0, w.size]
+        if clock is not None and w.size:
+            n = clock.n + np.append(0, np.cumsum(w > 0.0))
+            blocks = n / clock.half_life // BLOCK, n // self._stretch
+            changes = (np.diff(one) > 0 for one in blocks)
+            first = np.flatnonzero(np.logical_or(*changes))
+            cuts = np.unique(np.concatenate((cuts, first))).tolist()
+        return (slice(*pair) for pair in pairwise(cuts))
+
+    def _weigh(self, w: Array, *models: Any) -> tuple[Array, Array | None, Clock | None]:
+        """Return the weights of new observations in the past, units, and the clock after them.
+
+        First the past is scaled to these weights, and light entries leave it, if that is due.
+        Units are what an observation of weight 1 weighs when each of them comes.
+        """
+        old = self._clock
+        if old is None:
+            return w, None, None
+        clock, factor, weights = old.after(w)
+        before = old._replace(shift=clock.shift)
+        if factor != 1.0:
+            for part in (self._past, self.offsets, *models):
+                if part is not None:
+                    part.rescale(factor)
+            self._clock = before
+        if clock.n // self._stretch > old.n // self._stretch:
+            self._drop(*models)
+        units = old.after((w > 0.0).astype(float))[2]  # 0 for those that do not count
+        return weights, np.maximum.accumulate(np.append(before.unit, units))[1:], clock
+
+    def _drop(self, *models: Any) -> None:
+        """Drop entries that weigh less than 2**-KEPT of a new one of the mean weight."""
+        clock, past = self._clock, self._past
+        assert clock is not None
+        # How many observations of the newest one's weight weigh as much as all that came.
+        lasting = np.expm1(-log(2.0) * clock.n / clock.half_life) / np.expm1(
+            -log(2.0) / clock.half_life
+        )
+        past.drop(2.0**-KEPT * past.counts.weight / max(float(lasting), 1.0))
+        for one in models:
+            one.entries_left()
+
+    # Forgetting -----------------------------------------------------------------------------------
+
+    def forget(self, row: int) -> None:
+        """Remove all that a row has brought: its entries, its bias, and its row of theta.
+
+        The columns' side of theta stays as it is, until a learner moves it on the F_t that is
+        left. ``n_observations`` still counts what came.
+        """
+        self.remove_entries(self.check_row(row))
+        theta = self._low_rank
+        left = theta.left.copy()
+        left[row] = 0.0
+        theta.put(left, theta.weights, theta.right)
+        self._past.refresh()
+
+    def check_row(self, row: int) -> int:
+        """Return the number of a row, if there is such a row."""
+        m1 = self._past.shape[0]
+        if check_whole("row", row, 0) >= m1:
+            raise ValueError(f"row must be one of the {m1} rows, 0 to {m1 - 1}, got {row}")
+        return int(row)
+
+    def remove_entries(self, row: int) -> Forgotten:
+        """Remove a row's entries and its bias; return what they were."""
+        gone = self._past.forget(row)
+        if self.offsets is not None:
+            self.offsets.forget(row, gone.columns, gone.weights, gone.values)
+            self.refresh_offsets()
+        return gone
+
+    @abstractmethod
+    def refresh_offsets(self) -> None:
+        """Bring running biases up to date with everything held."""
+
+    def value_range(self) -> tuple[float, float]:
+        """Return the smallest and the largest value kept (of repeats that are summed, means)."""
+        return self._past.value_range()
