@@ -167,9 +167,8 @@ def fit(
         ),
     ] = 1,
     half_life: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            min=1,
             help="For data that change: after so many rows one weighs half as much (matrix).",
         ),
     ] = None,
@@ -244,7 +243,8 @@ def fit(
     if loss is not None:
         settings["loss"] = loss
     if half_life is not None:
-        settings["half_life"] = half_life
+        auto = half_life == "auto"
+        settings["half_life"] = half_life if auto else _number("--half-life", half_life)
     if classes is not None:
         settings["classes"] = _labels(classes)
     reading = _reading(on_bad_row, data_format, delimiter, header)
