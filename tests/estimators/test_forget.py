@@ -146,6 +146,15 @@ def test_a_change_of_taste_is_learned_with_a_half_life():
     assert late[1500] < 0.3 * late[None]
 
 
+def test_the_radius_is_in_units_of_a_new_rating():
+    X, y = ratings(8000)
+    model, radii = ofw.FrankWolfeMatrixCompletion(half_life=150), []
+    for k in range(0, 8000, 400):
+        model.learn(X[k : k + 400], y[k : k + 400])
+        radii.append(model.radius_)
+    assert max(radii[5:]) < 2.0 * min(radii[5:])
+
+
 def test_a_half_life_is_checked_and_saved():
     X, y = ratings()
     with pytest.raises(ValueError, match="half_life must be a number"):

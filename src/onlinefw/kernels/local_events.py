@@ -187,11 +187,14 @@ def _predict_and_mix(loss, i, j, y, lists, models, moments, biased, clipped, x):
     return min(max(value, moments[LEAST]), moments[LARGEST]) if clipped else value
 
 
-def remembered(n: int) -> float:
+def remembered(n: int, lasting: float = np.inf) -> float:
     """Return the number of errors that count in the mixture after n: those forgotten do not.
 
-    It grows by 1 - count / (HORIZON + n / 4) with an error, once there are HORIZON.
+    It grows by 1 - count / (HORIZON + n / 4) with an error, once there are HORIZON. Where
+    observations fade, ``lasting`` of them weigh as much as a long past.
     """
+    if lasting < np.inf:
+        return min(float(n), max(FADING * lasting, SHORTEST_HORIZON))
     return min(float(n), 0.8 * HORIZON + 0.2 * n)
 
 

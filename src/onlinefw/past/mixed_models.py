@@ -206,7 +206,8 @@ class MixedModels(LeavingModels):
         # In least squares so much is added to the squared errors, in standard units, if some
         # weights are 0 and the others are found again.
         added = weights[-2:] @ np.linalg.lstsq(spread[-2:, -2:], weights[-2:])[0]
-        gain = float(added) / max(1.0, remembered(self.n_observations))
+        count = remembered(self.n_observations, float(self.moments[kernels.LASTING]))
+        gain = float(added) / max(1.0, count)
         return min(max(gain, 0.0), 1.0)
 
     @property
@@ -261,9 +262,12 @@ class MixedModels(LeavingModels):
         return z if highest == np.inf else np.minimum(z, highest)
 
     def ridges_of(self, n: Array) -> Array:
-        """Return the mean ridge of rows or columns of these weights in the mixture."""
+        """Return the mean ridge of rows or columns of these weights in the mixture.
+
+        It is in units of what a new observation weighs.
+        """
         a, b, _ = np.abs(self.weights) @ self.models.ridges / np.abs(self.weights).sum()
-        return a * self.moments[kernels.NEWEST] + b * n
+        return a + b * (n / self.moments[kernels.NEWEST])
 
     # State ----------------------------------------------------------------------------------------
 
