@@ -400,7 +400,8 @@ def part_round():
         "## A round of `RunningLeastSquares` against its arithmetic",
         "",
         "O-FW, one step a round, 10 rows a round; microseconds, medians. The arithmetic is the "
-        "update of X'X by BLAS, one column of it, and two products with the rows.",
+        "update of X'X by a general product of BLAS (the library adds to one triangle), one column "
+        "of it, and two products with the rows.",
         "",
         "| features | a round | its arithmetic | ratio |",
         "| --- | --- | --- | --- |",
