@@ -324,7 +324,9 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         This is no proof that nothing could be inferred. Files and checkpoints that were written
         before still hold the row, and so does the log of workers while they run. The low-rank part
         may keep traces, below the certificate, of what the row has taught the columns; the weights
-        of the mixture, counts, and the losses in ``history_`` are of all that came.
+        of the mixture, counts, and the losses in ``history_`` are of all that came. On a GPU or
+        with workers, where repeated observations of an entry are one sum, their spread stays in
+        the scale of the values.
 
         Parameters
         ----------

@@ -88,9 +88,11 @@ def test_a_row_is_forgotten_there_as_here(half_life):
     for one in (here, there):
         follow(one, data)
         one.forget(3)
-    assert_same(there, here, 1e-7)
+    # Half of these ratings are repeats, which are a sum there: how far apart those of the row were
+    # stays in the scale of all, and the range of values is that of the sums.
+    assert_same(there, here, 2e-3)
     assert there.objective.columns_of(3).size == 0
-    assert there.observe(*more).loss == pytest.approx(here.observe(*more).loss)
+    assert there.observe(*more).loss == pytest.approx(here.observe(*more).loss, rel=1e-3)
 
 
 def test_single_events_are_batches_of_one():
