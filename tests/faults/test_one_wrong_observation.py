@@ -171,7 +171,7 @@ LOCAL_LOSSES = {
 
 
 @pytest.mark.parametrize(
-    ("name", "dtype"), zip(LOCAL_LOSSES, cycle(["float32", "float64"]), strict=False)
+    ("name", "dtype"), list(zip(LOCAL_LOSSES, cycle(["float32", "float64"]), strict=False))
 )
 def test_the_largest_values_and_weights_leave_local_corrections_with_numbers(name, dtype, rng):
     loss, values_of = LOCAL_LOSSES[name]
