@@ -117,6 +117,7 @@ class SideBySide:
         if self.learners[0].corrective is None:
             return self.refine()
         for one in self.learners:
+            _step(one)
             one.correct()
         return []
 
@@ -175,3 +176,13 @@ class SideBySide:
                 if np.shape(gradient) != objective.shape:
                     raise ValueError("a gradient does not have the shape of theta")
                 objective._gradient = gradient
+
+
+def _step(learner: Learner) -> None:
+    """Let the corrective take a step, however small the gap: a correction may find it enough."""
+    objective, constraint, corrective = learner.objective, learner.constraint, learner.corrective
+    assert corrective is not None
+    with objective.working():
+        gradient = objective.gradient()
+        gap = objective.gap(gradient, constraint.lmo(gradient))
+        corrective.step(objective, constraint, gradient, gap)

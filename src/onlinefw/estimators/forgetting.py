@@ -30,9 +30,9 @@ class ForgetsRows:
         """Forget all rows of an id, a person say, or of several.
 
         The rows learned with these ``ids`` are removed from the past, and so are the ids. Then
-        coefficients and intercept are corrected on the F_t without them, as by ``correct()``
-        (without a ``corrective`` by a round without new rows, as by ``refine()``), and ``gap_``
-        speaks of that F_t. If they come back they are new.
+        coefficients and intercept are corrected on the F_t without them, by a step at least and as
+        by ``correct()`` (without a ``corrective`` by a round without new rows, as by ``refine()``),
+        and ``gap_`` speaks of that F_t. If they come back they are new.
 
         This is no proof that nothing could be inferred. Files and checkpoints that were written
         before still hold the rows, and so does the log of workers while they run. The coefficients

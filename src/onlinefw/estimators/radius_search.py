@@ -324,7 +324,10 @@ class RadiusSearch(SearchState):
             some = checked_leavers(run, ids)
             with WholeRound(self, [one._run.mark() for one in self.estimators_]):
                 self._use_place()
-                self._share(self._team.forget(some))
+                rounds = self._team.forget(some)
+                self._share(rounds)
+                for one in self.estimators_ if rounds else ():
+                    one._run.n_refined += 1
         return self
 
     def _share(self, rounds: list[Any]) -> None:
