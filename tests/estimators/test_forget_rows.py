@@ -391,6 +391,23 @@ def test_bad_ids_are_refused_before_anything_changes(ids, why):
     assert model.n_observations_ == N == model.objective_.n_kept
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_ids_come_with_arrays_not_with_files(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    X, y, who = rows()
+    columns = {"y": y, **{f"x{k}": X[:, k] for k in range(8)}}
+    parquet.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    files = ofw.distributed.ParquetRows([tmp_path / "rows.parquet"], target="y")
+    with pytest.raises(ValueError, match="ids come with arrays, not with files"):
+        regressor("all").fit(files, ids=who)
+    model = regressor("all").fit(files)
+    with pytest.raises(ValueError, match="ids come with arrays, not with files"):
+        model.partial_fit(next(iter(files)), ids=who)
+    model.partial_fit(X, y, ids=who).forget("p3")  # rows of files have no ids, and stay
+    assert model.objective_.n_kept == N + np.count_nonzero(who != "p3")
+
+
 def test_a_row_of_weight_zero_is_left_out_with_its_id():
     X, y, who = rows()
     model = regressor("all").fit(X, y, np.where(who == "p3", 0.0, 1.0), ids=who)
