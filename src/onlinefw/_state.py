@@ -8,6 +8,8 @@ list of modules: loading a state runs nothing else. A part of the user's own bec
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
+from itertools import pairwise
 from math import isfinite
 from numbers import Real
 from typing import Any
@@ -17,7 +19,7 @@ import numpy as np
 from . import losses, sets, steps
 from ._typing import State
 
-__all__ = ["check_state", "describe", "number", "rebuild"]
+__all__ = ["check_state", "describe", "number", "rebuild", "texts_from_state", "texts_state"]
 
 _MODULES = (losses, sets, steps)
 
@@ -77,6 +79,28 @@ def number(value: Any, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
         raise ValueError(f"{what} of the state is {value!r:.40}, not a number")
     return float(value)
+
+
+def texts_state(texts: Iterable[str]) -> State:
+    """Return texts as their UTF-8 bytes, with the end of each."""
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
+    return {"utf8": np.frombuffer(b"".join(encoded), np.uint8), "ends": ends}
+
+
+def texts_from_state(state: State) -> list[str]:
+    """Return the texts that were described, or refuse what cannot be texts."""
+    check_state(state, "utf8", "ends")
+    utf8, ends = state["utf8"], state["ends"]
+    for array, dtype in ((utf8, np.uint8), (ends, np.int64)):
+        if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
+            raise ValueError("ids that are text must be UTF-8 bytes and the end of each")
+    starts = np.concatenate((np.zeros(1, np.int64), ends))
+    if (starts[1:] < starts[:-1]).any() or starts[-1] != utf8.size:
+        raise ValueError("the ends of ids do not fit their bytes")
+    whole = utf8.tobytes()
+    cuts = pairwise(starts.tolist())
+    return [whole[start:end].decode("utf-8", "surrogatepass") for start, end in cuts]
 
 
 def _encode(value: Any) -> Any:

@@ -12,6 +12,7 @@ from .._batches import BatchHandle
 from .._state import check_state
 from .._typing import Array, State
 from .._whole import WholeRound
+from ..objectives.leaving_rows import forget_rows
 from ..objectives.row_objective import RowsBatch
 from .learner import Learner, finish
 from .rounds import Round
@@ -58,11 +59,12 @@ class SideBySide:
         with WholeRound(self, [one.mark() for one in together]):
             return self.play(batch)
 
-    def learn(self, X: Any, targets: list[Any], w: Any = None) -> list[Round]:
+    def learn(self, X: Any, targets: list[Any], w: Any = None, ids: Any = None) -> list[Round]:
         """Play a round with rows that an estimator has checked, or with those of a file."""
         if isinstance(X, BatchHandle):
             return self.observe(X, targets)
-        return self.play(RowsBatch(X, targets, np.ones(X.shape[0]) if w is None else w))
+        w = np.ones(X.shape[0]) if w is None else w
+        return self.play(RowsBatch(X, targets, w, ids=ids))
 
     def play(self, batch: Any) -> list[Round]:
         """Play a round with a checked batch; the caller sees to it that it is whole."""
@@ -87,7 +89,9 @@ class SideBySide:
         rows = 1 if corrective is None else corrective.room(self._objectives[0], w)
         return min(-(-rows // size) * size, len(w))
 
-    def foretell(self, X: Any, targets: list[Any], w: Array, rounds: int) -> Foretold:
+    def foretell(
+        self, X: Any, targets: list[Any], w: Array, rounds: int, ids: Any = None
+    ) -> Foretold:
         """Play so many rounds, after the last of which theta may move, on rows that are checked.
 
         All rows are predicted by the theta before. Whoever calls it sees to it that it is whole.
@@ -97,12 +101,25 @@ class SideBySide:
         predicted = Z + np.array([one.intercept for one in objectives])
         for one in self.learners:
             one.t += rounds - 1
-        return Foretold(predicted, self.play(RowsBatch(X, targets, w, Z)))
+        return Foretold(predicted, self.play(RowsBatch(X, targets, w, Z, ids)))
 
     def refine(self) -> list[Round]:
         """Play a round without new data."""
         with self._objectives[0].working():
             return self._play([float("nan")] * len(self.learners))
+
+    def forget(self, ids: Sequence[Any]) -> list[Round]:
+        """Remove the rows of these ids, and correct every theta on the F_t without them.
+
+        Where there is no corrective, that is a round without new data, which is returned.
+        """
+        forget_rows(self._objectives, ids)
+        if self.learners[0].corrective is None:
+            return self.refine()
+        for one in self.learners:
+            _step(one)
+            one.correct()
+        return []
 
     def round_failed(self, error: BaseException, marks: list[tuple[Any, ...]]) -> None:
         """If the round has changed anything before it failed, refuse everything from now on."""
@@ -159,3 +176,13 @@ class SideBySide:
                 if np.shape(gradient) != objective.shape:
                     raise ValueError("a gradient does not have the shape of theta")
                 objective._gradient = gradient
+
+
+def _step(learner: Learner) -> None:
+    """Let the corrective take a step, however small the gap: a correction may find it enough."""
+    objective, constraint, corrective = learner.objective, learner.constraint, learner.corrective
+    assert corrective is not None
+    with objective.working():
+        gradient = objective.gradient()
+        gap = objective.gap(gradient, constraint.lmo(gradient))
+        corrective.step(objective, constraint, gradient, gap)

@@ -19,6 +19,7 @@ from ..readers.rounds import FileRounds
 from .callbacks import CallbackSupportMixin, RoundCallbacks, with_callbacks
 from .learned_model import LearnedModel
 from .progress import progress
+from .row_checks import check_no_ids
 from .run import CANNOT_LEARN, Run
 from .stream import ArrayRounds, Batch, FileStream
 
@@ -52,7 +53,13 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
 
     @abstractmethod
     def _checked(
-        self, X: Any, y: Any, sample_weight: Any, first: bool, classes: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        first: bool,
+        classes: Any = None,
+        ids: Any = None,
     ) -> Batch:
         """Refuse bad observations before anything changes; return them as a batch."""
 
@@ -79,12 +86,12 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
     # Learning -------------------------------------------------------------------------------------
 
     @with_callbacks
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, ids: Any = None) -> Self:
         """Forget everything and stream the observations."""
         played: list[None] = []
         with unchanged_unless_learned(self, played):
             epochs = check_whole("epochs", self.epochs)
-            rounds = self._rounds(X, y, sample_weight)
+            rounds = self._rounds(X, y, sample_weight, ids)
             self._run = self._new_run(rounds.first(FIRST_ROWS), rounds.n, len(rounds))
             self._drop_names()
             later = self._run.rounds_without_data(len(rounds), epochs - 1)
@@ -102,9 +109,10 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         callbacks.end()
         return self
 
-    def _rounds(self, X: Any, y: Any, sample_weight: Any) -> Any:
+    def _rounds(self, X: Any, y: Any, sample_weight: Any, ids: Any) -> Any:
         if isinstance(X, FileRounds):
             check_alone(y, sample_weight, self._weights_in_files)
+            check_no_ids(ids)
             if self.shuffle:
                 raise ValueError(
                     f"files are read in their order: use shuffle=False with {type(X).__name__}"
@@ -112,22 +120,24 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
             if len(X) == 0:
                 raise ValueError(f"there is nothing to learn from: {X}")
             return self._file_rounds(X)
-        whole = self._checked(X, y, sample_weight, first=True)
+        whole = self._checked(X, y, sample_weight, True, None, ids)
         return self._array_rounds(whole, self.batch_length(whole.n))
 
     def _array_rounds(self, whole: Batch, size: int) -> ArrayRounds:
         order = np.random.default_rng(self._seed()).permutation(whole.n) if self.shuffle else None
         return ArrayRounds(whole, size, order)
 
-    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
+    def _partial_fit(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any = None, ids: Any = None
+    ) -> Self:
         """Play one round with these observations."""
         if "_run" in self.__dict__:
             if self._run.team is None:
                 raise ValueError(CANNOT_LEARN)
-            self._learn(self._batch(X, y, sample_weight, False, classes))
+            self._learn(self._batch(X, y, sample_weight, False, classes, ids))
             return self
         with unchanged_unless_learned(self, []):
-            batch = self._batch(X, y, sample_weight, True, classes)
+            batch = self._batch(X, y, sample_weight, True, classes, ids)
             self._begin(batch)
             self._learn(batch)
         return self
@@ -136,11 +146,14 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
         """Begin a stream of which more will come."""
         self._run = self._new_run(first, self._expected(), None)
 
-    def _batch(self, X: Any, y: Any, sample_weight: Any, first: bool, classes: Any) -> Batch:
+    def _batch(
+        self, X: Any, y: Any, sample_weight: Any, first: bool, classes: Any, ids: Any = None
+    ) -> Batch:
         if isinstance(X, BatchHandle):
             check_alone(y, sample_weight, self._weights_in_files)
+            check_no_ids(ids)
             return self._from_file(X, first)
-        return self._checked(X, y, sample_weight, first, classes)
+        return self._checked(X, y, sample_weight, first, classes, ids)
 
     def prepare(self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None) -> Self:
         """Look at the first observations without learning from them.

@@ -77,7 +77,15 @@ class FrankWolfeClassifier(ClassifierMixin, LinearModel):
 
     __init__ = with_defaults(LinearModel.__init__, loss="sigmoid")
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        ids: Any = None,
+    ) -> Self:
         """Play one round with these rows.
 
         Parameters
@@ -90,8 +98,11 @@ class FrankWolfeClassifier(ClassifierMixin, LinearModel):
             All labels that will ever come; needed in the first call only.
         sample_weight : array-like of shape (n,), optional
             How much each row counts.
+        ids : array-like of shape (n,), optional
+            Whose each row is, text or whole numbers, so that ``forget`` can remove it; only where
+            rows are kept.
         """
-        return self._partial_fit(X, y, sample_weight, classes)
+        return self._partial_fit(X, y, sample_weight, classes, ids)
 
     def learn(
         self,
@@ -101,12 +112,13 @@ class FrankWolfeClassifier(ClassifierMixin, LinearModel):
         *,
         batch_size: int = 1,
         classes: Any = None,
+        ids: Any = None,
     ) -> Array:
         """Play rows in the order given, each predicted before it is learned.
 
         Parameters
         ----------
-        X, y, sample_weight, classes
+        X, y, sample_weight, classes, ids
             As for ``partial_fit``; without ``classes``, those in the first call's y.
         batch_size : int
             How many are learned at a time.
@@ -117,7 +129,7 @@ class FrankWolfeClassifier(ClassifierMixin, LinearModel):
             The label that was predicted for each before it was learned; before any data that is the
             first class.
         """
-        return self._learn_in_order(X, y, sample_weight, batch_size, classes)
+        return self._learn_in_order(X, y, sample_weight, batch_size, classes, ids)
 
     def _guess(self, n: int) -> Array:
         return np.full(n, self.classes_[0])

@@ -30,10 +30,11 @@ from ..losses import Loss
 from ..readers.rounds import FileRounds
 from ..sets import ConvexSet
 from .base import StreamingEstimator
+from .forgetting import ForgetsRows, check_named
 from .linear_parts import LinearParts, is_auto
 from .linear_run import LinearRun, new_run, run_from_state
 from .opening import FIRST, Opening
-from .row_checks import checked_rows, checked_weights, plain_rows
+from .row_checks import checked_ids, checked_rows, checked_weights, plain_rows
 from .sparse_state import names_from_state, names_state
 from .stream import Batch
 from .summary_events import event_room, learn_events, takes_events
@@ -46,7 +47,7 @@ LEAST_ROUNDS = 10
 FEW_ROWS = 100
 
 
-class LinearModel(StreamingEstimator):
+class LinearModel(ForgetsRows, StreamingEstimator):
     """The common part of the regressor and the classifier: see there for the parameters."""
 
     _run: LinearRun
@@ -141,7 +142,7 @@ class LinearModel(StreamingEstimator):
 
     # Learning -------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, ids: Any = None) -> Self:
         """Forget everything and stream the rows in batches of ``batch_size``.
 
         While radii race each other, the rows are played in at least ten rounds (if there are a
@@ -158,8 +159,11 @@ class LinearModel(StreamingEstimator):
             Their targets.
         sample_weight : array-like of shape (n,), optional
             How much each row counts; rows of weight 0 are left out before batches are made.
+        ids : array-like of shape (n,), optional
+            Whose each row is, text or whole numbers, so that ``forget`` can remove it; only where
+            rows are kept.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, ids)
 
     def batch_length(self, n: int) -> int:
         """Return how many of n observations make a round of ``fit``."""
@@ -170,12 +174,19 @@ class LinearModel(StreamingEstimator):
         return min(size, ceil(n / LEAST_ROUNDS))
 
     def _checked(
-        self, X: Any, y: Any, sample_weight: Any, first: bool, classes: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        first: bool,
+        classes: Any = None,
+        ids: Any = None,
     ) -> Batch:
         if not first and classes is None and sample_weight is None and self._is_plain(X):
             plain = self._plain_y(y, X.shape[0])
             if plain is not None:
-                return Batch(csr_array(X) if issparse(X) else X, plain)
+                named = checked_ids(ids, X.shape[0])
+                return Batch(csr_array(X) if issparse(X) else X, plain, ids=named)
         if isinstance(X, (BatchHandle, FileRounds)):
             raise ValueError(self._no_files())
         if first:
@@ -189,11 +200,12 @@ class LinearModel(StreamingEstimator):
             check_width(getattr(X, "shape", ()), most)
         X, y = checked_rows(self, X, y, first=first)
         X, y = check_rows(X, None), self._check_y(y, first, classes)
+        named = checked_ids(ids, X.shape[0])
         if sample_weight is None:
-            return Batch(X, y)
+            return Batch(X, y, ids=named)
         w = check_weights(checked_weights(self, sample_weight, X), X.shape[0])
         check_row_magnitude(X, y if y.dtype.kind == "f" else np.ones(1), w)
-        batch = Batch(X, y, w)
+        batch = Batch(X, y, w, ids=named)
         return batch if w.all() else batch.part(w > 0.0)
 
     def _is_plain(self, X: Any) -> bool:
@@ -212,6 +224,7 @@ class LinearModel(StreamingEstimator):
             run.opening = Opening()
 
     def _learn(self, batch: Batch) -> None:
+        check_named(self._run, batch.ids)
         self._play(self._learn_batch, batch)
 
     def _learn_batch(self, batch: Batch) -> None:
@@ -220,18 +233,25 @@ class LinearModel(StreamingEstimator):
             self._keep_opening(batch)
 
     def _learn_in_order(
-        self, X: Any, y: Any, sample_weight: Any, batch_size: int, classes: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        batch_size: int,
+        classes: Any = None,
+        ids: Any = None,
     ) -> Array:
         size, first = check_whole("batch_size", batch_size), "_run" not in self.__dict__
         if not first:
             self._learning("learn")
         played: list[None] = []
         with unchanged_unless_learned(self, played) if first else nullcontext():
-            rows = self._batch(X, y, sample_weight, first, classes)
+            rows = self._batch(X, y, sample_weight, first, classes, ids)
             if rows.y is None:
                 raise ValueError(self._no_files())
             if first:
                 self._begin(rows.part(slice(0, size)))
+            check_named(self._run, rows.ids)
             answers, start = [], 0
             while start < rows.n:
                 n, known = self._run.room(rows, start, size), self._run.n_observations > 0

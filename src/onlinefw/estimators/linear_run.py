@@ -55,7 +55,9 @@ class LinearRun(Run):
             self.learn_rows(batch, targets, batch.n)
             return
         X = batch.X if self.scaling is None else self.scaling.apply(batch.X)
-        self.play(X, targets, batch.w, batch.n, 0.0)
+        rounds = self.team.learn(X, targets, batch.w, batch.ids)
+        self.n_observations += batch.n
+        self._note(rounds)
 
     # Rows as they happen --------------------------------------------------------------------------
 
@@ -83,7 +85,7 @@ class LinearRun(Run):
         w = np.ones(batch.n) if batch.w is None else batch.w
         rounds = -(-batch.n // size)
         leader = slice(self.leader * self.n_models, (self.leader + 1) * self.n_models)
-        told = self.team.foretell(X, targets * len(self.radii), w, rounds)
+        told = self.team.foretell(X, targets * len(self.radii), w, rounds, batch.ids)
         if self.race is not None:
             losses = self.losses(told.predicted, targets * len(self.radii), len(self.radii))
             self.race.add_rows(-losses, w, size)
@@ -112,6 +114,16 @@ class LinearRun(Run):
         """Bring theta to the optimum of now, if there is a corrective."""
         super().correct()
         self._known = None
+
+    def forget(self, ids: list[Any]) -> None:
+        """Forget the rows of these ids; correct the coefficients of every radius without them."""
+        rounds = self.team.forget(ids)
+        if self.opening is not None:
+            self.opening.forget(ids)
+        self._known = None
+        if rounds:
+            self._note(self._of(rounds, self.leader))
+            self.n_refined += 1
 
     def finish(self) -> None:
         """Do so at the end of a stream."""

@@ -373,7 +373,13 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         return max(LEAST_BATCH, ceil(n / ROUNDS_PER_PASS))
 
     def _checked(
-        self, X: Any, y: Any, sample_weight: Any, first: bool, classes: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        first: bool,
+        classes: Any = None,
+        ids: Any = None,
     ) -> Batch:
         return checked_entries(self, None if first else self._run, X, y, sample_weight)
 

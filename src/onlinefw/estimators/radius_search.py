@@ -17,6 +17,7 @@ from .._typing import Array
 from .._validation import check_whole
 from .._whole import Broken, WholeRound, unchanged_unless_learned
 from .base import FIRST_ROWS
+from .forgetting import check_named, checked_leavers
 from .linear_model import LEAST_ROUNDS, LinearModel
 from .linear_parts import LinearParts, has_radius, suggested_radii, with_radius
 from .linear_run import a_piece, new_run
@@ -99,7 +100,7 @@ class RadiusSearch(SearchState):
 
     # Learning -------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, ids: Any = None) -> Self:
         """Forget everything and stream the rows in the estimator's batches, ten at least.
 
         At the end the best model is corrected.
@@ -108,7 +109,7 @@ class RadiusSearch(SearchState):
         with unchanged_unless_learned(self, played):
             model = self._checked_estimator()
             epochs = check_whole("epochs", model.epochs)
-            whole = model._checked(X, y, sample_weight, first=True)
+            whole = model._checked(X, y, sample_weight, True, None, ids)
             size = min(check_whole("batch_size", model.batch_size), ceil(whole.n / LEAST_ROUNDS))
             rounds = model._array_rounds(whole, size)
             self._start(model, rounds.first(size), rounds.first(FIRST_ROWS), whole.n)
@@ -122,19 +123,28 @@ class RadiusSearch(SearchState):
                     advance()
         return self.correct()
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        ids: Any = None,
+    ) -> Self:
         """Play one round with these rows, for every radius.
 
-        ``classes`` names all labels in the first call, for a classifier.
+        ``classes`` names all labels in the first call, for a classifier; with ``ids``, one for each
+        row, ``forget`` can remove them.
         """
         if self.__sklearn_is_fitted__():
             if self._team is None:
                 raise ValueError(CANNOT_LEARN)
-            self._play(self.estimators_[0]._checked(X, y, sample_weight, False, classes))
+            self._play(self.estimators_[0]._checked(X, y, sample_weight, False, classes, ids))
             return self
         with unchanged_unless_learned(self, []):
             model = self._checked_estimator()
-            batch = model._checked(X, y, sample_weight, True, classes)
+            batch = model._checked(X, y, sample_weight, True, classes, ids)
             self._start(model, batch, batch, model._expected())
             self._play(batch)
         return self
@@ -147,12 +157,13 @@ class RadiusSearch(SearchState):
         *,
         batch_size: int = 1,
         classes: Any = None,
+        ids: Any = None,
     ) -> Array:
         """Play rows in the order given, each predicted by the best radius before it is learned.
 
         Parameters
         ----------
-        X, y, sample_weight, classes
+        X, y, sample_weight, classes, ids
             As for ``partial_fit``.
         batch_size : int
             How many are learned at a time.
@@ -168,7 +179,7 @@ class RadiusSearch(SearchState):
         played: list[None] = []
         with unchanged_unless_learned(self, played) if first else nullcontext():
             model = self._checked_estimator() if first else self.estimators_[0]
-            rows = model._checked(X, y, sample_weight, first, classes)
+            rows = model._checked(X, y, sample_weight, first, classes, ids)
             if first:
                 beginning = rows.part(slice(0, size))
                 self._start(model, beginning, beginning, model._expected())
@@ -237,6 +248,7 @@ class RadiusSearch(SearchState):
     def _play(self, batch: Batch, size: int | None = None) -> Array:
         """Play rounds of ``size`` rows (or one); return what the best radius predicted for them."""
         size = batch.n if size is None else size
+        check_named(self.estimators_[0]._run, batch.ids)
         with (
             self.estimators_[0]._run.turns,
             WholeRound(self, [one._run.mark() for one in self.estimators_]),
@@ -249,7 +261,7 @@ class RadiusSearch(SearchState):
             X = batch.X if run.scaling is None else run.scaling.apply(batch.X)
             w = np.ones(batch.n) if batch.w is None else batch.w
             targets, rounds = one._targets(batch.y) * len(models), -(-batch.n // size)
-            told = self._team.foretell(X, targets, w, rounds)
+            told = self._team.foretell(X, targets, w, rounds, batch.ids)
             for model in models:
                 model._run.n_observations += batch.n
                 model._run.n_rounds += rounds - 1
@@ -299,10 +311,31 @@ class RadiusSearch(SearchState):
             self.best_estimator_._run.correct()
         return self
 
+    def forget(self, ids: Any) -> Self:
+        """Forget all rows of an id, or of several: see :meth:`FrankWolfeRegressor.forget`.
+
+        The models of all radii are corrected without them; their scores are of all that came.
+        """
+        check_is_fitted(self)
+        if self._team is None:
+            raise ValueError(CANNOT_LEARN)
+        run = self.estimators_[0]._run
+        with run.turns:
+            some = checked_leavers(run, ids)
+            with WholeRound(self, [one._run.mark() for one in self.estimators_]):
+                self._use_place()
+                rounds = self._team.forget(some)
+                self._share(rounds)
+                for one in self.estimators_ if rounds else ():
+                    one._run.n_refined += 1
+        return self
+
     def _share(self, rounds: list[Any]) -> None:
-        """Let every model note its own rounds."""
+        """Let every model note its own rounds, if there were any, and that it has changed."""
         for k, one in enumerate(self.estimators_):
-            one._run._note(one._run._of(rounds, k))
+            one._run._known = None
+            if rounds:
+                one._run._note(one._run._of(rounds, k))
 
     def _scored(self, batch: Batch) -> Array:
         assert batch.y is not None

@@ -74,12 +74,39 @@ class FrankWolfeRegressor(RegressorMixin, LinearModel):
         "exponential": Exponential,
     }
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, ids: Any = None
+    ) -> Self:
         """Play one round with these rows; parameters as for :meth:`fit`.
 
         X may also be one batch of ParquetRows.
         """
-        return self._partial_fit(X, y, sample_weight)
+        return self._partial_fit(X, y, sample_weight, ids=ids)
+
+    def learn(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        batch_size: int = 1,
+        ids: Any = None,
+    ) -> Array:
+        """Play rows in the order given, each predicted before it is learned.
+
+        Parameters
+        ----------
+        X, y, sample_weight, ids
+            As for ``partial_fit``.
+        batch_size : int
+            How many are learned at a time.
+
+        Returns
+        -------
+        ndarray
+            What was predicted for each before it was learned. Before any data that is 0.
+        """
+        return self._learn_in_order(X, y, sample_weight, batch_size, ids=ids)
 
     # Targets --------------------------------------------------------------------------------------
 

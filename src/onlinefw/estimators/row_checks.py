@@ -17,6 +17,8 @@ from .._validation import (
     check_sparse,
     check_unmasked,
 )
+from ..readers.id_tables import as_objects
+from .pairs import column_of
 
 __all__ = ["checked_rows", "checked_weights", "plain_rows"]
 
@@ -87,6 +89,24 @@ def checked_rows(model: Any, X: Any, y: Any = None, *, first: bool = False) -> A
 def _received(name: str, values: Any, device: str) -> Any:
     check_unmasked(name, values)  # before scikit-learn converts it
     return received_here(name, values, device)
+
+
+def checked_ids(ids: Any, n: int) -> Array | None:
+    """Return the ids of n rows as objects, all text or all whole numbers; None of None."""
+    if ids is None:
+        return None
+    check_unmasked("ids", ids)
+    values = ids if isinstance(ids, np.ndarray) else as_objects(ids)
+    if values.shape != (n,):
+        raise ValueError(f"ids must have one id for each of the {n} rows, got shape {values.shape}")
+    column = column_of("row", values)
+    return as_objects(column.ids.tolist())[column.codes]
+
+
+def check_no_ids(ids: Any) -> None:
+    """Refuse ids beside files."""
+    if ids is not None:
+        raise ValueError("ids come with arrays, not with files: X, y, weight = batch.read()")
 
 
 def checked_weights(model: Any, sample_weight: Any, X: Any) -> Array:

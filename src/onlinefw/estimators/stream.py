@@ -19,6 +19,8 @@ class Batch(NamedTuple):
     w: Array | None = None
     #: Of a model of ids, those that have no number in the model yet.
     fresh: Any = None
+    #: Of a model of rows, whose each row is: objects, None for nobody's; None if no row is named.
+    ids: Array | None = None
 
     @property
     def n(self) -> int:
@@ -34,7 +36,8 @@ class Batch(NamedTuple):
         """Return some of the observations."""
         assert self.y is not None
         w = None if self.w is None else self.w[rows]
-        return Batch(self.X[rows], self.y[rows], w, self.fresh)
+        ids = None if self.ids is None else self.ids[rows]
+        return Batch(self.X[rows], self.y[rows], w, self.fresh, ids)
 
 
 class ArrayRounds:

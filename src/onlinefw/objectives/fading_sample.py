@@ -50,6 +50,9 @@ class FadingSample:
         self._own, self._came = self._own.extended(w), self._came.extended(came)
         self._priority = self._priority.extended(priority)
         priority = self._priority.data
+        # Those below tau would be the lowest of a full sample. It has free places only where rows
+        # were forgotten by their ids, and these are not for them: they would count too much.
+        priority[priority <= self._tau] = -inf
         alive = np.flatnonzero(priority > -inf)
         if alive.size > self.size:
             some = priority[alive]
@@ -62,6 +65,10 @@ class FadingSample:
         counts = self._priority.data > -inf
         powered = powers(np.maximum(self._came.data, self._tau), shift)
         return np.where(counts, self._own.data * powered, 0.0)
+
+    def came_with(self, shift: int) -> Array:
+        """Return what every row held weighs without the sampling, divided by 2**shift."""
+        return self._own.data * powers(self._came.data, shift)
 
     def keep(self, mask: Array) -> None:
         """Remove the rows where ``mask`` is False."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import ceil
+from collections.abc import Iterable
+from math import ceil, nan
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..past.place import Place, moved, new_rows
 from .base import other_place
 from .fading_sample import FadingSample
 from .half_life import KEPT, Clock, clock_from_state, new_clock
+from .row_ids import RowIds
 
 __all__ = ["PASTS", "KeptRows", "check_past"]
 
@@ -52,6 +54,9 @@ class KeptRows:
     more than ``KEPT`` half-lives ago are forgotten. ``seen_weight`` and ``total_weight`` add up
     such weights. A reservoir is then a :class:`~.fading_sample.FadingSample`.
 
+    Rows may have ``ids``. Those of an id leave with ``forget``, and have then not come, as far as
+    weights are concerned; ``n_seen`` and the clock go on from where they are.
+
     ``random_state`` draws the reservoir.
     """
 
@@ -73,7 +78,9 @@ class KeptRows:
         self.seen_weight = 0.0  # of the rows that have come
         self.total_weight = 0.0  # of the rows that count
         self._w = GrowingArray()  # weights of the rows held; empty if all count
-        self._slots = GrowingArray(dtype=np.int64)  # which row is in each place of the reservoir
+        # Which row is in each place of the reservoir; -1 where it has been forgotten by its id.
+        self._slots = GrowingArray(dtype=np.int64)
+        self.ids: RowIds | None = None  # None while no row has one
         self._arranged = False
         self._rng = np.random.default_rng(0 if random_state is None else random_state)
 
@@ -91,11 +98,11 @@ class KeptRows:
         most = ceil(KEPT * clock.half_life)
         self.newest = most if self.newest is None else min(self.newest, most)
 
-    def append(self, X: Any, Z: Array, Y: Array, w: Array) -> None:
+    def append(self, X: Any, Z: Array, Y: Array, w: Array, ids: Array | None = None) -> None:
         """Add rows, with predictions and targets of all models; forget what is too much."""
         if self.clock is None:
             self.past.append(X, Z, Y, w)
-            self.count(w)
+            self.count(w, ids)
             return
         clock, factor, weights = self.clock.after(w)
         if factor != 1.0:
@@ -104,7 +111,7 @@ class KeptRows:
         if self.sample is not None:
             self.sample.draw(self.clock, w, self._rng)
         self.clock = clock
-        self.count(weights)
+        self.count(weights, ids)
 
     def _rescale(self, factor: float) -> None:
         """Multiply all weights by a power of two."""
@@ -119,8 +126,12 @@ class KeptRows:
         """Whether the past has the rows that were counted, and no more."""
         return len(self.past) == self.n_held
 
-    def count(self, w: Array) -> None:
+    def count(self, w: Array, ids: Array | None = None) -> None:
         """Count rows that the past has received, by their weights; forget what is too much."""
+        if ids is not None and self.ids is None:
+            self.ids = RowIds(self.n_held)
+        if self.ids is not None:
+            self.ids.append(ids, len(w))
         new = int(np.count_nonzero(w))
         self.n_seen += new
         self._arranged = False
@@ -152,18 +163,46 @@ class KeptRows:
                 w[gone] = 0.0
         self.n_kept = int(np.count_nonzero(w))
         if 2 * self.n_kept < w.size:
-            self._remove()
+            self._remove(w > 0.0)
         self.total_weight = float(self._w.data.sum())
 
-    def _remove(self) -> None:
-        """Remove the rows that were forgotten."""
-        mask = self._w.data > 0.0
-        left = self._w.kept(mask)
-        slots = GrowingArray.holding((np.cumsum(mask) - 1)[self._slots.data])
+    def _remove(self, mask: Array) -> None:
+        """Remove the rows where ``mask`` is False, among them all that do not count."""
+        left = self._w.kept(mask) if len(self._w) else self._w
+        moved_to = np.append(np.where(mask, np.cumsum(mask) - 1, -1), -1)  # the last one is for -1
+        slots = GrowingArray.holding(moved_to[self._slots.data])
         self.past.keep(mask)
         if self.sample is not None:
             self.sample.keep(mask)
+        if self.ids is not None:
+            self.ids.keep(mask)
         self._w, self._slots, self.n_held = left, slots, len(self.past)
+
+    def has_others(self, ids: Iterable[Any]) -> bool:
+        """Whether any row counts that none of these ids has."""
+        others = np.ones(self.n_held, bool) if self.ids is None else ~self.ids.rows_of(ids)
+        return bool(others.any() if not len(self._w) else (others & (self._w.data > 0.0)).any())
+
+    def forget(self, ids: Iterable[Any]) -> None:
+        """Remove the rows of these ids, and all trace of the ids; some other row counts."""
+        assert self.ids is not None
+        gone = self.ids.rows_of(ids)
+        self._arranged = False
+        if self.rule == "all" and self.clock is None:
+            self._remove(~gone)
+            self.total_weight = nan  # tells of a round that fails before it is known again
+            w = self.past.residuals(0)[1]
+            self.n_kept, self.total_weight = int(np.count_nonzero(w)), float(w.sum())
+            self.seen_weight = self.total_weight
+            return
+        came = self._w.data
+        if self.sample is not None:
+            assert self.clock is not None
+            came = self.sample.came_with(self.clock.shift)
+        weight = float(came[gone].sum())
+        self._remove((self._w.data > 0.0) & ~gone)
+        self.seen_weight -= weight
+        self.n_kept, self.total_weight = len(self._w), float(self._w.data.sum())
 
     def arrange(self) -> None:
         """Hold the rows that count, and no others, in a form that has no trace of batches."""
@@ -171,7 +210,7 @@ class KeptRows:
             return
         with Uninterrupted():  # who asks for a certificate plays no round
             if self.n_kept < len(self._w):
-                self._remove()
+                self._remove(self._w.data > 0.0)
                 self.total_weight = float(self._w.data.sum())
             self.past.arrange()
             self._arranged = True
@@ -195,6 +234,8 @@ class KeptRows:
         """Return what leaves the reservoir, so that each row seen is in it with equal chance.
 
         Row number s (from 1) enters with probability max_past / s, and replaces a random one.
+        The place of a row that was forgotten by its id stays empty until it is drawn, so that those
+        that come later have no better chance.
         """
         assert self.max_past is not None
         room = min(self.max_past - len(self._slots), new.size)
@@ -207,7 +248,7 @@ class KeptRows:
         chances = self._rng.integers(np.arange(self.n_seen - late.size, self.n_seen) + 1)
         for k in np.flatnonzero(chances < self.max_past):
             gone[k], slots[chances[k]] = slots[chances[k]], late[k]
-        return gone
+        return gone[gone >= 0]
 
     def use_place(self, device: Any, workers: Any, log_dir: Any = None) -> None:
         """Move the rows to another place, or leave everything as it was."""
@@ -233,6 +274,7 @@ class KeptRows:
             "random": self._rng.bit_generator.state,
             "clock": None if self.clock is None else self.clock.state_dict(),
             "sample": None if self.sample is None else self.sample.state_dict(),
+            **({} if self.ids is None else {"ids": self.ids.state_dict()}),
             "past": self.past.state_dict(),
         }
 
@@ -254,9 +296,10 @@ class KeptRows:
         uniform = self.rule == "reservoir" and self.sample is None
         alive = np.flatnonzero(weights) if uniform else np.empty(0, np.int64)
         slots = np.array(state.get("slots", alive), np.int64)
-        if not np.array_equal(np.sort(slots), alive):
+        if not np.array_equal(np.sort(slots[slots >= 0]), alive) or (slots < -1).any():
             raise ValueError("the reservoir has places for other rows than those that count")
         self._slots = GrowingArray.holding(slots)
         self._w = GrowingArray.holding(weights)
+        self.ids = RowIds.from_state(state["ids"], rows[0]) if "ids" in state else None
         self.past.load_state(state["past"])
         self.n_held = len(self.past)

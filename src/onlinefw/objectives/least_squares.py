@@ -154,7 +154,7 @@ class RunningLeastSquares(RowObjective):
     def add_together(objectives: Sequence[RunningLeastSquares], batch: RowsBatch) -> list[float]:
         """Add checked rows to the sums of several objectives; return each one's mean loss."""
         shared = objectives[0]._shared
-        X, targets, w, Z = batch
+        X, targets, w, Z, _ = batch
         X = shared.past.bring(X)
         if Z is None:
             Z = RunningLeastSquares.products_together(objectives, X)

@@ -188,7 +188,7 @@ class LinearObjective(RowObjective):
         first = objectives[0]
         if isinstance(batch, BatchHandle):
             return [first._add_handle(batch)]
-        X, targets, w, Z = batch
+        X, targets, w, Z, ids = batch
         if Z is None:
             Z = first.products_together(objectives, X)
         weight, losses = w.sum(), []
@@ -198,7 +198,7 @@ class LinearObjective(RowObjective):
         for one in objectives:
             if one.shape is None:
                 one._set_shape(X.shape[1:])
-        first._shared.append(X, Z, np.column_stack(targets), w)
+        first._shared.append(X, Z, np.column_stack(targets), w, ids)
         for one, y in zip(objectives, targets, strict=True):
             one.n_observations += X.shape[0]
             one._batch = (X, y, w)

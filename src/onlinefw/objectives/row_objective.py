@@ -32,6 +32,8 @@ class RowsBatch(NamedTuple):
     w: Array
     #: <theta, x> of every row, a column for each objective, if that is known.
     Z: Array | None = None
+    #: Whose each row is, if that is known.
+    ids: Array | None = None
 
 
 class Placed:
@@ -194,7 +196,7 @@ class RowObjective(PickledByState, Placed, Objective):
             raise ValueError("there is no last batch yet (a state does not hold it): observe one")
         if isinstance(self._batch, BatchHandle):
             X, y, w = self._batch.open()
-            X, (y,), w, _ = self.check_together([self], X, [y], w)
+            X, (y,), w, *_ = self.check_together([self], X, [y], w)
         else:
             X, y, w = self._batch
         return to_host(X) if hasattr(X, "get") else X, y, w

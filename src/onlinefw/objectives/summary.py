@@ -143,7 +143,7 @@ class SummaryObjective(RowObjective):
     @staticmethod
     def add_together(objectives: Sequence[SummaryObjective], batch: RowsBatch) -> list[float]:
         """Let the summaries of several objectives learn rows; return each one's mean loss."""
-        X, targets, w, _ = batch
+        X, targets, w, *_ = batch
         pairs = zip(objectives, targets, strict=True)
         return [one.play(RowsBatch(X, [y], w), 0.0)[0] for one, y in pairs]
 
@@ -162,7 +162,7 @@ class SummaryObjective(RowObjective):
             The weighted mean of the losses, and the predictions with the intercept, each of a row
             before it was learned.
         """
-        X, (y,), w, _ = batch
+        X, (y,), w, *_ = batch
         paid, z = self._shared.play(X, y, w, radius)
         self.n_observations += X.shape[0]
         self._batch = (X, y, w)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from itertools import pairwise, repeat
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
-from .._state import check_state
+from .._state import check_state, texts_from_state, texts_state
 from .._typing import Array, State
 
 __all__ = ["IntegerTable", "Table", "TextTable", "as_objects", "table_from_state"]
@@ -225,10 +225,8 @@ class TextTable:
 
     def state_dict(self) -> State:
         """Return the texts as UTF-8 bytes with the end of each; those forgotten are empty."""
-        encoded = [(text or "").encode("utf-8", "surrogatepass") for text in self._texts]
-        ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
-        utf8 = np.frombuffer(b"".join(encoded), np.uint8)
-        return _with_forgotten({"kind": "str", "utf8": utf8, "ends": ends}, self._forgotten)
+        texts = texts_state(text or "" for text in self._texts)
+        return _with_forgotten({"kind": "str", **texts}, self._forgotten)
 
 
 Table = IntegerTable | TextTable
@@ -256,7 +254,7 @@ def table_from_state(state: State) -> Table:
         kept = np.delete(ids, forgotten[forgotten < ids.size])
         different = np.unique(kept).size
     elif state["kind"] == "str":
-        table, ids = TextTable(), _texts(state)
+        table, ids = TextTable(), texts_from_state(state)
         kept = np.delete(as_objects(ids), forgotten[forgotten < len(ids)])
         different = len(set(kept.tolist()))
     else:
@@ -282,17 +280,3 @@ def _forgotten(state: State) -> Array:
     if (forgotten < 0).any() or np.unique(forgotten).size < forgotten.size:
         raise ValueError("forgotten ids must be different indices")
     return forgotten
-
-
-def _texts(state: State) -> list[str]:
-    check_state(state, "utf8", "ends")
-    utf8, ends = state["utf8"], state["ends"]
-    for array, dtype in ((utf8, np.uint8), (ends, np.int64)):
-        if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
-            raise ValueError("ids that are text must be UTF-8 bytes and the end of each")
-    starts = np.concatenate((np.zeros(1, np.int64), ends))
-    if (starts[1:] < starts[:-1]).any() or starts[-1] != utf8.size:
-        raise ValueError("the ends of ids do not fit their bytes")
-    whole = utf8.tobytes()
-    cuts = pairwise(starts.tolist())
-    return [whole[start:end].decode("utf-8", "surrogatepass") for start, end in cuts]

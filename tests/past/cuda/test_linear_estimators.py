@@ -60,3 +60,20 @@ def test_radii_side_by_side():
         model = ofw.FrankWolfeClassifier(loss="logistic", batch_size=50, device=device)
         models.append(ofw.RadiusSearch(model, [0.5, 1.0, 2.0]).fit(X, y))
     np.testing.assert_allclose(models[1].scores_, models[0].scores_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("past", [{}, {"past": "recent", "max_past": 150, "half_life": 80.0}])
+@pytest.mark.usefixtures("cuda")
+def test_somebody_is_forgotten_there_too(past):
+    X, y = data(3, labels=["a", "b", "c"])
+    who = np.arange(200) % 9
+    models = [
+        ofw.FrankWolfeClassifier(radius=2.0, loss="logistic", device=device, **past)
+        for device in ("cpu", "cuda")
+    ]
+    for model in models:
+        model.fit(X, y, ids=who).forget([2, 5])
+    here, there = models
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-4, atol=1e-6)
+    assert there.gap_ == pytest.approx(here.gap_, rel=1e-3, abs=1e-7)
+    assert there.objective_[0].n_kept == here.objective_[0].n_kept

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import onlinefw as ofw
 from onlinefw.distributed import ClusterLost
 
 from .in_process import kill_before, ray_in_process, travelled
@@ -58,3 +59,30 @@ def test_a_lost_cluster_leaves_the_whole_past(ray):
     resumed = type(spread).from_state(spread.state_dict())
     follow(resumed, batches[13:])
     assert_same(alone, resumed)
+
+
+@pytest.mark.parametrize("past", [{}, {"past": "reservoir", "max_past": 150, "half_life": 80.0}])
+def test_somebody_is_forgotten_and_stays_so_when_a_shard_comes_back(past):
+    rng = np.random.default_rng(0)
+    X, who = rng.standard_normal((300, 8)), np.arange(300) % 9
+    y = np.where(X[:, 0] - X[:, 1] + 0.3 * rng.standard_normal(300) > 0.0, "yes", "no")
+    models = [
+        ofw.FrankWolfeClassifier(radius=3.0, loss="logistic", workers=workers, **past)
+        for workers in (None, 3)
+    ]
+    for model in models:
+        for k in range(0, 300, 50):
+            part = slice(k, k + 50)
+            model.partial_fit(X[part], y[part], classes=["no", "yes"], ids=who[part])
+        model.forget([2, 5])
+    here, spread = models
+    shards = spread.objective_._shared.past.shards
+    kill_before(shards, {4})
+    np.testing.assert_allclose(spread.coef_, here.coef_, rtol=1e-6)
+    for model in models:
+        model.partial_fit(X, y, ids=who)
+        model.forget(3).correct()
+    assert shards.restarts == 1
+    np.testing.assert_allclose(spread.coef_, here.coef_, rtol=1e-6)
+    assert spread.gap_ == pytest.approx(here.gap_, rel=1e-4, abs=1e-9)
+    assert spread.objective_.seen_weight == pytest.approx(here.objective_.seen_weight)
