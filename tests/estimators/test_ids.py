@@ -429,7 +429,7 @@ def test_a_model_of_indices_refuses_ids(X):
             act(X)
 
 
-@pytest.mark.parametrize("row", ["eve", 7, None, True, ["ann"], 1.5])
+@pytest.mark.parametrize("row", ["eve", 7, None, True, ["ann", "eve"], 1.5])
 def test_recommend_names_ids_that_it_knows(row):
     model = local().fit([["ann", "up"], ["bob", "up"]], [3.0, 1.0])
     with pytest.raises(ValueError, match="2 row ids that the model has learned, such as 'ann'"):

@@ -11,21 +11,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._devices import to_host
 from .._typing import Array
-from .._validation import LARGEST_INDEX, check_indices, check_whole
-from ..losses import Logistic, Sigmoid
+from .._validation import LARGEST_INDEX, check_indices
 from .base import StreamingEstimator
 from .completion_parts import choice
 from .completion_run import CompletionRun
 from .linear_parts import FAMILIES
 from .local_facts import ModelMixture, ShortMemory
 from .pairs import pairs_of, refuse_ids
+from .recommending import LABELS, Recommending
 
 __all__ = ["CompletedMatrix"]
 
-LABELS = (Logistic, Sigmoid)
 
-
-class CompletedMatrix(StreamingEstimator):
+class CompletedMatrix(Recommending, StreamingEstimator):
     """An estimator of a matrix: it predicts entries, and recommends columns to rows."""
 
     _run: CompletionRun
@@ -135,41 +133,6 @@ class CompletedMatrix(StreamingEstimator):
         from sklearn.metrics import r2_score
 
         return float(r2_score(np.asarray(y), self.predict(X, unknown="fallback")))
-
-    def recommend(self, row: Any, n: int = 10, *, exclude_seen: bool = True) -> tuple[Array, Array]:
-        """Return the n columns with the largest predictions in a row, and the predictions.
-
-        For labels (logistic, sigmoid) the values of ``decision_function`` are returned instead,
-        because predictions are only -1 or +1.
-
-        Parameters
-        ----------
-        row : int or str
-            The row: its id if the model has ids, else its index. Columns are returned likewise.
-        n : int
-            How many columns, at most.
-        exclude_seen : bool
-            Leave out columns in which the row has been observed.
-        """
-        check_is_fitted(self)
-        with self._run.turns:
-            run = self._run
-            matrix, ids = run.matrix, run.ids
-            number = self._number_of(row)
-            columns = matrix.shape[1]
-            n = check_whole("n", n)
-            scores = run.predict(np.full(columns, number), np.arange(columns)).astype(float)
-            if exclude_seen:
-                scores[matrix.columns_of(number)] = -np.inf
-            if ids is not None:
-                scores[len(ids.columns) :] = -np.inf  # room that ``shape`` has left
-            best = np.argsort(-scores, kind="stable")[:n]
-            best = best[scores[best] > -np.inf]
-            values = np.empty(0, matrix.dtype)
-            if best.size:
-                values = run.predict(np.full(best.size, number), best)
-                values = values if isinstance(run.loss, LABELS) else self._as_values(values)
-            return (best if ids is None else ids.columns.take(best)), values
 
     def _number_of(self, row: Any) -> int:
         """Return the number of a row, given by its index or its id."""

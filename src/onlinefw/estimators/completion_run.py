@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._batches import BatchHandle
+from .._devices import to_host
 from .._state import check_state, number
 from .._typing import Array, State
 from ..algorithms import OnlineFrankWolfe, Round
@@ -19,6 +20,7 @@ from .ids import Ids
 from .learned_matrix import LearnedMatrix
 from .local_facts import LocalFacts
 from .race import Race
+from .recommending import Scoring
 from .run import Run, read_counters
 from .smoothed_weights import SmoothedWeights
 from .stream import Batch
@@ -188,6 +190,17 @@ class CompletionRun(Run):
         if not self.has_own_ball or self.local.models is None:
             return self.matrix.predict(rows, cols)
         return self.local.predict(rows, cols).astype(self.matrix.dtype)
+
+    def scoring(self) -> Scoring:
+        """Return what is predicted as products of factors, plus offsets of columns."""
+        matrix, theta = self.matrix, self.matrix.theta
+        if self.has_own_ball and self.local.models is not None:
+            offsets = self.local.whole_offsets()[1]
+        else:
+            offsets = matrix.column_offsets
+        if offsets is None:
+            offsets = np.zeros(matrix.shape[1], matrix.dtype)
+        return Scoring(to_host(theta.left), theta.weights, to_host(theta.right), offsets)
 
     def learn_events(self, batch: Batch) -> Array:
         """Let local corrections learn observations one after another; return the predictions."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ._typing import Array
-from ._validation import check_whole
-from .estimators import FrankWolfeClassifier, FrankWolfeMatrixCompletion
-from .estimators.pairs import are_ids, pairs_of
+from .._typing import Array
+from .._validation import check_whole
+from ..estimators import FrankWolfeClassifier, FrankWolfeMatrixCompletion
+from ..estimators.pairs import are_ids, pairs_of
 
-__all__ = ["Progress", "progressive"]
+__all__ = ["Progress", "counts_before", "means_of_parts", "progressive"]
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ class Progress:
         table = {
             "until": np.array([self.times[part[-1]] for part in parts]),
             "n": np.array([part.size for part in parts]),
-            "error": _means(self.errors, parts),
+            "error": means_of_parts(self.errors, parts),
         }
         if self.rows_before is not None:
             known = self.seen("rows") & self.seen("columns")
-            table["known"] = _means(np.where(known, self.errors, np.nan), parts)
-            table["new"] = _means(np.where(known, np.nan, self.errors), parts)
+            table["known"] = means_of_parts(np.where(known, self.errors, np.nan), parts)
+            table["new"] = means_of_parts(np.where(known, np.nan, self.errors), parts)
         return table
 
 
@@ -120,9 +120,9 @@ def progressive(
     if matrix and (are_ids(X) or getattr(model, "row_ids_", None) is not None):
         pairs = pairs_of(X)
         X = np.column_stack([side.ids.astype(object)[side.codes] for side in pairs])
-        befores = _before(pairs.rows.codes[order]), _before(pairs.columns.codes[order])
+        befores = counts_before(pairs.rows.codes[order]), counts_before(pairs.columns.codes[order])
     elif matrix:
-        befores = _before(np.asarray(X)[order, 0]), _before(np.asarray(X)[order, 1])
+        befores = counts_before(np.asarray(X)[order, 0]), counts_before(np.asarray(X)[order, 1])
     X, y, times = _taken(X, order), y[order], times[order]
     weights = None if sample_weight is None else np.asarray(sample_weight)[order]
     predicted = model.learn(X, y, sample_weight=weights, batch_size=batch_size)
@@ -135,7 +135,7 @@ def _taken(X: Any, order: Array) -> Any:
     return X[order] if hasattr(X, "tocsr") else np.asarray(X)[order]
 
 
-def _before(index: Array) -> Array:
+def counts_before(index: Array) -> Array:
     """Return how often each number has occurred before."""
     order = np.argsort(index, kind="stable")
     starts = np.flatnonzero(np.diff(index[order], prepend=index[order[:1]] - 1))
@@ -145,7 +145,7 @@ def _before(index: Array) -> Array:
     return before
 
 
-def _means(values: Array, parts: list[Array]) -> Array:
+def means_of_parts(values: Array, parts: list[Array]) -> Array:
     """Return the means of parts, nan left out; nan for those that have nothing else."""
     counts = np.array([np.count_nonzero(~np.isnan(values[part])) for part in parts])
     sums = np.array([np.nansum(values[part]) for part in parts])
