@@ -212,11 +212,6 @@ class ObservedEntries(HeldEntries):
         z, past = self._low_rank.entries(rows, cols), self._past
         return z + (past.row_offset[rows] + past.col_offset[cols]) if self._has_offsets else z
 
-    @property
-    def column_offsets(self) -> Array | None:
-        """What is predicted besides theta in every column; None without offsets."""
-        return self._past.col_offset if self._has_offsets else None
-
     def gradient(self) -> EntriesGradient:
         """Return the gradient as an operator; making it is the first of its products."""
         ball = self._constraint

@@ -307,6 +307,11 @@ class HeldEntries(FadingEntries, PickledByState, Objective):
         self._past.set_offsets(rows, columns)
         self._has_offsets = True
 
+    @property
+    def column_offsets(self) -> Array | None:
+        """What is predicted besides theta in every column; None without offsets."""
+        return self._past.col_offset if self._has_offsets else None
+
     def refresh_offsets(self) -> None:
         """Bring running biases up to date with everything held (and with theta, if joint)."""
         if self.offsets is not None:
