@@ -322,14 +322,6 @@ class ObservedEntries(HeldEntries):
         past.begin_regressions()
         return past
 
-    def columns_of(self, row: int) -> Array:
-        """Return the columns in which a row has been observed, increasing."""
-        return self._past.columns_of(row)
-
-    def seen(self) -> tuple[Array, Array]:
-        """Return the observed columns of every row, compressed: indptr, columns."""
-        return self._past.seen()
-
     # State ----------------------------------------------------------------------------------------
 
     def state_dict(self) -> State:

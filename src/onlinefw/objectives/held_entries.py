@@ -32,6 +32,7 @@ from .entries_batch import HandleBatch, check_entries
 from .entries_gradient import WarmStart
 from .fading_entries import FadingEntries
 from .half_life import BLOCK, new_clock
+from .seen_entries import SeenEntries
 
 __all__ = ["HeldEntries"]
 
@@ -41,7 +42,7 @@ FACTOR_BYTES = {"cpu": 2**27, "cuda": 2**30}
 SHORT_SIDE = 1000
 
 
-class HeldEntries(FadingEntries, PickledByState, Objective):
+class HeldEntries(SeenEntries, FadingEntries, PickledByState, Objective):
     """The part of :class:`~onlinefw.objectives.ObservedEntries` that adds and keeps entries."""
 
     def __init__(
@@ -306,11 +307,6 @@ class HeldEntries(FadingEntries, PickledByState, Objective):
             )
         self._past.set_offsets(rows, columns)
         self._has_offsets = True
-
-    @property
-    def column_offsets(self) -> Array | None:
-        """What is predicted besides theta in every column; None without offsets."""
-        return self._past.col_offset if self._has_offsets else None
 
     def refresh_offsets(self) -> None:
         """Bring running biases up to date with everything held (and with theta, if joint)."""
