@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import onlinefw as ofw
+from onlinefw.files import load_checkpoint, save_checkpoint
 
 N, CHANGE = 1500, 800
 
@@ -79,10 +81,7 @@ def test_pieces_of_any_length_are_the_same_as_all_at_once(stream):
     pieces = type(whole)(**whole.get_params())
     at_once = whole.learn(X, y, **options)
     cuts = [0, 1, 7, 120, 333, 801, 940, N]
-    parts = [
-        pieces.learn(X[a:b], y[a:b], **options)
-        for a, b in zip(cuts[:-1], cuts[1:], strict=True)
-    ]
+    parts = [pieces.learn(X[a:b], y[a:b], **options) for a, b in pairwise(cuts)]
     assert np.array_equal(np.concatenate(parts), at_once)
     same(whole, pieces)
 
@@ -167,5 +166,92 @@ def test_a_model_file_tells_the_half_life_and_the_changes(tmp_path):
 @pytest.mark.parametrize("value", ["often", 0.5, True, np.inf, -1, [100]])
 def test_another_half_life_is_refused(value):
     X, y = rows(n=20)
-    with pytest.raises(ValueError, match="half_life must be a number of observations.* or \"auto\""):
+    with pytest.raises(ValueError, match=r'half_life must be .* or "auto", got'):
         regressor(half_life=value).fit(X, y)
+
+
+# Ratings ------------------------------------------------------------------------------------------
+
+
+def completion(**options):
+    return ofw.FrankWolfeMatrixCompletion(**{"half_life": "auto", **options})
+
+
+KINDS = {"local": {}, "steps": {"radius": 60.0, "corrective": None}}
+
+
+def same_matrix(one, other, X):
+    assert np.array_equal(one.predict(X), other.predict(X))
+    assert one.half_life_ == other.half_life_
+    assert np.array_equal(one.changes_, other.changes_)
+
+
+def test_ratings_in_pieces_are_the_same_as_all_at_once():
+    X, y = ratings()
+    whole, pieces = completion(), completion()
+    at_once = whole.learn(X, y)
+    cuts = [0, 1, 50, 1234, 6100, 7777, len(y)]
+    parts = [pieces.learn(X[a:b], y[a:b]) for a, b in pairwise(cuts)]
+    assert np.array_equal(np.concatenate(parts), at_once)
+    same_matrix(whole, pieces, X)
+    assert pieces.n_observations_ == pieces.n_rounds_ == len(y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_matrix_that_was_saved_goes_on(kind, tmp_path):
+    X, y = ratings(n=3000, change=1500)
+    whole, stopped = completion(**KINDS[kind]), completion(**KINDS[kind])
+    for model in (whole, stopped):
+        model.learn(X[:2000], y[:2000], batch_size=100)
+    save_checkpoint(stopped, tmp_path / "half")
+    resumed = load_checkpoint(tmp_path / "half")
+    for model in (whole, resumed):
+        model.learn(X[2000:], y[2000:], batch_size=100)
+    same_matrix(whole, resumed, X)
+
+
+def test_ratings_that_change_are_followed_and_noted_once():
+    X, y = ratings()
+    model = completion()
+    errors = np.square(model.learn(X, y) - y)
+    without = np.square(completion(half_life=None).learn(X, y) - y)
+    assert errors[7500:].mean() < 0.5 * without[7500:].mean()
+    assert model.changes_.size == 1
+    assert 6000 < model.changes_[0] <= 7000
+
+
+def test_ratings_that_do_not_change_are_predicted_as_well_as_without():
+    X, y = ratings(change=None)
+    model = completion()
+    errors = np.square(model.learn(X, y) - y)
+    without = np.square(completion(half_life=None).learn(X, y) - y)
+    assert errors.mean() <= 1.02 * without.mean()
+    assert model.changes_.size == 0
+
+
+def test_ids_and_forgetting_a_person():
+    X, y = ratings(n=2000, change=None)
+    names = np.array([[f"u{i}", f"m{j}"] for i, j in X], dtype=object)
+    model = completion()
+    model.learn(names[:1000], y[:1000])
+    model = pickle.loads(pickle.dumps(model))
+    model.learn(names[1000:], y[1000:])
+    assert set(model.row_ids_) == set(names[:, 0])
+    model.forget("u3")
+    assert "u3" not in set(model.row_ids_)
+    assert all(one.matrix.shape == model.shape_ for one in model._run.runs)
+    with pytest.raises(ValueError, match="u3"):
+        model.predict([["u3", "m1"]])
+
+
+def test_windows_of_progress_tell_the_half_life():
+    X, y = rows()
+    windows = ofw.evaluate.progressive(regressor(), X, y).windows(30)
+    assert np.isinf(windows["half_life"][:4]).all()
+    assert windows["half_life"][17:20].tolist() == [100.0] * 3  # rows 850 to 1,000
+
+
+def test_a_radius_search_asks_for_one_half_life():
+    X, y = rows(n=100)
+    with pytest.raises(ValueError, match="RadiusSearch"):
+        ofw.RadiusSearch(regressor()).fit(X, y)

@@ -166,7 +166,7 @@ class NewtonSteps(Corrective):
         """Return the factor until the next correction, larger where a short memory is full."""
         assert self.growth is not None
         clock = objective.clock
-        if clock is None or clock.count < FULL * clock.most:
+        if clock is None or clock.counting < FULL * clock.most:
             return self.growth
         return max(self.growth, min(2.0 ** (ROWS_WHEN_FULL / clock.half_life), GROWTH_WHEN_FULL))
 

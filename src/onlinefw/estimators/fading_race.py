@@ -11,9 +11,13 @@ from ..objectives.half_life import Clock, clock_from_state
 __all__ = ["FadingRace"]
 
 #: A longer memory leads unless its losses exceed the best ones by so many standard deviations.
-CLOSE = 0.5
+CLOSE = 1.0
+#: What is lost now is compared with what was lost over so many times as long.
+SLOWER = 10.0
 #: A loss that is infinite counts as much as this.
 LARGEST = 1e100
+#: What is added up.
+SUMS = ("totals", "squares", "now", "slow")
 
 
 class FadingRace:
@@ -40,6 +44,9 @@ class FadingRace:
         self.n = n
         self._clock = Clock(half_life)
         self._totals, self._squares = np.zeros(n), np.zeros((n, n))
+        # Weight and losses of the longest memory, which fade as the others do, and more slowly.
+        self._slow_clock = Clock(SLOWER * half_life)
+        self._now, self._slow = np.zeros(2), np.zeros(2)
 
     def add(self, losses: Array, w: Array) -> None:
         """Add the losses of observations of weights w: a line for each, a column for each model."""
@@ -51,6 +58,14 @@ class FadingRace:
         self._totals = np.add.accumulate(np.vstack((factor * self._totals, weighted)))[-1]
         squares = np.concatenate(((factor**2 * self._squares)[None], apart**2))
         self._squares = np.add.accumulate(squares)[-1]
+        self._now = _added(factor * self._now, weights, losses[:, 0])
+        self._slow_clock, factor, weights = self._slow_clock.after(w)
+        self._slow = _added(factor * self._slow, weights, losses[:, 0])
+
+    @property
+    def rises(self) -> bool:
+        """Whether the longest memory loses more now than it did before, on average."""
+        return bool(self._now[1] * self._slow[0] > self._slow[1] * self._now[0])
 
     @property
     def best(self) -> int:
@@ -76,19 +91,27 @@ class FadingRace:
 
     def state_dict(self) -> State:
         """Return everything as plain arrays and numbers."""
-        sums = {"totals": self._totals.copy(), "squares": self._squares.copy()}
-        return {"clock": self._clock.state_dict(), **sums}
+        sums = {name: getattr(self, f"_{name}").copy() for name in SUMS}
+        slow = self._slow_clock.state_dict()
+        return {"clock": self._clock.state_dict(), "slow_clock": slow, **sums}
 
     @classmethod
     def from_state(cls, state: State, n: int) -> FadingRace:
         """Make the race of n models that ``state_dict`` described."""
-        check_state(state, "clock", "totals", "squares")
-        clock = clock_from_state(state["clock"])
-        totals, squares = np.array(state["totals"], float), np.array(state["squares"], float)
-        whole = totals.shape == (n,) and squares.shape == (n, n) and clock is not None
-        if not whole or not (np.isfinite(totals).all() and np.isfinite(squares).all()):
+        check_state(state, "clock", "slow_clock", *SUMS)
+        clock, slow = clock_from_state(state["clock"]), clock_from_state(state["slow_clock"])
+        sums = {name: np.array(state[name], float) for name in SUMS}
+        shapes = [one.shape for one in sums.values()]
+        finite = all(np.isfinite(one).all() for one in sums.values())
+        if clock is None or slow is None or shapes != [(n,), (n, n), (2,), (2,)] or not finite:
             raise ValueError(f"this is not the state of a race of {n} half-lives")
-        assert clock is not None
         race = cls(n, clock.half_life)
-        race._clock, race._totals, race._squares = clock, totals, squares
+        race._clock, race._slow_clock = clock, slow
+        vars(race).update({f"_{name}": one for name, one in sums.items()})
         return race
+
+
+def _added(sums: Array, weights: Array, losses: Array) -> Array:
+    """Return weight and loss with those of more observations, added one after another."""
+    more = np.column_stack((weights, weights * losses))
+    return np.add.accumulate(np.vstack((sums, more)))[-1]

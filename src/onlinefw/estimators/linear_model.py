@@ -33,8 +33,8 @@ from .base import StreamingEstimator
 from .linear_parts import LinearParts, is_auto
 from .linear_run import LinearRun, new_run, run_from_state
 from .opening import FIRST, Opening
-from .row_runs import new_row_runs, row_runs_from_state
 from .row_checks import checked_rows, checked_weights, plain_rows
+from .row_runs import new_row_runs, row_runs_from_state
 from .sparse_state import names_from_state, names_state
 from .stream import Batch
 from .summary_events import event_room, learn_events, takes_events

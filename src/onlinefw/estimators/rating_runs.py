@@ -29,7 +29,7 @@ class RatingRuns(SeveralRuns):
     Ids are known here; the runs have numbers.
     """
 
-    watch = Watch(fade=300.0, every=100)
+    watch = Watch(fade=300.0, every=300)
 
     def __init__(self, *runs: Any) -> None:
         super().__init__(*runs)

@@ -136,8 +136,8 @@ class SearchState(MetaEstimatorMixin, SavedByState):
             one = with_radius(model, radius)
             one._load_names(its)
             kept = its["run"]["kept"]
-            half_life = fixed_half_life(one)
-            parts.append(LinearParts(one, one.n_features_in_, one._loss(), *kept, half_life))
+            known: Any = (one, one.n_features_in_, one._loss(), *kept, fixed_half_life(one))
+            parts.append(LinearParts(*known))
             estimators.append(one)
         n_learners = len(parts) * estimators[0]._n_models()
         for n_features in {its.n_features for its in parts}:

@@ -1,4 +1,4 @@
-"""``half_life="auto"``: runs that forget at different rates, side by side; the best one predicts."""
+"""``half_life="auto"``: runs that forget at different rates side by side; the best predicts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,15 @@ LONGER = 4.0
 SHARE = 0.25
 #: The data look as if they had changed if the losses of the longest memory exceed those of the
 #: leader by so many standard deviations ...
-CHANGED = 3.0
-#: ... but not so soon after the last time, or after the beginning (in half-lives of the losses).
-PAUSE = 2
-#: Then all memories are short for so many short half-lives, until little is left of the time before.
+CHANGED = 6.0
+#: ... and if so many short half-lives have passed since the beginning: models that know little gain
+#: by forgetting their first steps, whether anything changes or not.
+EARLY = 4
+#: After a change all memories are short for so many short half-lives, until little is left of the
+#: time before; so long nothing else is noticed.
 SETTLING = 2
+#: Nobody but the longest memory leads before so many half-lives of the losses have passed.
+FIRST = 2
 #: What comes so soon after it belongs to the same change, which is noted once.
 SAME = 10
 
@@ -135,11 +139,11 @@ class SeveralRuns(ABC):
         n = len(losses[0])
         self.scores.add(np.column_stack(losses), np.ones(n) if w is None else w)
         seen, every = self.n_observations, self.watch.every
-        if seen // every == (seen - n) // every or seen < PAUSE * self.watch.fade:
+        if seen // every == (seen - n) // every or seen < FIRST * self.watch.fade:
             return
         leader = self.scores.leader
         self._lead(leader)
-        rested = self._age >= PAUSE * self.watch.fade
+        rested = self._age >= (SETTLING if self.began else EARLY) * self._shortest()
         if leader > 0 and rested and self.scores.behind(0, leader) > CHANGED:
             self._begin_anew()
         for one, half_life in zip(self.runs, self._half_lives(), strict=True):
@@ -155,7 +159,8 @@ class SeveralRuns(ABC):
     def _begin_anew(self) -> None:
         """Let all runs with longer memories than the leader's be copies of it; note the change."""
         seen = self.n_observations
-        if not self.changes or self._age >= SAME * self.watch.fade:
+        # A model that still learns loses less and less, even if a shorter memory learns faster.
+        if self.scores.rises and (not self.changes or self._age >= SAME * self.watch.fade):
             self.changes.append(seen)
         for k in range(self.leading):
             self._copy(k)
@@ -165,7 +170,7 @@ class SeveralRuns(ABC):
     def _half_lives(self) -> list[float | None]:
         """Return the half-lives, which depend on counts of observations only."""
         short = self._shortest()
-        if self.changes and self._age < SETTLING * short:
+        if self.began and self._age < SETTLING * short:
             return [short, short, short]
         # It grows when the age has doubled.
         middle = max(LONGER * short, SHARE * 2.0 ** int(log2(max(self._age, 1))))

@@ -118,7 +118,7 @@ class FadingEntries(Fading, ABC):
         """Drop entries that weigh less than 2**-KEPT of a new one of the mean weight."""
         clock, past = self._clock, self._past
         assert clock is not None
-        past.drop(2.0**-KEPT * past.counts.weight / max(clock.count, 1.0))
+        past.drop(2.0**-KEPT * past.counts.weight / max(clock.counting, 1.0))
         for one in models:
             one.entries_left()
 

@@ -73,7 +73,7 @@ class Clock(NamedTuple):
     def going_on(self, half_life: float | None) -> Clock:
         """Return the clock that goes on with another half-life; weights stay as they are."""
         h = inf if half_life is None else half_life
-        return Clock(h, self.n, self.shift, self.n, float(self.exponent(self.n)), self.count)
+        return Clock(h, self.n, self.shift, self.n, float(self.exponent(self.n)), self.counting)
 
     def after(self, w: Array) -> tuple[Clock, float, Array]:
         """Weigh new observations, whose own weights are w.
@@ -101,7 +101,7 @@ class Clock(NamedTuple):
         return float(powers(np.array([self.exponent(self.n)]), self.shift)[0])
 
     @property
-    def count(self) -> float:
+    def counting(self) -> float:
         """As how many observations like the newest one all of them count."""
         new = self.n - self.since
         if self.half_life == inf:
@@ -123,7 +123,7 @@ class Clock(NamedTuple):
         """
         if self.n <= 1:
             return 1.0
-        return self.count / self.n
+        return self.counting / self.n
 
     def state_dict(self) -> State:
         """Return all fields; the half-life is None if it is infinite."""
