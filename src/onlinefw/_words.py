@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isnan
 
-__all__ = ["UNINFORMATIVE", "counted", "gap_in_words", "gap_share", "is_informative",
-           "memory_in_words", "mixture_in_words", "printable"]  # fmt: skip
+__all__ = ["UNINFORMATIVE", "counted", "forgetting_in_words", "gap_in_words", "gap_share",
+           "is_informative", "memory_in_words", "mixture_in_words", "printable"]  # fmt: skip
 
 #: A short memory that explains so much of the variance helps.
 HELPS = 0.005
+#: So many changes of the data are told, at most.
+MOST_CHANGES = 3
 #: What is said of a certificate that proves nothing.
 UNINFORMATIVE = (
     "uninformative: the gap, {gap:.3g}, is larger than the mean loss itself, {loss:.3g}, and no "
@@ -96,6 +98,30 @@ def memory_in_words(rows: float, columns: float, gain: float) -> str:
         f"corrected by {rows:.2g} times that error; of a column by {columns:.2g} times. That "
         f"{helps} here: it explains {100.0 * gain:.2g}% of the variance of the values"
     )
+
+
+def forgetting_in_words(half_life: float | None, changes: Sequence[int]) -> str:
+    """Say how fast a model forgets, and when the data looked as if they had changed.
+
+    Examples
+    --------
+    >>> from onlinefw._words import forgetting_in_words
+    >>> forgetting_in_words(None, [])
+    'nothing is forgotten'
+    >>> forgetting_in_words(400.0, [5200, 7100]).split("; ")[1]
+    'the data look as if they had changed, shortly before observations 5,200 and 7,100'
+    """
+    if half_life is not None:
+        now = f"an observation counts half as much after {half_life:,.0f} others"
+    else:
+        now = "nothing is forgotten" + (" since the last change" if len(changes) else "")
+    if not len(changes):
+        return now
+    *first, last = (f"{n:,}" for n in changes[-MOST_CHANGES:])
+    when = f"{', '.join(first)} and {last}" if first else last
+    more = "" if len(changes) <= MOST_CHANGES else f", the latest of {len(changes):,} times"
+    word = "observations" if first else "observation"
+    return f"{now}; the data look as if they had changed, shortly before {word} {when}{more}"
 
 
 def mixture_in_words(weights: Sequence[float], ridges: Sequence[tuple[float, float]]) -> str:

@@ -436,3 +436,25 @@ def test_a_failure_half_way_leaves_no_half_of_it(monkeypatch, owner, verb):
     else:
         with pytest.raises(ofw.BrokenModel):
             model.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("max_past", "late"), [(400, False), (101, True)], ids=["somebody", "almost everybody"]
+)
+def test_with_several_half_lives_all_forget(max_past, late):
+    X, y, ids = rows()
+    somebody = "Rumpelstilzchen"
+    ids = np.where(np.arange(N) >= N - 100 if late else ids == "p3", somebody, ids)
+    X[ids == somebody, 4] = np.pi
+    more = {"radius": 2.5, "past": "recent", "max_past": max_past}
+    model = ofw.FrankWolfeRegressor(half_life="auto", **more)
+    model.learn(X, y, ids=ids)
+    assert holds(model.state_dict(), somebody)
+    assert holds(model.state_dict(), np.pi)
+    model.forget(somebody)
+    assert not holds(model.state_dict(), somebody)
+    assert not holds(model.state_dict(), np.pi)
+    model.learn(X[:50], y[:50])
+    assert np.isfinite(model.gap_)
+    with pytest.raises(ValueError, match=f"no rows are kept of the ids '{somebody}'"):
+        model.forget(somebody)

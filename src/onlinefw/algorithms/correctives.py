@@ -96,6 +96,9 @@ class Corrective:
         """Be without all that a row of a matrix has brought, where ``takes_rounds`` is true."""
         raise NotImplementedError
 
+    def go_on(self, half_life: float | None) -> None:
+        """Take note that observations fade with another half-life from now on; None: no more."""
+
     def step(
         self, objective: Objective, constraint: ConvexSet, gradient: Direction, gap: float
     ) -> float:

@@ -208,6 +208,11 @@ class LocalRidge(Corrective):
         models.forget(row, gone, *objective.value_range())
         self._show(objective, constraint)
 
+    def go_on(self, half_life: float | None) -> None:
+        """Let the errors of the models fade as observations do from now on."""
+        if self._models is not None:
+            self._models.fade(inf if half_life is None else half_life)
+
     def correct(self, objective: Objective, constraint: ConvexSet) -> None:
         """Solve all rows and all columns, a few times in turn."""
         assert isinstance(objective, ObservedEntries)

@@ -40,6 +40,10 @@ ROWS_PER_COORDINATE = 4
 ENOUGH, MOST_STEPS, MOST_NOT_CONVEX = 0.01, 100, 20
 #: On a schedule, theta is corrected by so many steps when the data have grown by the factor.
 STEPS_PER_GROWTH = 3
+#: Where rows fade, theta is corrected the more often the shorter the half-life is. Once as much is
+#: remembered as ever will be (this share of it), no sooner than after so many rows, or after the
+#: growth at most: rows of a short memory are few, and each correction costs as much.
+FULL, ROWS_WHEN_FULL, GROWTH_WHEN_FULL = 0.75, 48.0, 1.6
 
 
 @dataclass
@@ -156,7 +160,15 @@ class NewtonSteps(Corrective):
             assert isinstance(objective, RowObjective)
             objective.hold()
             self._corrected_at, self._shift = objective.seen_weight, objective.shift
-            self._due_at = self._corrected_at + (self.growth - 1.0) * objective.reach
+            self._due_at = self._corrected_at + (self._growth_of(objective) - 1.0) * objective.reach
+
+    def _growth_of(self, objective: RowObjective) -> float:
+        """Return the factor until the next correction, larger where a short memory is full."""
+        assert self.growth is not None
+        clock = objective.clock
+        if clock is None or clock.counting < FULL * clock.most:
+            return self.growth
+        return max(self.growth, min(2.0 ** (ROWS_WHEN_FULL / clock.half_life), GROWTH_WHEN_FULL))
 
     # Steps ----------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from .._typing import Array, State
 from .._whole import WholeRound
 from ..objectives.leaving_rows import forget_rows
 from ..objectives.row_objective import RowsBatch
+from ..sets import ConvexSet
 from .learner import Learner, finish
 from .rounds import Round
 
@@ -148,6 +149,20 @@ class SideBySide:
         self.learners = [self.learners[k] for k in chosen]
         self._objectives = [one.objective for one in self.learners]
         self._objectives[0].keep_together(self._objectives)
+
+    def use_set(self, constraint: ConvexSet, share: float) -> None:
+        """Go on in another set, in which theta times ``share`` lies; 1 leaves it where it is.
+
+        For learners that keep no active set.
+        """
+        for one in self.learners:
+            one.constraint = constraint
+            if share != 1.0:
+                one.objective.put(share * np.asarray(one.theta))
+
+    def go_on(self, half_life: float | None) -> None:
+        """Let the rows fade with another half-life from now on; None: nothing is forgotten."""
+        self._objectives[0].go_on(half_life)
 
     def state_dict(self) -> State:
         """Return the past once, all else of every learner, and the gradients that are known.

@@ -158,6 +158,11 @@ class SummariesSideBySide(SideBySide):
         pairs = zip(self.learners, batch.targets, strict=True)
         return [one.play(batch._replace(targets=[y])) for one, y in pairs]
 
+    def go_on(self, half_life: float | None) -> None:
+        """Let the estimates fade with another half-life from now on."""
+        for one in self._objectives:
+            one.go_on(half_life)
+
     def refine(self) -> list[Round]:
         """Refuse: no rows are kept."""
         return [one.refine() for one in self.learners]

@@ -162,7 +162,9 @@ def fit(
     batch_size: Annotated[str, typer.Option(help="Rows per round, or auto.")] = "auto",
     half_life: Annotated[
         str | None,
-        typer.Option(help="For data that change: after so many rows a row counts half as much."),
+        typer.Option(
+            help="For data that change: after so many rows one counts half as much; auto finds it."
+        ),
     ] = None,
     epochs: Annotated[
         int,
@@ -241,7 +243,8 @@ def fit(
     if loss is not None:
         settings["loss"] = loss
     if half_life is not None:
-        settings["half_life"] = _number("--half-life", half_life, "")
+        number = half_life if half_life == "auto" else _number("--half-life", half_life)
+        settings["half_life"] = number
     if classes is not None:
         settings["classes"] = _labels(classes)
     reading = _reading(on_bad_row, data_format, delimiter, header)

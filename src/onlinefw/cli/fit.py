@@ -15,10 +15,11 @@ from sklearn.base import clone
 
 from .._devices import NoDevice
 from .._files import only_writer
-from .._words import counted, printable
+from .._words import counted, forgetting_in_words, printable
 from ..distributed import ClusterLost
 from ..files import ModelFileError, save
 from ..fitting.certificate import gap_facts, gap_said
+from ..fitting.forgetting import forgetting_facts
 from ..fitting.loop import Checkpoint, learn, new_session, resume
 from ..fitting.ratings import RatingsSession
 from ..fitting.session import Session
@@ -258,6 +259,8 @@ def _summary(
         **session.size(),
         "radius": session.model.radius_,
     }
+    if session.model.half_life is not None:
+        summary["forgetting"] = forgetting_facts(session.model)
     if session.n_test:
         summary["held out"] = session.test_score().summary()
     if test is not None:
@@ -303,6 +306,8 @@ def _say(summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool) -> N
         coefficients = counted(summary["coefficients"], "coefficient")
         size = f"nonzeros {summary['nonzeros']:,} of {coefficients}"
     lines.append(f"model: {size}, radius {summary['radius']:.4g}; {gap_said(summary)}")
+    if "forgetting" in summary:
+        lines.append(f"forgetting: {forgetting_in_words(**summary['forgetting'])}")
     if "rows left out" in summary:
         reasons = ", ".join(f"{n:,} {reason}" for reason, n in summary["rows left out"].items())
         lines.append(f"rows left out: {reasons}")

@@ -11,9 +11,10 @@ import typer
 
 from .. import FrankWolfeMatrixCompletion, RadiusSearch
 from .._typing import Array
-from .._words import memory_in_words, mixture_in_words, printable
+from .._words import forgetting_in_words, memory_in_words, mixture_in_words, printable
 from ..files import read_header
 from ..fitting.certificate import gap_facts, gap_said
+from ..fitting.forgetting import forgetting_facts
 from ..fitting.notes import notes_of
 from .json_text import as_json_text
 from .model_file import load_model
@@ -24,6 +25,7 @@ __all__ = ["run_inspect"]
 
 #: Facts that the text tells in a sentence.
 SENTENCES: dict[str, Callable[..., str]] = {
+    "forgetting": forgetting_in_words,
     "mixture": mixture_in_words,
     "short memory": memory_in_words,
 }
@@ -63,6 +65,8 @@ def describe(model: Any, top: int = 10) -> dict[str, Any]:
         if name in summary:
             facts[name] = summary[name]
     facts |= gap_facts(best)
+    if best.half_life is not None:
+        facts["forgetting"] = forgetting_facts(best)
     if isinstance(model, FrankWolfeMatrixCompletion):
         shape = model.shape_
         facts |= {"rows": shape[0], "columns": shape[1], "rank": model.rank_}

@@ -185,7 +185,7 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
             mark = run.mark()
             try:
                 run.history.start()
-                self._use_place()
+                run.use_place(self._place())
                 return act(*args)
             except BaseException as error:
                 if not run.is_at(mark):
@@ -195,13 +195,6 @@ class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
     def _place(self) -> tuple[str, int | None]:
         """Return device and workers that should hold the past."""
         return self.device, self.workers
-
-    def _use_place(self) -> None:
-        """Move the past to its place, which is not saved with it."""
-        run, place = self._run, self._place()
-        if place != run.place:
-            run.team.use_place(*place)
-            run.place = place
 
     def learn(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, batch_size: int = 1

@@ -113,20 +113,14 @@ class CompletedMatrix(Recommending, StreamingEstimator):
 
     def _entries(self, rows: Array, cols: Array, unknown: str) -> Array:
         """Return the model at entries, with the fallback outside the matrix."""
-        run = self._run
-        m1, m2 = run.matrix.shape
-        known = (rows < m1) & (cols < m2)
-        if known.all():
-            return run.predict(rows, cols)
-        if unknown == "raise":
+        m1, m2 = self._run.matrix.shape
+        if unknown == "raise" and not (known := (rows < m1) & (cols < m2)).all():
             k = int(np.argmin(known))
             raise ValueError(
                 f"X has the entry ({rows[k]}, {cols[k]}), but the model has seen {m1} rows and "
                 f'{m2} columns; pass unknown="fallback" to predict what is known without it'
             )
-        z = run.fallback(rows, cols)
-        z[known] = run.predict(rows[known], cols[known])
-        return z
+        return self._run.entries(rows, cols)
 
     def score(self, X: Any, y: Any) -> float:
         """Return the coefficient of determination R^2 of the predictions (1 is best)."""

@@ -28,7 +28,7 @@ from ..objectives import ObservedEntries, RunningBiases
 from ..past.place import is_compiled
 from ..sets import TraceNormBall
 from ..steps import Harmonic, LineSearch
-from .linear_parts import FAMILIES, REGRESSION, is_auto
+from .linear_parts import FAMILIES, REGRESSION, fixed_half_life, is_auto
 
 if TYPE_CHECKING:
     from .matrix_completion import FrankWolfeMatrixCompletion
@@ -74,15 +74,18 @@ class CompletionParts:
     weighting: str | None
     clip: bool
     local: LocalRidge | None  # what corrects single rows and columns; it has its own biases
+    half_life: float | None = None  # None: nothing is forgotten
 
     @classmethod
     def of(cls, model: FrankWolfeMatrixCompletion, n: int | None) -> CompletionParts:
         """Decide what is "auto"; n is how many values will come, if known."""
         many = n is not None and n >= MANY and type(model._loss()) is Square
-        return cls.decided(model, many)
+        return cls.decided(model, many, fixed_half_life(model))
 
     @classmethod
-    def decided(cls, model: FrankWolfeMatrixCompletion, many: bool) -> CompletionParts:
+    def decided(
+        cls, model: FrankWolfeMatrixCompletion, many: bool, half_life: float | None
+    ) -> CompletionParts:
         """Decide the rest, once it is known whether there are many values."""
         loss = model._loss()
         regression = isinstance(loss, REGRESSION)
@@ -104,7 +107,7 @@ class CompletionParts:
                     "or pass corrective=None"
                 )
             offsets = None
-        return cls(model, loss, many, offsets, weighting, clip, local)
+        return cls(model, loss, many, offsets, weighting, clip, local, half_life)
 
     @property
     def is_local(self) -> bool:
@@ -127,7 +130,7 @@ class CompletionParts:
             max_columns=model.max_columns,
             offsets=offsets,
             max_atoms=model.max_atoms,
-            half_life=model.half_life,
+            half_life=self.half_life,
             device=model.device,
             workers=model.workers,
         )

@@ -21,7 +21,7 @@ from .learned_matrix import LearnedMatrix
 from .local_facts import LocalFacts
 from .race import Race
 from .recommending import Scoring
-from .run import Run, read_counters
+from .run import Run, read_counters, saved_half_life
 from .smoothed_weights import SmoothedWeights
 from .stream import Batch
 
@@ -68,6 +68,13 @@ class Apart:
     def keep(self, chosen: Sequence[int]) -> None:
         """Go on with some of the learners."""
         self.learners = [self.learners[k] for k in chosen]
+
+    def go_on(self, half_life: float | None) -> None:
+        """Let the entries fade with another half-life from now on; None: nothing is forgotten."""
+        for one in self.learners:
+            one.objective.go_on(half_life)
+            if one.corrective is not None:
+                one.corrective.go_on(half_life)
 
     def refine(self) -> list[Round]:
         """Play a round of each without new data."""
@@ -201,6 +208,16 @@ class CompletionRun(Run):
         if offsets is None:
             offsets = np.zeros(matrix.shape[1], matrix.dtype)
         return Scoring(to_host(theta.left), theta.weights, to_host(theta.right), offsets)
+
+    def entries(self, rows: Array, cols: Array) -> Array:
+        """Return the model at entries, with the fallback outside the matrix."""
+        m1, m2 = self.matrix.shape
+        known = (rows < m1) & (cols < m2)
+        if known.all():
+            return self.predict(rows, cols)
+        z = self.fallback(rows, cols)
+        z[known] = self.predict(rows[known], cols[known])
+        return z
 
     def learn_events(self, batch: Batch) -> Array:
         """Let local corrections learn observations one after another; return the predictions."""
@@ -338,7 +355,7 @@ def run_from_state(model: Any, state: State) -> CompletionRun:
     """Make the run that ``state_dict`` described, with or without its past."""
     check_state(state, "many", "low", "high", "weights_due")
     radii, history, race = read_counters(state)
-    parts = CompletionParts.decided(model, bool(state["many"]))
+    parts = CompletionParts.decided(model, bool(state["many"]), saved_half_life(model, state))
     matrix = team = None
     if "team" in state:
         check_state(state["team"], "learners")

@@ -72,7 +72,7 @@ def checked_leavers(run: LinearRun, ids: Any) -> list[Any]:
     alone = isinstance(ids, str) or not isinstance(ids, Iterable)
     values = as_objects([ids] if alone else ids)
     some = column_of("row", values).ids.tolist()
-    objective, opening = run.learners[0].objective, run.opening
+    objective, opening = run.longest.learners[0].objective, run.opening
     known, first = ids_of(objective), set() if opening is None else opening.ids
     if known is None:
         raise ValueError(

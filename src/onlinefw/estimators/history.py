@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from time import perf_counter
 from typing import Any
 
@@ -14,17 +15,22 @@ from ..algorithms import Round
 
 __all__ = ["History"]
 
-COLUMNS = ("t", "loss", "gap", "gap_upper", "step_size", "kind", "reads", "seconds")
+COLUMNS = ("t", "loss", "gap", "gap_upper", "step_size", "kind", "reads", "seconds", "half_life")
 
 
 class History:
-    """Rounds as columns; thinned evenly in log t when there are more than ``size``."""
+    """Rounds as columns; thinned evenly in log t when there are more than ``size``.
+
+    With a size of 0 nothing is kept.
+    """
 
     def __init__(self, size: int) -> None:
         self.size = size
         self._rounds: list[tuple] = []
         self._elapsed = 0.0
         self._since: float | None = None
+        #: The half-life in use, of rounds from now on; infinite where nothing is forgotten.
+        self.half_life = inf
 
     def start(self) -> None:
         """Let the clock run: only time spent learning is counted."""
@@ -40,6 +46,8 @@ class History:
 
         ``t`` and ``loss`` are noted instead of the round's own, if given.
         """
+        if self.size == 0:
+            return
         if self._since is not None:
             now = perf_counter()
             self._elapsed, self._since = self._elapsed + now - self._since, now
@@ -53,6 +61,7 @@ class History:
                 one.kind,
                 one.reads,
                 self._elapsed,
+                self.half_life,
             )
         )
         if len(self._rounds) > self.size:
@@ -84,8 +93,11 @@ class History:
     def from_state(cls, state: State) -> History:
         """Make the history that ``state_dict`` described."""
         check_state(state, "size", "elapsed", "columns")
-        check_state(state["columns"], *COLUMNS)
-        columns = [np.asarray(state["columns"][name]) for name in COLUMNS]
+        kept = state["columns"]
+        check_state(kept, *COLUMNS[:-1])
+        if "half_life" not in kept:  # older states
+            kept = {**kept, "half_life": np.full(np.shape(kept["t"]), inf)}
+        columns = [np.asarray(kept[name]) for name in COLUMNS]
         if any(column.shape != columns[0].shape or column.ndim != 1 for column in columns):
             raise ValueError("the columns of the history differ in length")
         named = dict(zip(COLUMNS, columns, strict=True))

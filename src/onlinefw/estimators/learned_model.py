@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
@@ -119,6 +120,19 @@ class LearnedModel(SavedByState):
         it is that of the class whose certificate is largest; nan in older model files.
         """
         return self._fitted("mean_loss_").loss_now()
+
+    @property
+    def half_life_(self) -> float | None:
+        """The half-life in use, in observations; None while nothing is forgotten."""
+        return self._fitted("half_life_").half_life
+
+    @property
+    def changes_(self) -> Array:
+        """After how many observations the data looked as if they had changed.
+
+        With ``half_life="auto"``; with a fixed half-life nothing is looked for.
+        """
+        return np.array(self._fitted("changes_").changes, dtype=int)
 
     @property
     def history_(self) -> dict[str, Array]:

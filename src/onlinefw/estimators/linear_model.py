@@ -35,6 +35,7 @@ from .linear_parts import LinearParts, is_auto
 from .linear_run import LinearRun, new_run, run_from_state
 from .opening import FIRST, Opening
 from .row_checks import checked_ids, checked_rows, checked_weights, plain_rows
+from .row_runs import new_row_runs, row_runs_from_state
 from .sparse_state import names_from_state, names_state
 from .stream import Batch
 from .summary_events import event_room, learn_events, takes_events
@@ -68,7 +69,7 @@ class LinearModel(ForgetsRows, StreamingEstimator):
         scale: bool | str = "auto",
         past: str = "all",
         max_past: int | None = None,
-        half_life: float | None = None,
+        half_life: float | str | None = None,
         coef_shape: Shape | None = None,
         expected_size: int | None = None,
         shuffle: bool = False,
@@ -214,7 +215,8 @@ class LinearModel(ForgetsRows, StreamingEstimator):
 
     def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> LinearRun:
         parts = LinearParts.of(self, first.X.shape[1], n)
-        return new_run(parts, first, self._n_models())
+        new: Any = new_row_runs if is_auto(self.half_life) else new_run
+        return new(parts, first, self._n_models())
 
     def _begin(self, first: Batch) -> None:
         super()._begin(first)
@@ -289,11 +291,9 @@ class LinearModel(ForgetsRows, StreamingEstimator):
             return
         rows = opening.batch()
         new = self._new_run(rows, self._expected(), None)
-        new.turns = old.turns
-        self._run = new
+        new.turns, self._run = old.turns, new
         new.learn(rows, self._targets(rows.y))
-        new.history, new.path = old.history, old.path
-        new.n_rounds, new.n_observations = old.n_rounds, old.n_observations
+        new.go_on_from(old)
 
     def _place(self) -> tuple[str, int | None]:
         # Radii race each other in this process; only the winner's past moves to workers.
@@ -369,7 +369,8 @@ class LinearModel(ForgetsRows, StreamingEstimator):
             raise ValueError("there are not as many feature names as features")
 
     def _loaded_run(self, state: State) -> LinearRun:
-        return run_from_state(self, state, self._n_models())
+        load: Any = row_runs_from_state if "runs" in state else run_from_state
+        return load(self, state, self._n_models())
 
 
 def checked_file(model: LinearModel, batch: Any) -> Batch:

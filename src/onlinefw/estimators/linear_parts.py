@@ -45,6 +45,7 @@ __all__ = [
     "FAMILIES",
     "REGRESSION",
     "LinearParts",
+    "fixed_half_life",
     "has_radius",
     "is_auto",
     "loss_of",
@@ -94,6 +95,11 @@ def is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
+def fixed_half_life(model: Any) -> float | None:
+    """Return the half-life of an estimator as a number; None if nothing is forgotten, or "auto"."""
+    return None if is_auto(model.half_life) else check_half_life(model.half_life, ' or "auto"')
+
+
 def loss_of(loss: Any, losses: Mapping[str, Any]) -> Loss:
     """Return the loss that a parameter names, or is."""
     if isinstance(loss, str) and loss in losses:
@@ -114,19 +120,20 @@ class LinearParts:
     loss: Loss
     past: str
     max_past: int | None
+    half_life: float | None = None  # None: nothing is forgotten
 
     @classmethod
     def of(cls, model: LinearModel, n_features: int, n: int | None) -> LinearParts:
         """Decide what is "auto"; n is how many rows will come, if that is known."""
         past, max_past = model.past, model.max_past
-        loss, half_life = model._loss(), check_half_life(model.half_life)
+        loss, half_life = model._loss(), fixed_half_life(model)
         if is_auto(past):
             most = MAX_PAST if max_past is None else check_whole("max_past", max_past)
             few = n is not None and n <= most
             few = few or (half_life is not None and KEPT * half_life <= most)
             all_of_them = few or _sums_suffice(model, loss, n_features)
             past, max_past = ("all", None) if all_of_them else ("reservoir", most)
-        parts = cls(model, n_features, loss, past, max_past)
+        parts = cls(model, n_features, loss, past, max_past, half_life)
         if past == "summary":
             check_summary(model, loss)
         elif past not in PASTS:
@@ -137,11 +144,6 @@ class LinearParts:
         model._seed(1)  # objectives that keep no sample do not check it
         parts.shape(parts.constraint(1.0))
         return parts
-
-    @property
-    def half_life(self) -> float | None:
-        """After how many rows a row weighs half as much; None: nothing is forgotten."""
-        return check_half_life(self.model.half_life)
 
     # Learners -------------------------------------------------------------------------------------
 

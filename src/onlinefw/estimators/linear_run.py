@@ -16,7 +16,7 @@ from .linear_parts import LinearParts, warn_of_radius
 from .opening import Opening
 from .path import Path
 from .race import Race
-from .run import Run, read_counters
+from .run import Run, read_counters, saved_half_life
 from .scaling import Scaling
 from .stream import Batch
 
@@ -110,6 +110,28 @@ class LinearRun(Run):
         beaten = race.n_seen >= BEATEN_FROM
         self._choose(race.unbeaten(settled) if beaten else list(range(len(self.radii))))
 
+    def use_radius(self, radius: float) -> None:
+        """Go on with another radius, where one plays alone; theta shrinks if it is smaller."""
+        constraint = self.parts.constraint(radius)
+        shrinks = radius < self.radius or not constraint.contains_zero
+        self.team.use_set(constraint, radius / self.radius if shrinks else 1.0)
+        self.radii, self._known = [radius], None
+
+    def go_on_from(self, old: Any) -> None:
+        """Take the place of another run, which has learned the same rows."""
+        self.turns, self.history, self.path = old.turns, old.history, old.path
+        self.n_rounds, self.n_observations = old.n_rounds, old.n_observations
+
+    def take_records(self, other: Any) -> None:
+        """Go on with history and path of another run, which gets these."""
+        super().take_records(other)
+        self.path, other.path = other.path, self.path
+
+    def be_silent(self) -> None:
+        """Keep no records from now on."""
+        super().be_silent()
+        self.path = Path(0)
+
     def correct(self) -> None:
         """Bring theta to the optimum of now, if there is a corrective."""
         super().correct()
@@ -191,14 +213,23 @@ def a_piece(X: Any, n_learners: int) -> int:
     return max(1, int(A_PIECE / (1.0 + numbers * n_learners)))
 
 
-def new_run(parts: LinearParts, first: Batch, n_models: int, team: Any = None) -> LinearRun:
-    """Make the run of a stream that begins with these rows, with its learners if none are given."""
+def new_run(
+    parts: LinearParts,
+    first: Batch,
+    n_models: int,
+    team: Any = None,
+    radius: float | None = None,
+) -> LinearRun:
+    """Make the run of a stream that begins with these rows, with its learners if none are given.
+
+    With a ``radius`` none are compared: that of another run is followed.
+    """
     model = parts.model
     history = History.of(model)
     path = Path(check_whole("path_size", model.path_size, 0))
     scaling = parts.scaling(first)
     seen = first if scaling is None else first._replace(X=scaling.apply(first.X))
-    radii = parts.radii(seen)
+    radii = parts.radii(seen) if radius is None else [radius]
     race = None
     if len(radii) > 1:
         life = parts.half_life
@@ -209,7 +240,7 @@ def new_run(parts: LinearParts, first: Batch, n_models: int, team: Any = None) -
         place = ("cpu", None)
     if team is None:
         team = parts.team(radii, n_models, *place)
-        if race is None:
+        if race is None and radius is None:
             warn_of_radius(parts, radii[0], seen)
     # Rows of float32 or uint8 give coefficients and predictions in single precision.
     precision = np.float64 if first.X.dtype == np.float64 else np.float32
@@ -226,7 +257,8 @@ def run_from_state(model: Any, state: State, n_models: int, team: Any = None) ->
     radii, history, race = read_counters(state)
     n_features = model.n_features_in_
     past, max_past = state["kept"]
-    parts = LinearParts(model, n_features, model._loss(), past, max_past)
+    half_life = saved_half_life(model, state)
+    parts = LinearParts(model, n_features, model._loss(), past, max_past, half_life)
     if state["precision"] not in ("float32", "float64"):
         raise ValueError(f"coefficients cannot be {state['precision']!r}")
     scaling = state["scaling"]

@@ -22,6 +22,7 @@ from .completion_parts import LOSSES, MANY, CompletionParts
 from .completion_run import CompletionRun, new_run, run_from_state
 from .entry_checks import checked_entries
 from .linear_parts import is_auto
+from .rating_runs import new_rating_runs, rating_runs_from_state
 from .stream import Batch, FileStream
 
 __all__ = ["FrankWolfeMatrixCompletion"]
@@ -189,7 +190,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         epochs: int = 1,
         inner_steps: int = 1,
         corrective: str | LocalRidge | RidgeSweeps | None = "auto",
-        half_life: float | None = None,
+        half_life: float | str | None = None,
         max_atoms: int | None = None,
         max_rows: int = MOST,
         max_columns: int = MOST,
@@ -384,7 +385,8 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         return checked_entries(self, None if first else self._run, X, y, sample_weight)
 
     def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> CompletionRun:
-        return new_run(CompletionParts.of(self, n), first, rounds)
+        new: Any = new_rating_runs if is_auto(self.half_life) else new_run
+        return new(CompletionParts.of(self, n), first, rounds)
 
     # Files ----------------------------------------------------------------------------------------
 
@@ -411,7 +413,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
                 f"{batch} has the numbers of rows and columns, and this model has ids: read the "
                 "ids yourself, and pass them as arrays or frames"
             )
-        if self.workers is not None and not first:
+        if self.workers is not None and not first and not is_auto(self.half_life):
             parts = self._run.parts
             if parts.offsets is None and parts.weighting is None and parts.local is None:
                 return Batch(batch)
@@ -425,7 +427,8 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     # State ----------------------------------------------------------------------------------------
 
     def _loaded_run(self, state: State) -> CompletionRun:
-        return run_from_state(self, state)
+        load: Any = rating_runs_from_state if "runs" in state else run_from_state
+        return load(self, state)
 
 
 def _for_each(predicted: Array, sample_weight: Any) -> Array:

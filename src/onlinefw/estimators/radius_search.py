@@ -19,7 +19,7 @@ from .._whole import Broken, WholeRound, unchanged_unless_learned
 from .base import FIRST_ROWS
 from .forgetting import check_named, checked_leavers
 from .linear_model import LEAST_ROUNDS, LinearModel
-from .linear_parts import LinearParts, has_radius, suggested_radii, with_radius
+from .linear_parts import LinearParts, has_radius, is_auto, suggested_radii, with_radius
 from .linear_run import a_piece, new_run
 from .progress import progress
 from .race import Race
@@ -201,6 +201,11 @@ class RadiusSearch(SearchState):
             )
         if not has_radius(self.estimator):
             raise ValueError(f"the set {self.estimator.constraint!r} has no radius to search for")
+        if is_auto(self.estimator.half_life):
+            raise ValueError(
+                "RadiusSearch compares radii that forget alike: give the estimator a half_life, or "
+                'None; alone it has half_life="auto" with radius="auto"'
+            )
         if not (isinstance(self.standard_errors, Real) and self.standard_errors >= 0.0):
             raise ValueError(
                 f"standard_errors must be a number of at least 0, got {self.standard_errors!r}"

@@ -144,6 +144,7 @@ class FrankWolfeRegressor(RegressorMixin, LinearModel):
         else:
             self._check_names(batch)
             opens = self._run.race is not None or self._run.scaling is not None
+            opens = opens or is_auto(self.half_life)
         return checked_file(self, batch) if opens or self.workers is None else Batch(batch)
 
     def _learn_names(self, rows: Any) -> None:

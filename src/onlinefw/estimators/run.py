@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
-from typing import Any
+from math import inf, isfinite
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from .._state import check_state, number
 from .._typing import Array, State
 from .._whole import Turns
 from ..algorithms import Round
+from ..objectives.half_life import check_half_life
 from .history import History
+from .linear_parts import fixed_half_life
 from .race import Race
 
 __all__ = ["CANNOT_LEARN", "Run"]
@@ -52,6 +54,11 @@ class Run:
         self.n_rounds = self.n_refined = self.n_observations = 0
         #: Device and workers that the past was last moved to.
         self.place: tuple[str, int | None] | None = None
+        #: After how many observations one weighs half as much now; None: nothing is forgotten.
+        self.half_life: float | None = parts.half_life
+        history.half_life = inf if self.half_life is None else self.half_life
+        #: After how many observations the data looked as if they had changed.
+        self.changes: list[int] = []
         #: The gap when the model was saved without its past.
         self.gap = float("nan")
         #: The mean loss then; nan in files that do not tell.
@@ -87,6 +94,11 @@ class Run:
         return self.radii[self.leader]
 
     @property
+    def longest(self) -> Self:
+        """The run with the longest memory: this one, unless there are several."""
+        return self
+
+    @property
     def learners(self) -> list[Any]:
         """The learners of the radius in use."""
         if self.turns.cut_in_two:
@@ -96,6 +108,25 @@ class Run:
         if self.race is None:
             return self.team.learners
         return self._of(self.team.learners, self.leader)
+
+    def use_place(self, place: tuple[str, int | None]) -> None:
+        """Let the past be at this place: a device, and workers."""
+        if place != self.place:
+            self.team.use_place(*place)
+            self.place = place
+
+    def go_on(self, half_life: float | None) -> None:
+        """Forget with another half-life from now on, where there was one; None: nothing more."""
+        self.team.go_on(half_life)
+        self.half_life = half_life
+
+    def take_records(self, other: Any) -> None:
+        """Go on with the history of another run, which gets this one's."""
+        self.history, other.history = other.history, self.history
+
+    def be_silent(self) -> None:
+        """Keep no records from now on."""
+        self.history = History(0)
 
     def _of(self, values: list[Any], k: int) -> list[Any]:
         return values[k * self.n_models : (k + 1) * self.n_models]
@@ -211,6 +242,8 @@ class Run:
             "n_refined": self.n_refined,
             "n_observations": self.n_observations,
             "history": self.history.state_dict(),
+            "half_life": self.half_life,
+            "changes": np.array(self.changes, int),
         }
         if not past:
             gap, mean_loss = self.certified()
@@ -228,6 +261,7 @@ class Run:
         if not all(0 <= count < 2**62 for count in counts):
             raise ValueError(f"the counters of the state are impossible: {counts}")
         self.n_rounds, self.n_refined, self.n_observations = counts
+        self.changes = read_changes(state)
         if self.team is None:
             self.gap = float(state["gap"])
             if "mean_loss" in state:
@@ -238,6 +272,19 @@ class Run:
                 raise ValueError(f"there is no radius number {self.leader}")
             if state["team"] is not None:  # None: a search has loaded the learners of all radii
                 self.team.load_state(state["team"])
+
+
+def saved_half_life(model: Any, state: State) -> float | None:
+    """Return the half-life in use of a state; older ones have that of the model."""
+    return check_half_life(state["half_life"]) if "half_life" in state else fixed_half_life(model)
+
+
+def read_changes(state: State) -> list[int]:
+    """Return when the data looked as if they had changed; older states do not tell."""
+    changes = np.asarray(state.get("changes", np.empty(0, int)))
+    if changes.ndim != 1 or changes.dtype.kind not in "iu" or (np.diff(changes) < 0).any():
+        raise ValueError("the changes of the state must be counts of observations")
+    return changes.tolist()
 
 
 def read_counters(state: State) -> tuple[Array, History, Race | None]:

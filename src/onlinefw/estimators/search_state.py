@@ -15,7 +15,7 @@ from .._typing import Array, State
 from ..algorithms.side_by_side import SideBySide
 from .learned_model import SavedByState
 from .linear_model import LinearModel
-from .linear_parts import LinearParts, together, with_radius
+from .linear_parts import LinearParts, fixed_half_life, together, with_radius
 from .linear_run import check_team, run_from_state
 from .race import Race
 from .run import CANNOT_LEARN
@@ -136,7 +136,8 @@ class SearchState(MetaEstimatorMixin, SavedByState):
             one = with_radius(model, radius)
             one._load_names(its)
             kept = its["run"]["kept"]
-            parts.append(LinearParts(one, one.n_features_in_, one._loss(), *kept))
+            known: Any = (one, one.n_features_in_, one._loss(), *kept, fixed_half_life(one))
+            parts.append(LinearParts(*known))
             estimators.append(one)
         n_learners = len(parts) * estimators[0]._n_models()
         for n_features in {its.n_features for its in parts}:

@@ -21,7 +21,8 @@ SLOWER = 8
 
 def takes_events(run: Any) -> bool:
     """Whether single rows are learned in compiled loops: alone, and not before the first row."""
-    started = run is not None and run.can_learn and run.race is None and run.n_observations > 0
+    alone = isinstance(run, LinearRun) and run.can_learn and run.race is None
+    started = alone and run.n_observations > 0
     return started and all(isinstance(one, SummaryFrankWolfe) for one in run.learners)
 
 

@@ -29,6 +29,9 @@ class Progress:
         When they came; 0, 1, 2, ... if that was not given.
     rows_before, columns_before : ndarray or None
         How often the row and the column of each had been seen before, for entries of a matrix.
+    half_lives : ndarray or None
+        The half-life in use when each was learned, infinite where nothing is forgotten, as far as
+        ``history_`` tells; None for a model without ``half_life``.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class Progress:
     times: Array
     rows_before: Array | None = None
     columns_before: Array | None = None
+    half_lives: Array | None = None
 
     def score(self, since: float = 0.0, where: Any = None) -> float:
         """Return the mean error after a share of the observations, of all or of some (a mask).
@@ -69,7 +73,8 @@ class Progress:
         """Return the mean errors in n windows of equally many observations, as columns.
 
         They are ``until`` (the time of the last one), ``n``, ``error``; for a matrix also ``known``
-        (row and column had been seen before) and ``new`` (one of them had not).
+        (row and column had been seen before) and ``new`` (one of them had not); for a model with a
+        ``half_life``, ``half_life`` in use at the end of each.
         """
         parts = np.array_split(np.arange(self.y.size), min(check_whole("n", n), self.y.size))
         table = {
@@ -81,6 +86,8 @@ class Progress:
             known = self.seen("rows") & self.seen("columns")
             table["known"] = means_of_parts(np.where(known, self.errors, np.nan), parts)
             table["new"] = means_of_parts(np.where(known, np.nan, self.errors), parts)
+        if self.half_lives is not None:
+            table["half_life"] = np.array([self.half_lives[part[-1]] for part in parts])
         return table
 
 
@@ -125,10 +132,22 @@ def progressive(
         befores = counts_before(np.asarray(X)[order, 0]), counts_before(np.asarray(X)[order, 1])
     X, y, times = _taken(X, order), y[order], times[order]
     weights = None if sample_weight is None else np.asarray(sample_weight)[order]
+    before = getattr(model, "n_rounds_", 0)  # not fitted: there is no such attribute
     predicted = model.learn(X, y, sample_weight=weights, batch_size=batch_size)
     labels = isinstance(model, FrankWolfeClassifier)
     wrong = predicted != y if labels else (predicted - y) ** 2
-    return Progress(predicted, y, np.asarray(wrong, float), times, *befores)
+    lives = _half_lives(model, before, batch_size, np.isnan(np.asarray(wrong, float)))
+    return Progress(predicted, y, np.asarray(wrong, float), times, *befores, lives)
+
+
+def _half_lives(model: Any, before: int, size: int, left_out: Array) -> Array | None:
+    """Return the half-life in use when each observation was learned, by the rounds noted."""
+    if getattr(model, "half_life", None) is None:
+        return None
+    history = model.history_
+    rounds = before + (np.cumsum(~left_out) - 1) // size + 1
+    at = np.searchsorted(history["t"], rounds).clip(0, max(history["t"].size - 1, 0))
+    return history["half_life"][at] if history["t"].size else np.full(rounds.size, np.inf)
 
 
 def _taken(X: Any, order: Array) -> Any:

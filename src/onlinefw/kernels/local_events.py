@@ -179,7 +179,8 @@ def _predict_and_mix(loss, i, j, y, lists, models, moments, biased, clipped, x):
     if fades:
         horizon = max(FADING * moments[LASTING], SHORTEST_HORIZON)
     else:
-        horizon = HORIZON + 0.25 * moments[WEIGHT] if moments[WEIGHT] > HORIZON else np.inf
+        count = moments[WEIGHT] / moments[NEWEST]
+        horizon = HORIZON + 0.25 * count if count > HORIZON else np.inf
     _mix(slope, curvature, models.mixture, horizon, fades, x)
     rows, columns = models.rows.memory, models.columns.memory
     rows[i] += RATE * (sigma * error - rows[i])

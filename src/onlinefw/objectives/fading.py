@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, isinf
 
 from .half_life import Clock
 
@@ -20,7 +20,7 @@ class Fading:
     @property
     def half_life(self) -> float | None:
         """After how many observations one weighs half as much; None: nothing is forgotten."""
-        return None if self.clock is None else self.clock.half_life
+        return None if self.clock is None or isinf(self.clock.half_life) else self.clock.half_life
 
     @property
     def unit(self) -> float:

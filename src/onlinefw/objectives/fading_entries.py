@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import pairwise
-from math import log, log2
+from math import isinf, log2
 from typing import Any
 
 import numpy as np
@@ -58,13 +58,23 @@ class FadingEntries(Fading, ABC):
         data, compared with what it was, grows by a factor of 2 in a half-life.
         """
         n = self._past.counts.observations
-        if self._clock is None:
+        clock = self._clock
+        if clock is None:
             return growth * n
-        lasting = self._clock.half_life / log(2.0)  # the weight of a past that is long
-        more = log2(1.0 + (growth - 1.0) * self.total_weight / self.unit / lasting)
-        return n + max(self._clock.half_life * more, 1.0)
+        more = (growth - 1.0) * self.total_weight / self.unit
+        if not isinf(clock.half_life):
+            more = clock.half_life * log2(1.0 + more / clock.most)
+        return n + max(more, 1.0)
 
     # Fading ---------------------------------------------------------------------------------------
+
+    def go_on(self, half_life: float | None) -> None:
+        """Let entries fade with another half-life from now on, None: no more.
+
+        Only where they have one. What they weigh now stays as it is.
+        """
+        assert self._clock is not None
+        self._clock = self._clock.going_on(half_life)
 
     @property
     def _stretch(self) -> float:
@@ -77,7 +87,7 @@ class FadingEntries(Fading, ABC):
         clock, cuts = self._clock, [0, w.size]
         if clock is not None and w.size:
             n = clock.n + np.append(0, np.cumsum(w > 0.0))
-            blocks = n / clock.half_life // BLOCK, n // self._stretch
+            blocks = clock.exponent(n) // BLOCK, n // self._stretch
             changes = (np.diff(one) > 0 for one in blocks)
             first = np.flatnonzero(np.logical_or(*changes))
             cuts = np.unique(np.concatenate((cuts, first))).tolist()
@@ -108,11 +118,7 @@ class FadingEntries(Fading, ABC):
         """Drop entries that weigh less than 2**-KEPT of a new one of the mean weight."""
         clock, past = self._clock, self._past
         assert clock is not None
-        # How many observations of the newest one's weight weigh as much as all that came.
-        lasting = np.expm1(-log(2.0) * clock.n / clock.half_life) / np.expm1(
-            -log(2.0) / clock.half_life
-        )
-        past.drop(2.0**-KEPT * past.counts.weight / max(float(lasting), 1.0))
+        past.drop(2.0**-KEPT * past.counts.weight / max(clock.counting, 1.0))
         for one in models:
             one.entries_left()
 

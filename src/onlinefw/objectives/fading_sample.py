@@ -42,7 +42,7 @@ class FadingSample:
 
     def draw(self, before: Clock, w: Array, rng: np.random.Generator) -> None:
         """Add rows of weights w, which come when the clock shows ``before``; drop the lowest."""
-        came = (before.n + np.cumsum(w > 0.0)) / before.half_life
+        came = before.exponent(before.n + np.cumsum(w > 0.0))
         priority = np.full(w.size, -inf)
         counts = w > 0.0
         u = 1.0 - rng.random(np.count_nonzero(counts))

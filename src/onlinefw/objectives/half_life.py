@@ -8,13 +8,13 @@ none overflows. When that happens makes no difference to any result.
 
 from __future__ import annotations
 
-from math import isfinite
+from math import inf, isfinite, log
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._state import check_state
+from .._state import check_state, number
 from .._typing import Array, State
 
 __all__ = ["KEPT", "Clock", "check_half_life", "clock_from_state", "new_clock", "powers"]
@@ -27,15 +27,18 @@ KEPT = 10
 BLOCK = 32
 
 
-def check_half_life(half_life: Any) -> float | None:
-    """Return the half-life as a number, or None: nothing is forgotten."""
+def check_half_life(half_life: Any, otherwise: str = "") -> float | None:
+    """Return the half-life as a number, or None: nothing is forgotten.
+
+    ``otherwise`` says what else it could have been.
+    """
     if half_life is None:
         return None
     is_number = isinstance(half_life, Real) and not isinstance(half_life, (bool, np.bool_))
     if not is_number or not 1.0 <= float(half_life) or not isfinite(half_life):
         raise ValueError(
             "half_life must be a number of observations, at least 1, or None (nothing is "
-            f"forgotten), got {half_life!r}"
+            f"forgotten){otherwise}, got {half_life!r}"
         )
     return float(half_life)
 
@@ -54,9 +57,23 @@ class Clock(NamedTuple):
     array([2.828, 2.   , 1.414, 1.   ])
     """
 
-    half_life: float
+    half_life: float  # infinite: what comes from now on does not fade
     n: int = 0  # observations that have come
     shift: int = 0  # all weights have been divided by 2**shift
+    # Since when the half-life is this one; what the newest observation weighed then (a power of
+    # two, before the shift), and as how many like it all of them counted.
+    since: int = 0
+    start: float = 0.0
+    counted: float = 0.0
+
+    def exponent(self, n: Any) -> Any:
+        """Return log2 of the weight, before the shift, of observation number n."""
+        return self.start + (n - self.since) / self.half_life
+
+    def going_on(self, half_life: float | None) -> Clock:
+        """Return the clock that goes on with another half-life; weights stay as they are."""
+        h = inf if half_life is None else half_life
+        return Clock(h, self.n, self.shift, self.n, float(self.exponent(self.n)), self.counting)
 
     def after(self, w: Array) -> tuple[Clock, float, Array]:
         """Weigh new observations, whose own weights are w.
@@ -73,15 +90,30 @@ class Clock(NamedTuple):
         """
         n = self.n + np.cumsum(w > 0.0)
         last = int(n[-1]) if n.size else self.n
-        shift = BLOCK * int(last / self.half_life // BLOCK)
+        shift = BLOCK * int(self.exponent(last) // BLOCK)
         # The smallest normal number is enough for what is that old, and computes no slower.
         factor = 2.0 ** max(self.shift - shift, -1000)
-        return Clock(self.half_life, last, shift), factor, w * powers(n / self.half_life, shift)
+        return self._replace(n=last, shift=shift), factor, w * powers(self.exponent(n), shift)
 
     @property
     def unit(self) -> float:
         """What the newest observation weighs, if its own weight is 1."""
-        return float(powers(np.array([self.n / self.half_life]), self.shift)[0])
+        return float(powers(np.array([self.exponent(self.n)]), self.shift)[0])
+
+    @property
+    def counting(self) -> float:
+        """As how many observations like the newest one all of them count."""
+        new = self.n - self.since
+        if self.half_life == inf:
+            return self.counted + new
+        faded = np.expm1(-new * np.log(2.0) / self.half_life)
+        fresh = float(faded / np.expm1(-np.log(2.0) / self.half_life))
+        return self.counted * 2.0 ** (-new / self.half_life) + fresh
+
+    @property
+    def most(self) -> float:
+        """As how many observations a past that is very long counts."""
+        return self.half_life / log(2.0)
 
     @property
     def in_effect(self) -> float:
@@ -91,12 +123,12 @@ class Clock(NamedTuple):
         """
         if self.n <= 1:
             return 1.0
-        faded = np.expm1(-self.n * np.log(2.0) / self.half_life)
-        return float(faded / np.expm1(-np.log(2.0) / self.half_life)) / self.n
+        return self.counting / self.n
 
     def state_dict(self) -> State:
-        """Return half-life, count and shift."""
-        return self._asdict()
+        """Return all fields; the half-life is None if it is infinite."""
+        half_life = None if self.half_life == inf else self.half_life
+        return {**self._asdict(), "half_life": half_life}
 
 
 def powers(x: Array, shift: int) -> Array:
@@ -115,8 +147,18 @@ def clock_from_state(state: State | None) -> Clock | None:
     """Return the clock that ``state_dict`` described; None of None."""
     if state is None:
         return None
-    check_state(state, *Clock._fields)
-    half_life, n, shift = check_half_life(state["half_life"]), int(state["n"]), int(state["shift"])
-    if half_life is None or n < 0 or shift != BLOCK * int(n / half_life // BLOCK):
+    check_state(state, "half_life", "n", "shift")
+    half_life = check_half_life(state["half_life"])
+    later = {"since": 0, "start": 0.0, "counted": 0.0, **state}  # older states do not tell
+    clock = Clock(
+        inf if half_life is None else half_life,
+        int(state["n"]),
+        int(state["shift"]),
+        int(later["since"]),
+        number(later["start"], "the first weight of a half-life"),
+        number(later["counted"], "the weight before a half-life"),
+    )
+    past = 0 <= clock.since <= clock.n and min(clock.start, clock.counted) >= 0.0
+    if not past or clock.shift != BLOCK * int(clock.exponent(clock.n) // BLOCK):
         raise ValueError(f"the half-life of the state is impossible: {state}")
-    return Clock(half_life, n, shift)
+    return clock

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import ceil, nan
+from math import ceil, isinf, nan
 from typing import Any
 
 import numpy as np
@@ -95,8 +95,21 @@ class KeptRows:
             assert self.max_past is not None
             self.sample = FadingSample(self.max_past)
             return
+        self.newest = self._newest(clock)
+
+    def _newest(self, clock: Clock) -> int | None:
+        """Return how many of the newest rows count; None: all of them."""
+        if isinf(clock.half_life):
+            return self.max_past
         most = ceil(KEPT * clock.half_life)
-        self.newest = most if self.newest is None else min(self.newest, most)
+        return most if self.max_past is None else min(self.max_past, most)
+
+    def go_on(self, half_life: float | None) -> None:
+        """Let rows fade with another half-life from now on; weights stay as they are."""
+        assert self.clock is not None
+        self.clock = self.clock.going_on(half_life)
+        if self.sample is None:
+            self.newest = self._newest(self.clock)
 
     def append(self, X: Any, Z: Array, Y: Array, w: Array, ids: Array | None = None) -> None:
         """Add rows, with predictions and targets of all models; forget what is too much."""
@@ -157,7 +170,10 @@ class KeptRows:
         if self.sample is not None:
             self._weigh_sample(w, self.sample)
         else:
-            gone = self._drawn(new) if self.newest is None else self._oldest(w, self.newest)
+            if self.newest is not None:
+                gone = self._oldest(w, self.newest)
+            else:  # nothing fades any more, or rows are drawn
+                gone = self._drawn(new) if self.rule == "reservoir" else new[:0]
             if gone.size:
                 self.past.weigh(gone, 0.0)
                 w[gone] = 0.0

@@ -109,6 +109,14 @@ class RowObjective(PickledByState, Placed, Objective):
         """What new rows weigh; None if nothing is forgotten."""
         return self._shared.clock
 
+    def go_on(self, half_life: float | None) -> None:
+        """Let rows fade with another half-life from now on, all that share this past.
+
+        None: nothing is forgotten any more. Rows that have a half-life only; what they weigh now
+        stays as it is.
+        """
+        self._shared.go_on(half_life)
+
     def seen_with(self, w: Array) -> tuple[Array, int]:
         """Return the ``seen_weight`` after each of the next rows, of weights w, and the shift."""
         seen, clock = self._shared.seen_weight, self._shared.clock

@@ -130,6 +130,11 @@ class RunningSums:
             self._add(X, targets, w, seen)
         self.clock = clock
 
+    def go_on(self, half_life: float | None) -> None:
+        """Let rows fade with another half-life from now on; weights stay as they are."""
+        assert self.clock is not None
+        self.clock = self.clock.going_on(half_life)
+
     def _rescale(self, factor: float) -> None:
         """Multiply all that is weighted by a power of two."""
         weight, mean, models = self.sums

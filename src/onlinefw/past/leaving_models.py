@@ -10,6 +10,7 @@ import numpy as np
 
 from .._typing import Array
 from ..kernels import local_models as kernels
+from ..kernels.local_events import EVENTS
 from .leaving import Forgotten
 
 __all__ = ["LeavingModels"]
@@ -20,6 +21,7 @@ class LeavingModels(ABC):
 
     models: kernels.Models
     moments: Array
+    turns: Array
     shape: tuple[int, int]
 
     @abstractmethod
@@ -31,7 +33,12 @@ class LeavingModels(ABC):
         """Solve the regressions of these rows, then of these columns, on all that they have."""
 
     def fade(self, half_life: float) -> None:
-        """Let errors fade, too, and solve everything anew while about a half-life passes."""
+        """Let errors fade, too, and solve everything anew while about a half-life passes.
+
+        If the half-life was another before, the events that it let count are those that came.
+        """
+        before = self.moments[kernels.LASTING]
+        self.turns[EVENTS] = int(min(self.turns[EVENTS], before))
         self.moments[kernels.LASTING] = max(half_life / log(2.0), 2.0)
 
     def rescale(self, factor: float) -> None:

@@ -81,7 +81,22 @@ def _learning(facts: Facts) -> list[str]:
         "the last quarter of the rounds so far.</p></div><div>",
         '<h3 id="certificate">The certificate</h3>',
         pictures.draw("gap", pictures.draw_gap, facts, "the duality gap, over rounds"),
-        f"<p>{escape(words.certificate(facts))}</p></div></div></section>",
+        f"<p>{escape(words.certificate(facts))}</p></div>",
+        *_forgetting(facts),
+        "</div></section>",
+    ]
+
+
+def _forgetting(facts: Facts) -> list[str]:
+    """Show the half-life over time, if it was looked for."""
+    if facts.best.half_life != "auto":
+        return []
+    alt = "the half-life in use, over rounds"
+    return [
+        '<div><h3 id="forgetting">Forgetting</h3>',
+        pictures.draw("half-life", pictures.draw_half_life, facts, alt),
+        "<p>The half-life of the memory that predicted best at the time; at the top nothing was "
+        "forgotten. Dotted lines: the data looked as if they had changed.</p></div>",
     ]
 
 

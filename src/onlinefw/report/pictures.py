@@ -16,8 +16,8 @@ from ..plots.history import GAP, LOSS, WINDOW, plot_history
 from ..plots.path import plot_path
 from .facts import Facts
 
-__all__ = ["draw", "draw_gap", "draw_items", "draw_loss", "draw_path", "draw_predictions",
-           "draw_score", "draw_singular_values"]  # fmt: skip
+__all__ = ["draw", "draw_gap", "draw_half_life", "draw_items", "draw_loss", "draw_path",
+           "draw_predictions", "draw_score", "draw_singular_values"]  # fmt: skip
 
 #: Colours of the page; ink is the colour of its text.
 INK = "#010203"
@@ -81,6 +81,24 @@ def draw_gap(axes: Any, facts: Facts) -> None:
 def draw_loss(axes: Any, facts: Facts) -> None:
     """Draw the loss paid before learning over the rounds."""
     plot_history(facts.best, ax=(_unseen(), axes))
+
+
+def draw_half_life(axes: Any, facts: Facts) -> None:
+    """Draw the half-life in use over the rounds, and when the data changed."""
+    history, best = facts.best.history_, facts.best
+    t, lives = history["t"], history["half_life"]
+    known = lives[np.isfinite(lives)]
+    top = 2.0 * known.max() if known.size else 1.0
+    axes.step(t, np.where(np.isfinite(lives), lives, top), color=GAP, where="post")
+    # Rounds may have any number of observations; on average they are alike.
+    for n in best.changes_:
+        axes.axvline(n * best.n_rounds_ / best.n_observations_, color=LOSS, linestyle=":")
+    axes.set_yscale("log")
+    lowest = known.min() if known.size else top
+    axes.set_yticks([lowest, top], [f"{lowest:,.0f}" if known.size else "", "never"])
+    axes.minorticks_off()
+    axes.set(xlabel="round t", ylabel="half-life", ylim=(lowest / 1.5, 1.5 * top))
+    plain(axes)
 
 
 def _unseen() -> Any:

@@ -6,7 +6,14 @@ import shlex
 from math import isnan
 from typing import Any
 
-from .._words import UNINFORMATIVE, counted, gap_share, memory_in_words, mixture_in_words
+from .._words import (
+    UNINFORMATIVE,
+    counted,
+    forgetting_in_words,
+    gap_share,
+    memory_in_words,
+    mixture_in_words,
+)
 from ..fitting.certificate import gap_facts
 from .facts import Facts
 
@@ -39,7 +46,11 @@ def what_it_is(facts: Facts) -> list[str]:
     learned = (
         f"It was learned from {_seen(facts)} in {counted(facts.best.n_rounds_, 'round')}{order}."
     )
-    return [f"{_predicts(facts)} {learned}", _constraint(facts), *_local(facts)]
+    paragraphs = [f"{_predicts(facts)} {learned}", _constraint(facts), *_local(facts)]
+    if facts.best.half_life is not None:
+        said = forgetting_in_words(facts.best.half_life_, facts.best.changes_.tolist())
+        paragraphs.append(f"Forgetting: {said}.")
+    return paragraphs
 
 
 def _seen(facts: Facts) -> str:

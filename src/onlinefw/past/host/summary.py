@@ -126,6 +126,10 @@ class HostSummary:
         """How many rows have come."""
         return int(self._numbers[summary.ROWS])
 
+    def go_on(self, half_life: float | None) -> None:
+        """Let estimates fade with another half-life from now on."""
+        self.half_life = half_life
+
     @property
     def _fade(self) -> float:
         """What is left of the total weight after a row, so that estimates fade by half-lives.
