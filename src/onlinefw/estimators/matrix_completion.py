@@ -94,12 +94,14 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         Frank-Wolfe steps only. "auto" is "ridge" for the square loss if many observations are
         expected, two million or more; else "local", unless a loss of your own, a place or another
         parameter (radius, biases, weighting, steps) asks for Frank-Wolfe steps.
-    half_life : float, optional
+    half_life : float, "auto" or None
         After how many observations one weighs half as much, for ratings that change: F_t is then
         the mean with weights 2**(-age / half_life). What weighs less than a thousandth of a new
         observation is dropped now and then. So memory follows the half-life, ``gap_`` and
         ``mean_loss_`` speak of what is kept, and ``recommend`` may bring back a column that a row
-        rated that long ago. By default nothing fades.
+        rated that long ago. By default nothing fades. "auto" lets three memories learn side by
+        side, of which the best predicts; one forgets nothing since the data last looked as if they
+        had changed.
     max_atoms : int, optional
         How many rank-one terms theta holds before it is recompressed.
     max_rows, max_columns : int
@@ -146,6 +148,10 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         Those of the models that are mixed (local corrections with several ridges).
     radius_ : float
         The radius in use.
+    half_life_ : float or None
+        The half-life in use; None while nothing is forgotten.
+    changes_ : ndarray of int
+        After how many observations the data looked as if they had changed (``half_life="auto"``).
     n_rounds_, n_observations_ : int
         Rounds played, and observations learned.
     shape_ : (int, int)
@@ -153,7 +159,8 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     row_ids_, col_ids_ : ndarray or None
         Ids in the order in which they were learned; None if the model has indices.
     history_ : dict of arrays
-        t, loss (paid before learning), gap, gap_upper, step_size, kind, reads, seconds.
+        t, loss (paid before learning), gap, gap_upper, step_size, kind, reads, seconds, half_life
+        (in use, infinite if nothing is forgotten).
     objective_ : ObservedEntries
         What is kept of the past.
 

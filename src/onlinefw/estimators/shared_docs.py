@@ -63,11 +63,13 @@ past : "all", "recent", "reservoir", "summary" or "auto"
     ``max_past`` are expected, and a sample otherwise.
 max_past : int, optional
     How many rows to keep, unless all; for "auto" 200,000 by default.
-half_life : float, optional
+half_life : float, "auto" or None
     For streams that change: after so many rows a row weighs half as much, 2**(-age / half_life)
     with ages in rows, and rows older than ten half-lives are dropped. Gap and mean loss speak of
     that weighted mean, the scores of radii fade alike, and a step rule counts the steps that were
-    taken for rows that still count. None, the default, forgets nothing.
+    taken for rows that still count. None, the default, forgets nothing. "auto" lets three memories
+    learn side by side, of which the best predicts; one of them forgets nothing since the data last
+    looked as if they had changed (``changes_``).
 coef_shape : (int, int), optional
     For matrix-shaped features: rows are matrices of this shape, flattened in C order.
 expected_size : int, optional
@@ -103,6 +105,10 @@ mean_loss_ : float
     That mean loss. A larger certificate is uninformative, where no loss is below 0.
 radius_ : float
     The radius in use.
+half_life_ : float or None
+    The half-life in use; None while nothing is forgotten.
+changes_ : ndarray of int
+    With ``half_life="auto"``: after how many rows the data looked as if they had changed.
 scale_ : ndarray or None
     What columns are divided by before they are learned.
 n_rounds_, n_observations_ : int
@@ -110,7 +116,8 @@ n_rounds_, n_observations_ : int
 """,
     "records": """
 history_ : dict of arrays
-    t, loss (paid before learning), gap, step_size, kind, seconds, ...: ready for pandas.
+    t, loss (paid before learning), gap, step_size, kind, seconds, half_life (in use, infinite if
+    nothing is forgotten), ...: ready for pandas.
 path_ : dict
     t, seconds and coef (sparse, a row for each t): coefficients over time.
 """,

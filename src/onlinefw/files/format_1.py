@@ -41,7 +41,11 @@ def _parameters(tree: State) -> State:
 def _counters(tree: State, radius: float) -> State:
     columns = dict(tree["history"])
     n = len(columns["t"])
-    missing: dict[str, Any] = {"gap_upper": np.full(n, np.nan), "reads": np.zeros(n, int)}
+    missing: dict[str, Any] = {
+        "gap_upper": np.full(n, np.nan),
+        "reads": np.zeros(n, int),
+        "half_life": np.full(n, np.inf),  # nothing was forgotten then
+    }
     columns = {name: columns.get(name, missing.get(name)) for name in COLUMNS}
     elapsed = float(columns["seconds"][-1]) if n else 0.0
     return {
