@@ -233,17 +233,17 @@ def tracking_bound(
     Notes
     -----
     The bound is B_{t+1} = (1 - gamma_t) B_t + gamma_t^2 C_f / 2 + D_t. *Proof.* Let s minimise
-    <grad F_t(theta_t), .> over the set and x any point of it. By smoothness,
+    <grad F_t(theta_t), .> over the set and x any point of it. By smoothness::
 
         F_t(theta_{t+1}) <= F_t(theta_t) + gamma_t <grad F_t(theta_t), s - theta_t>
-                            + gamma_t^2 L |s - theta_t|^2 / 2,
+                            + gamma_t^2 L |s - theta_t|^2 / 2
 
     where the product is at most <grad F_t(theta_t), x* - theta_t> <= -h_t, with x* the minimiser of
     F_t, by convexity. So F_t(theta_{t+1}) - min F_t <= (1 - gamma_t) h_t + gamma_t^2 C_f / 2. With
-    x the minimiser of F_{t+1},
+    x the minimiser of F_{t+1}::
 
         h_{t+1} = F_{t+1}(theta_{t+1}) - F_{t+1}(x)
-                = [F_t(theta_{t+1}) - F_t(x)] + [(F_{t+1} - F_t)(theta_{t+1}) - (F_{t+1} - F_t)(x)],
+                = [F_t(theta_{t+1}) - F_t(x)] + [(F_{t+1} - F_t)(theta_{t+1}) - (F_{t+1} - F_t)(x)]
 
     of which the first difference is at most F_t(theta_{t+1}) - min F_t, and the second D_t.
 
