@@ -13,7 +13,7 @@ from ...iterates import LowRank
 from ...kernels.lists import some_lists
 from ...kernels.ridge import normal_rows
 from ...losses import Loss
-from ..entries_state import Counts, all_entries, check_counts, check_offsets
+from ..entries_state import Counts, all_entries, check_counts, check_offsets, check_unobserved
 from ..leaving import Forgotten, sums_of
 from ..mixed_offsets import MixedOffsets
 from ..some_regressions import Other, SomeRegressions, packed_size
@@ -98,6 +98,13 @@ class ListedEntries(SomeRegressions, HostEntries):
 
     def __len__(self) -> int:
         return len(self.lists)
+
+    @property
+    def n_distinct(self) -> int:
+        return self._store.n_sorted
+
+    def _find_first(self) -> None:
+        """The sorted store has each entry once, and there is no tail."""
 
     # Adding ---------------------------------------------------------------------------------------
 
@@ -222,6 +229,7 @@ class ListedEntries(SomeRegressions, HostEntries):
             "offsets": [np.array(self.row_offset), np.array(self.col_offset)],
             "counts": list(self._counts),
             "reads": int(self.reads),
+            "unobserved": float(self.unobserved),
         }
 
     def load_state(self, state: State) -> None:
@@ -232,6 +240,7 @@ class ListedEntries(SomeRegressions, HostEntries):
         self.set_offsets(*state["offsets"])
         self._pending, self._kept, self.reads = None, None, int(state["reads"])
         self.lists, self._counts, self._version = lists, counts, NONE
+        self.set_unobserved(check_unobserved(state, self.loss))
 
 
 def sorted_state(state: State, theta: LowRank, dtype: Any, loss: Loss) -> State:
@@ -248,7 +257,7 @@ def listed_state(state: State, dtype: Any, loss: Loss) -> State:
     y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if type(loss) in SUMMABLE else s
     lists = EntryLists(shape, np.dtype(dtype))
     lists.append(rows, cols, y, None if (c == 1.0).all() else c)
-    same = {name: state[name] for name in ("offsets", "counts", "reads")}
+    same = {name: state[name] for name in ("offsets", "counts", "reads", "unobserved")}
     return {"lists": lists.state_dict(), **same}
 
 
