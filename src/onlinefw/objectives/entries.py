@@ -201,7 +201,7 @@ class ObservedEntries(HeldEntries):
         past = self._past
         if models is not None:
             return models_for(models, past)
-        models = new_local_models(past, *options)
+        models = new_local_models(past, self.unobserved, *options)
         if self._clock is not None:
             models.fade(self._clock.half_life)
         return models

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from .._typing import Array
 
-__all__ = ["StoredZeros", "UnobservedPast"]
+__all__ = ["ListedZeros", "StoredZeros", "UnobservedPast"]
 
 
 class UnobservedPast(Protocol):
@@ -62,3 +62,17 @@ class StoredZeros:
     def n_distinct(self) -> int:
         """How many entries were observed, repeated ones once."""
         return self._store.n_distinct
+
+
+class ListedZeros(StoredZeros):
+    """The same of entries in lists, which have each entry once where others count as zeros."""
+
+    lists: Any
+
+    def _find_first(self) -> None:
+        """There is no tail; lists that have entries were made with each once."""
+
+    @property
+    def n_distinct(self) -> int:
+        """How many entries were observed."""
+        return len(self.lists)

@@ -18,6 +18,7 @@ from ..leaving import Forgotten, sums_of
 from ..mixed_offsets import MixedOffsets
 from ..some_regressions import Other, SomeRegressions, packed_size
 from ..stored_entries import NONE, SUMMABLE
+from ..unobserved import ListedZeros
 from .entries import HostEntries
 from .entry_lists import EntryLists
 from .entry_store import EntryStore, Unfinished
@@ -25,7 +26,7 @@ from .entry_store import EntryStore, Unfinished
 __all__ = ["ListedEntries", "listed_state", "sorted_state"]
 
 
-class ListedEntries(SomeRegressions, HostEntries):
+class ListedEntries(ListedZeros, SomeRegressions, HostEntries):
     """:class:`~onlinefw.past.protocols.ListedPast` in this process's memory: entries in lists.
 
     Local corrections read the lists, and add entries to them. What reads all entries (gradients,
@@ -99,13 +100,6 @@ class ListedEntries(SomeRegressions, HostEntries):
     def __len__(self) -> int:
         return len(self.lists)
 
-    @property
-    def n_distinct(self) -> int:
-        return self._store.n_sorted
-
-    def _find_first(self) -> None:
-        """The sorted store has each entry once, and there is no tail."""
-
     # Adding ---------------------------------------------------------------------------------------
 
     def count(self, w: Array, y: Array) -> None:
@@ -120,7 +114,10 @@ class ListedEntries(SomeRegressions, HostEntries):
     def append(self, rows: Array, cols: Array, w: Array, y: Array, z: Array | None = None) -> Array:
         z = self.theta.at(rows, cols) if z is None else z
         self.count(w, y)
-        self.lists.append(rows, cols, y, None if (w == 1.0).all() else w)
+        if self.unobserved > 0.0:
+            self.lists.append_summed(rows, cols, y, w)
+        else:
+            self.lists.append(rows, cols, y, None if (w == 1.0).all() else w)
         return z
 
     def merge(self, n: int) -> None:
@@ -256,8 +253,12 @@ def listed_state(state: State, dtype: Any, loss: Loss) -> State:
     shape = state["sorted"]["indptr"].size - 1, state["rank"].size
     y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if type(loss) in SUMMABLE else s
     lists = EntryLists(shape, np.dtype(dtype))
-    lists.append(rows, cols, y, None if (c == 1.0).all() else c)
-    same = {name: state[name] for name in ("offsets", "counts", "reads", "unobserved")}
+    if state.get("unobserved", 0.0) > 0.0:
+        lists.append_summed(rows, cols, y, c)
+    else:
+        lists.append(rows, cols, y, None if (c == 1.0).all() else c)
+    same = {name: state[name] for name in ("offsets", "counts", "reads")}
+    same["unobserved"] = state.get("unobserved", 0.0)
     return {"lists": lists.state_dict(), **same}
 
 
