@@ -1,4 +1,4 @@
-"""Clicks in the order of time: is the next item among the ten best, and how long does an event take?
+"""Clicks in the order of time: how often the next item is among the ten best, and time per event.
 
     python benchmarks/recommend/clicks.py
 

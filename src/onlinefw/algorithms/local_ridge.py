@@ -87,9 +87,10 @@ class LocalRidge(Corrective):
     ----------
     rank : int or "auto"
         Of each model; theta has that of all of them together. "auto" is 24 for clicks. For values
-        it begins with 14. After 1,000 observations, and whenever they have doubled, it may become 21, if all of it is in use: if
-        the smallest singular value of the model with the medium ridge is a tenth of the largest or
-        more, and the largest is more than what is left of the start.
+        it begins with 14. After 1,000 observations, and whenever they have doubled, it may become
+        21, if all of it is in use: if the smallest singular value of the model with the medium
+        ridge is a tenth of the largest or more, and the largest is more than what is left of the
+        start.
     ridge : (float, float) or "auto"
         a and b.
     biases : bool
