@@ -81,10 +81,12 @@ class Corrective:
         """
         raise NotImplementedError
 
-    def learn(self, objective: Objective, constraint: ConvexSet, batch: Any) -> Array:
+    def learn(
+        self, objective: Objective, constraint: ConvexSet, batch: Any, ranks: bool = False
+    ) -> Array:
         """Learn checked observations one after another, where ``takes_rounds`` is true.
 
-        What was predicted for each before it was learned is returned.
+        What was predicted for each before it was learned is returned, or its rank.
         """
         raise NotImplementedError
 

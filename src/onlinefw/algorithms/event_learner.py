@@ -16,11 +16,20 @@ __all__ = ["EventLearner"]
 class EventLearner(Learner):
     """An online learner whose corrective may take whole rounds, and single observations."""
 
-    def learn(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+    def learn(self, X: Any, y: Any, sample_weight: Any = None, *, ranks: bool = False) -> Array:
         """Learn observations one after another, each predicted before it is learned.
 
         For learners whose corrective takes single observations (:class:`~onlinefw.LocalRidge`). An
         interrupt leaves a whole number of them learned.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The observations.
+        ranks : bool
+            Return ranks instead of predictions, for clicks (``ObservedEntries(unobserved=...)``):
+            the place that each column had among those that had been seen and that the row had not
+            had, 1 the best; nan for a column that nobody had seen, or that the row had.
 
         Returns
         -------
@@ -38,16 +47,17 @@ class EventLearner(Learner):
         for part in pieces(batch.w.size):
             some = batch.part(part)
             with WholeRound(self, (self.t, self.objective.mark())):
-                predicted[part] = self.play_events(some)
+                predicted[part] = self.play_events(some, ranks)
         return predicted
 
-    def play_events(self, batch: Any) -> Array:
+    def play_events(self, batch: Any, ranks: bool = False) -> Array:
         """Learn checked observations one after another; return what was predicted for each.
 
         Whoever calls it sees to it that they are learned as a whole; ``learn`` does, in pieces.
         """
         assert self.corrective is not None
-        predicted = self.corrective.learn(self.objective, self.constraint, batch)
+        how = (True,) if ranks else ()
+        predicted = self.corrective.learn(self.objective, self.constraint, batch, *how)
         self.t += predicted.size
         return predicted
 

@@ -24,6 +24,9 @@ __all__ = ["LocalRidge"]
 
 #: ``ridge="auto"``: a and b of a + b n of the models that are mixed.
 RIDGES = ((10.0, 0.02), (5.0, 0.1), (2.0, 0.02))
+#: Where entries that were not observed count, there is one model, of this rank and ridge.
+RIDGES_OF_CLICKS = ((1.0, 0.02),)
+RANK_OF_CLICKS = 24
 #: The ridge of biases.
 BIAS_RIDGE = 8.0
 #: A ball of this radius holds everything.
@@ -68,6 +71,13 @@ class LocalRidge(Corrective):
     column (each new one counts 15%), which are added to predictions with weights that are found in
     the same way. They are near 0 where errors of a row do not resemble each other.
 
+    Where entries that were not observed count as zeros (``ObservedEntries(unobserved=...)``, for
+    clicks), a row is solved on all columns, and a column on all rows, though that takes no longer.
+    There is one model then, without biases, clipping or memories, in the memory of this process.
+    In a + b n, n is the weight of what was observed plus that of as many zeros as there are columns
+    (or rows). An entry that is observed again gets more weight. ``learner.learn(X, y, ranks=True)``
+    tells which place each event's column had before.
+
     With entries on a GPU or with workers all rows of a batch are solved at once, then all columns.
     A batch there is a batch here, to rounding (but for rows and columns that have a thousand
     observations for each one in the batch, and have running sums here, in which some factors are
@@ -76,10 +86,11 @@ class LocalRidge(Corrective):
     Parameters
     ----------
     rank : int or "auto"
-        Of each model; theta has that of all of them together. "auto" begins with 14. After 1,000
-        observations, and whenever they have doubled, it may become 21, if all of it is in use: if
-        the smallest singular value of the model with the medium ridge is a tenth of the largest or
-        more, and the largest is more than what is left of the start.
+        Of each model; theta has that of all of them together. "auto" is 24 for clicks. For values
+        it begins with 14. After 1,000 observations, and whenever they have doubled, it may become
+        21, if all of it is in use: if the smallest singular value of the model with the medium
+        ridge is a tenth of the largest or more, and the largest is more than what is left of the
+        start.
     ridge : (float, float) or "auto"
         a and b.
     biases : bool
@@ -184,14 +195,25 @@ class LocalRidge(Corrective):
         predicted = predicted if before is None else before
         return float(w @ objective.loss.value(predicted, y) / w.sum())  # type: ignore[attr-defined]
 
-    def learn(self, objective: Objective, constraint: ConvexSet, batch: EntriesBatch) -> Array:
-        """Learn observations one after another; return what was predicted for each before."""
+    def learn(
+        self, objective: Objective, constraint: ConvexSet, batch: EntriesBatch, ranks: bool = False
+    ) -> Array:
+        """Learn observations one after another; return what was predicted for each before.
+
+        With ``ranks`` (clicks only) the place that its column had then is returned instead: 1 is
+        the best of those that had been seen and that the row had not had; nan for a column that
+        nobody had seen, or that the row had.
+        """
         assert isinstance(objective, ObservedEntries)
+        if ranks and objective.unobserved == 0.0:
+            raise ValueError("ranks are those of clicks: use ObservedEntries(..., unobserved=0.1)")
         predicted = []
         for which in objective.stretches(batch.w):
             part = batch if which == slice(0, batch.w.size) else batch.part(which)
             models, *weights = self._counted(objective, part)
-            predicted.append(models.learn(part.rows, part.cols, part.y, *weights))
+            told = {"ranks": np.empty(part.w.size)} if ranks else {}
+            found = models.learn(part.rows, part.cols, part.y, *weights, **told)
+            predicted.append(told.get("ranks", found))
         self._show(objective, constraint)
         return predicted[0] if len(predicted) == 1 else np.concatenate(predicted)
 
@@ -249,9 +271,12 @@ class LocalRidge(Corrective):
         """Return the models at the place of the entries, which may be another since last round."""
         if self._models is not None:
             return objective.local_models(self._models)
-        pairs = RIDGES if self.ridge == "auto" else [self.ridge]
+        auto = RIDGES if objective.unobserved == 0.0 else RIDGES_OF_CLICKS
+        pairs = auto if self.ridge == "auto" else [self.ridge]
         ridges = np.array([(*pair, BIAS_RIDGE) for pair in pairs])
         rank = None if self.rank == "auto" else self.rank
+        if rank is None and objective.unobserved > 0.0:
+            rank = RANK_OF_CLICKS
         return objective.local_models(None, rank, ridges, self.biases, self.clip)
 
     # Showing --------------------------------------------------------------------------------------
@@ -272,7 +297,7 @@ class LocalRidge(Corrective):
         """Return the ball of the norm that belongs to the ridges, with theta on its boundary."""
         assert isinstance(objective, ObservedEntries)
         counts = objective.weighted_sums(*(np.ones(n) for n in objective.shape))
-        rows, columns = (np.sqrt(self._models.ridges_of(n)) for n in counts)
+        rows, columns = map(np.sqrt, self._models.penalties(*counts))
         norm = WeightedTraceNormBall(1.0, rows, columns).norm(objective.theta)
         if norm == 0.0:
             return TraceNormBall(1.0)

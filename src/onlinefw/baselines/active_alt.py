@@ -126,6 +126,11 @@ def _check(objective: Any, constraint: Any, penalty: Any) -> None:
             "ObservedEntries(shape, Square()), or batch_frank_wolfe(..., step=Harmonic(2)), which "
             "takes any loss"
         )
+    if objective.unobserved > 0.0:
+        raise ValueError(
+            "active_alt reads observed entries only, and here all others count as zeros: use "
+            "unobserved=0, or batch_frank_wolfe"
+        )
     objective._needs_data()
     if (constraint is None) == (penalty is None):
         raise ValueError(

@@ -5,6 +5,10 @@ A store in compressed rows, and a short unsorted tail of the newest entries.
 Per entry: its column, its prediction z, the total weight c and target s of what was observed there,
 and the unscaled slope g of the loss. Columns are numbered by ``rank``.
 
+Where entries that were not observed count as zeros, the parameter of the square loss is their
+weight. What is said of all entries together is kept elsewhere, so the slope of an observed one is
+that of the weight c less theirs; once for an entry, so the tail has a column ``first``.
+
 Long loops run over ``blocks`` of rows or entries, which threads share (``_threads.share``). Every
 block has sums of its own, in ``acc`` or ``sums``, so that results do not depend on timing.
 """
@@ -170,12 +174,12 @@ def tail_weighted_sums(row, col, c, z, share, rows, columns, row_sums, col_sums)
 
 
 @njit(cache=True, nogil=True)
-def targets(from_block, to_block, blocks, indptr, col, c, s, row_offset, col_offset, out):
-    """out_k = s_k - c_k times the entry's offset: what is left for theta to explain."""
+def targets(from_block, to_block, blocks, indptr, col, c, s, less, row_offset, col_offset, out):
+    """out_k = s_k - (c_k - less) times the entry's offset: what is left for theta to explain."""
     for block in range(from_block, to_block):
         for i in range(blocks[block], blocks[block + 1]):
             for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-                out[k] = s[k] - c[k] * (row_offset[i] + col_offset[col[k]])
+                out[k] = s[k] - (c[k] - less) * (row_offset[i] + col_offset[col[k]])
 
 
 def _fused(quadratic):
@@ -198,6 +202,7 @@ def _fused(quadratic):
         """
         one, move, offset = np.uint64(1), np.uint64(0), np.uint64(1)
         moving, weighted = len(u) > 0, len(row_scale) > 0
+        less = g.dtype.type(parameter)
         for block in range(from_block, to_block):
             a = acc[block]
             z_dot_g = 0.0  # rows are summed in the store's own precision, this in double precision
@@ -214,7 +219,7 @@ def _fused(quadratic):
                     zk = moved(keep, z[k], u_i, columns[j, move])
                     at = zk + (offset_i + columns[j, offset])
                     if quadratic:
-                        gk = c[k] * at - s[k]
+                        gk = (c[k] - less) * at - s[k]
                     elif kind == GIVEN:
                         gk = g[k]
                     else:
@@ -242,8 +247,8 @@ move_and_normal_quadratic, move_and_normal_general = _fused(True), _fused(False)
 
 @njit(cache=True, fastmath={"contract"})
 def begin_read(
-    row, col, z, c, s, g, rank, keep, u, v, n_moved, row_offset, col_offset, kind, parameter,
-    V, columns, block, y, acc,
+    row, col, z, c, s, g, first, rank, keep, u, v, n_moved, row_offset, col_offset, kind,
+    parameter, V, columns, block, y, acc,
 ):  # fmt: skip
     """Do over the tail what the fused kernel does over the store, except the transposed product.
 
@@ -251,6 +256,7 @@ def begin_read(
     store on the way: ``columns`` gets v and col_offset, ``block`` the vectors V. Returns <z, g>.
     """
     width, moving = V.shape[1], len(u) > 0
+    less = g.dtype.type(parameter if kind == QUADRATIC else 0.0)
     for j in range(len(rank)):
         p = rank[j]
         columns[p, 0] = v[j] if moving else 0
@@ -265,7 +271,8 @@ def begin_read(
         if k < n_moved:
             z[k] = moved(keep, z[k], u[i] if moving else g.dtype.type(0), columns[j, 0])
         if kind != GIVEN:
-            g[k] = slope(kind, parameter, z[k] + (row_offset[i] + columns[j, 1]), c[k], s[k])
+            at, ck = z[k] + (row_offset[i] + columns[j, 1]), c[k] - less * first[k]
+            g[k] = slope(kind, parameter, at, ck, s[k])
         store(y, i, add_scaled(load(y, i), g[k], load(block, j)))
         z_dot_g += np.float64(z[k]) * np.float64(g[k])
     return z_dot_g

@@ -63,6 +63,45 @@ def tail_quadratic_line(row, col, z, c, s, g, u, right):
 
 
 @njit(cache=True, nogil=True)
+def shifted_line(
+    from_block, to_block, blocks, indptr, col, z, c, s, g, less, row_offset, offset, u, right, sums
+):
+    """Do the same where weights are c - less, which may be 0 or negative; u may be empty.
+
+    The value is x (g - s) / 2, with offsets in the order of the store.
+    """
+    on_line = len(u) > 0
+    for block in range(from_block, to_block):
+        value, first, second = 0.0, 0.0, 0.0
+        for i in range(blocks[block], blocks[block + 1]):
+            for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                x = np.float64(z[k] + (row_offset[i] + offset[col[k]]))
+                value += 0.5 * x * (np.float64(g[k]) - np.float64(s[k]))
+                if on_line:
+                    d = np.float64(u[i] * right[col[k]] - z[k])
+                    first += g[k] * d
+                    second += (c[k] - less) * d * d
+        sums[block, 0] = value
+        sums[block, 1] = first
+        sums[block, 2] = second
+
+
+@njit(cache=True)
+def tail_shifted_line(row, col, z, c, s, g, first, less, row_offset, offset, u, right):
+    """Return the same three sums over the tail."""
+    sums, on_line = np.zeros(3), len(u) > 0
+    for k in range(len(row)):
+        i, j = row[k], col[k]
+        x = np.float64(z[k] + (row_offset[i] + offset[j]))
+        sums[0] += 0.5 * x * (np.float64(g[k]) - np.float64(s[k]))
+        if on_line:
+            d = np.float64(u[i] * right[j] - z[k])
+            sums[1] += g[k] * d
+            sums[2] += (c[k] - less * first[k]) * d * d
+    return sums
+
+
+@njit(cache=True, nogil=True)
 def directions(from_block, to_block, blocks, indptr, col, z, u, right, out):
     """out_k = u_i right_j - z_k over a sorted store."""
     for block in range(from_block, to_block):

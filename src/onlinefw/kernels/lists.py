@@ -17,12 +17,16 @@ from .._typing import Array
 __all__ = [
     "UNCOUNTED",
     "Lists",
+    "add_weight",
     "append",
     "append_all",
+    "append_summed",
     "copied_lists",
     "has_space",
+    "is_there",
     "new_lists",
     "packed",
+    "position",
     "remove_row",
     "some_lists",
     "unpacked",
@@ -154,6 +158,54 @@ def append_all(first, rows, cols, y, w, by_row, by_column):
         weight = w[t] if len(w) else 1.0
         append(by_row, i, j, y[t], weight)
         append(by_column, j, i, y[t], weight)
+    return len(y)
+
+
+@njit(cache=True, **UNCOUNTED)
+def position(lists, i, other):
+    """Return where in list i an entry is, counted from its beginning; -1 if it is not there."""
+    start = lists.start[i]
+    for k in range(start, start + lists.length[i]):
+        if lists.other[k] == other:
+            return k - start
+    return -1
+
+
+@njit(cache=True, **UNCOUNTED)
+def is_there(by_row, by_column, i, j):
+    """Whether entry (i, j) is in the lists of both sides; the shorter one says."""
+    if by_row.length[i] <= by_column.length[j]:
+        return position(by_row, i, np.uint32(j)) >= 0
+    return position(by_column, j, np.uint32(i)) >= 0
+
+
+@njit(cache=True, **UNCOUNTED)
+def add_weight(lists, i, at, value, weight):
+    """Observe an entry of list i again: weights add up, and its value is the weighted mean."""
+    k = lists.start[i] + at
+    before = np.float64(lists.weight[k])
+    total = before + weight
+    if total > 0.0:
+        lists.value[k] = (before * np.float64(lists.value[k]) + weight * value) / total
+    lists.weight[k] = total
+
+
+@njit(cache=True, nogil=True, **UNCOUNTED)
+def append_summed(first, rows, cols, y, w, by_row, by_column):
+    """Add entries as ``append_all`` does; those that are there already get more weight.
+
+    All entries have weights.
+    """
+    for t in range(first, len(y)):
+        i, j = rows[t], cols[t]
+        if is_there(by_row, by_column, i, j):
+            add_weight(by_row, i, position(by_row, i, np.uint32(j)), y[t], w[t])
+            add_weight(by_column, j, position(by_column, j, np.uint32(i)), y[t], w[t])
+            continue
+        if not (has_space(by_row, i) and has_space(by_column, j)):
+            return t
+        append(by_row, i, j, y[t], w[t])
+        append(by_column, j, i, y[t], w[t])
     return len(y)
 
 

@@ -35,12 +35,14 @@ from .local_ridge import solve_column, solve_row
 
 __all__ = [
     "count_events",
+    "counting",
     "learn_events",
     "new_turns",
     "predict_entries",
     "predict_events",
     "remembered",
     "turns_between",
+    "turns_now",
 ]
 
 #: Errors are forgotten slowly: after n observations those of the last HORIZON + n / 4 count most.
@@ -214,12 +216,13 @@ def count_events(turns, rows, cols):
 
 
 @njit(cache=True, **UNCOUNTED)
-def _counting(events, most):
+def counting(events, most):
+    """Return how many events count, of which there are ``most`` at most."""
     return events if events < most else np.int64(most)
 
 
 @njit(cache=True, **UNCOUNTED)
-def _turns_now(events, last):
+def turns_now(events, last):
     """Return how many rows, or columns, of which this is the last one, have their turn now.
 
     With 2 EVERY n / events of them after EVERY events, n ln 4 come while the events double.
@@ -236,7 +239,7 @@ def turns_between(before, after, last, most=np.inf):
     """
     total = 0
     for events in range((before // EVERY + 1) * EVERY, after + 1, EVERY):
-        total += _turns_now(_counting(events, most), last)
+        total += turns_now(counting(events, most), last)
     return total
 
 
@@ -247,13 +250,13 @@ def _solve_in_turn(turns, by_row, by_column, models, moments, biased, work):
     Factors of the other side have changed since a row had its last observation. To solve all rows
     and columns whenever the events have doubled helps; in turns nobody waits for that.
     """
-    events = _counting(turns[EVENTS], moments[LASTING])
-    for _ in range(_turns_now(events, turns[LAST_ROW])):
+    events = counting(turns[EVENTS], moments[LASTING])
+    for _ in range(turns_now(events, turns[LAST_ROW])):
         turns[ROW] = turns[ROW] + 1 if turns[ROW] < turns[LAST_ROW] else 0
         if by_row.length[turns[ROW]] > 0:
             for m in range(len(models.ridges)):
                 solve_row(m, turns[ROW], by_row, models, moments, biased, False, work)
-    for _ in range(_turns_now(events, turns[LAST_COLUMN])):
+    for _ in range(turns_now(events, turns[LAST_COLUMN])):
         turns[COLUMN] = turns[COLUMN] + 1 if turns[COLUMN] < turns[LAST_COLUMN] else 0
         if by_column.length[turns[COLUMN]] > 0:
             for m in range(len(models.ridges)):

@@ -187,3 +187,33 @@ def fill_seen(from_block, to_block, blocks, indptr, col, tail_ptr, tail_col, col
                 k += 1
             last = j
         out[start:end].sort()
+
+
+@njit(cache=True)
+def first_of_entries(indptr, col, tail_row, tail_col, keys, order, n_cols, first):
+    """Write 1 where a new entry is the first of its kind, 0 where there is one already.
+
+    There may be one in the sorted store, in the tail, or earlier among the new ones. ``keys`` are
+    row * n_cols + column of the new ones, ``order`` sorts them, older ones first.
+    """
+    ordered = keys[order]
+    for k in range(len(tail_row)):
+        key = np.int64(tail_row[k]) * n_cols + np.int64(tail_col[k])
+        at = np.searchsorted(ordered, key)
+        if at < len(ordered) and ordered[at] == key:
+            first[order[at]] = 0
+    for at in range(len(ordered)):
+        k = order[at]
+        if at > 0 and ordered[at] == ordered[at - 1]:
+            first[k] = 0
+            continue
+        i, j = ordered[at] // n_cols, ordered[at] % n_cols
+        low, high = indptr[i], indptr[i + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if np.int64(col[middle]) < j:
+                low = middle + 1
+            else:
+                high = middle
+        if low < indptr[i + 1] and np.int64(col[low]) == j:
+            first[k] = 0

@@ -206,9 +206,12 @@ def substitute(normal, rank, solution):
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _solve_rows(from_block, to_block, blocks, indptr, col, weight, target, other, ridge, out):
+def _solve_rows(
+    from_block, to_block, blocks, indptr, col, weight, target, other, ridge, common, offset, out
+):
     """Write the solution of every row; ``other`` is padded to whole tiles."""
     rank, width = np.uint64(out.shape[1]), np.uint64(other.shape[1])
+    shared = len(common) > 0
     for block in range(from_block, to_block):
         left = np.empty((PANEL, other.shape[1]), other.dtype)
         right = np.empty((PANEL, other.shape[1]), other.dtype)
@@ -217,10 +220,13 @@ def _solve_rows(from_block, to_block, blocks, indptr, col, weight, target, other
         solution = np.empty(out.shape[1])
         for i in range(blocks[block], blocks[block + 1]):
             start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-            if start == end:
+            if shared:
+                _begin_row(normal, common, offset[i])
+            elif start == end:
                 out[i] = 0
                 continue
-            normal[:] = 0.0
+            else:
+                normal[:] = 0.0
             _add_row(normal, left, right, col, weight, target, other, rank, start, end)
             for a in range(out.shape[1]):
                 normal[a, a] += ridge[i]
@@ -228,6 +234,17 @@ def _solve_rows(from_block, to_block, blocks, indptr, col, weight, target, other
             substitute(normal, rank, solution)
             for a in range(out.shape[1]):
                 out[i, a] = solution[a]
+
+
+@njit(inline="always")
+def _begin_row(normal, common, offset):
+    """Begin with what all rows have in common; the last column is for an offset of the row."""
+    rank = len(common)
+    normal[:] = 0.0
+    for a in range(rank):
+        for b in range(rank + 1):
+            normal[a, b] = common[a, b]
+        normal[a, rank] += offset * common[a, rank + 1]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -256,7 +273,10 @@ def _padded(other):
     return padded
 
 
-def ridge_rows(blocks, indptr, col, weight, target, other, ridge, out):
+NOTHING_COMMON = np.empty((0, 0)), np.empty(0)
+
+
+def ridge_rows(blocks, indptr, col, weight, target, other, ridge, out, common=NOTHING_COMMON):
     """Solve (sum_k weight_k h_k h_k' + ridge_i I) w = sum_k target_k h_k for every row i.
 
     The sums run over the entries k of the row, h_k = other[col_k].
@@ -277,8 +297,12 @@ def ridge_rows(blocks, indptr, col, weight, target, other, ridge, out):
         Positive.
     out : ndarray of shape (n_rows, r)
         The solutions; 0 for a row without entries.
+    common : (ndarray, ndarray)
+        What is added to the equations of every row: a matrix [A | b | d] of shape (r, r + 2) in
+        double precision, and a number t_i for each row: A to the left side, b + t_i d to the right
+        one. Weights may be negative as long as sums are not. Empty: nothing.
     """
-    share(_solve_rows, blocks, indptr, col, weight, target, _padded(other), ridge, out)
+    share(_solve_rows, blocks, indptr, col, weight, target, _padded(other), ridge, *common, out)
 
 
 def normal_rows(blocks, indptr, col, weight, target, other, out):

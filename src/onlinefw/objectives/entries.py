@@ -74,6 +74,11 @@ class ObservedEntries(HeldEntries):
         weights 2**(-age / half_life). What weighs less than a thousandth of a new observation is
         dropped now and then, so memory does not grow for ever; F_t, gaps and certificates speak of
         what is kept. By default nothing fades.
+    unobserved : float
+        For clicks: every entry that was not observed counts as a 0 of this weight (square loss
+        only), in units of a new observation. F_t is then divided by the weight of what was
+        observed plus that of all other entries. An entry that is observed again weighs more. The
+        gradient gets a part of low rank, and a read takes rank times (rows + columns) more.
     device : "cpu", "cuda" or "auto"
         Where entries, predictions and factors are; "auto" is a GPU if there is one. On a GPU what
         crosses per round is the batch and a few numbers. There the newest entries are added up in
@@ -114,6 +119,7 @@ class ObservedEntries(HeldEntries):
         lmo_steps: int = 5,
         lmo_tol: float = 0.1,
         half_life: float | None = None,
+        unobserved: float = 0.0,
         device: str = "cpu",
         workers: int | None = None,
         log_dir: Any = None,
@@ -124,7 +130,7 @@ class ObservedEntries(HeldEntries):
         self._scaling: Scaling | None = None
         place = (device, workers, log_dir)
         limits = max_rows, max_columns
-        parts = dtype, growing, limits, offsets, max_atoms, half_life
+        parts = dtype, growing, limits, offsets, max_atoms, half_life, unobserved
         super().__init__(shape, loss, *parts, *place)
 
     def attach(self, owner: str, constraint: ConvexSet) -> None:
@@ -146,9 +152,12 @@ class ObservedEntries(HeldEntries):
     def move(self, atom: Atom, step: float) -> None:
         """Move theta and all predictions."""
         assert isinstance(atom, RankOne)
-        past = self._past
+        past, norm = self._past, self._known_norm()
+        u = (step * atom.scale) * atom.u
         past.theta.move(atom, step)
-        past.move(1.0 - step, (step * atom.scale) * atom.u, atom.v)
+        past.move(1.0 - step, u, atom.v)
+        if self.unobserved > 0.0:
+            self._norm.move(self._low_rank, norm, 1.0 - step, u, atom.v)
 
     def shrink(self, factor: float) -> None:
         """Let theta <- factor * theta, with its predictions."""
@@ -192,7 +201,7 @@ class ObservedEntries(HeldEntries):
         past = self._past
         if models is not None:
             return models_for(models, past)
-        models = new_local_models(past, *options)
+        models = new_local_models(past, self.unobserved, *options)
         if self._clock is not None:
             models.fade(self._clock.half_life)
         return models
@@ -201,6 +210,7 @@ class ObservedEntries(HeldEntries):
         """Keep entries by row and by column from now on, for local corrections."""
         self._is_local = True
         self._past = listed(self._past, self._place, self._low_rank)
+        self._weigh_zeros()
 
     def _refresh(self) -> None:
         self._past.refresh()
@@ -218,7 +228,8 @@ class ObservedEntries(HeldEntries):
         scaling = None
         if ball is not None and ball.scales is not None:
             scaling = self._scaling_of(ball.scales)
-        return EntriesGradient(self._past, scaling, self._start, self._effort)
+        parts = self._past, self.total_weight_of_all, self._background()
+        return EntriesGradient(*parts, scaling, self._start, self._effort)
 
     def _scaling_of(self, scales: Scales) -> Scaling:
         """Return a scaling at the place of the entries, the last one if it is the same."""
@@ -248,6 +259,8 @@ class ObservedEntries(HeldEntries):
         if dropped > 0.0:
             operator_norm = norm if constraint.scales is None else gradient.frobenius_bound
             gap += operator_norm * dropped + 0.5 * self.smoothness() * dropped**2
+            if self.unobserved > 0.0:
+                gap += self._off_by(gradient, constraint, dropped)
         return float(gap)
 
     def certificate(self, constraint: ConvexSet) -> float:
@@ -255,7 +268,8 @@ class ObservedEntries(HeldEntries):
         past, start = self._past, WarmStart(self._start.block)  # a copy: its block is replaced
         before = past.reads
         with self.working():
-            gradient = EntriesGradient(past, None, start, self._effort)
+            parts = past, self.total_weight_of_all, self._background(self._norm.copy())
+            gradient = EntriesGradient(*parts, None, start, self._effort)
             bound = self.upper_gap(gradient, constraint)
         self.certificate_reads += past.reads - before
         past.reads = before
@@ -264,8 +278,11 @@ class ObservedEntries(HeldEntries):
     def value(self) -> float:
         """Return F_t at the current iterate, from the predictions held."""
         self._needs_data()
-        counts = self._past.counts
-        return (self._past.total_loss() + self._constant(counts)) / counts.weight
+        total = self._past.total_loss() + self._constant(self._past.counts)
+        background = self._background(self._norm.copy())
+        if background is not None:
+            total += background.value
+        return total / self.total_weight_of_all
 
     def _constant(self, counts: Counts) -> float:
         """Return what the square loss adds to c x^2 / 2 - s x."""
@@ -278,10 +295,10 @@ class ObservedEntries(HeldEntries):
         if counts.weight == 0.0:
             self._needs_data()
         parabola = self._past.line(atom.scale * atom.u, atom.v)
-        constant, weight = self._constant(counts), counts.weight
+        constant, weight = self._constant(counts), self.total_weight_of_all
         if parabola is None:
             return PastLine(self._past, weight, constant=constant)
-        value, slope, curvature = parabola
+        value, slope, curvature = self._with_zeros(parabola, atom)
         return Parabola((value + constant) / weight, slope / weight, curvature / weight)
 
     def smoothness(self) -> float:
@@ -290,7 +307,8 @@ class ObservedEntries(HeldEntries):
         That entry may be sorted in and newest at once.
         """
         self._needs_data()
-        return self.loss.smoothness * sum(self._past.heaviest()) / self._past.counts.weight
+        largest = max(sum(self._past.heaviest()), self._weight_of_zeros)
+        return self.loss.smoothness * largest / self.total_weight_of_all
 
     def weighted_sums(
         self, rows: Array, columns: Array, *, with_theta: bool = False
@@ -303,9 +321,13 @@ class ObservedEntries(HeldEntries):
         return self._past.weighted_sums(rows, columns, with_theta)
 
     def newest_loss(self, theta: LowRank) -> float:
-        """Return the mean loss of another theta on the newest entries."""
+        """Return the mean loss of another theta on the newest entries.
+
+        Zeros that were not observed count in proportion.
+        """
         loss, weight = self._past.newest_sums(theta)
-        return loss / max(weight, np.finfo(float).tiny)
+        mean = loss / max(weight, np.finfo(float).tiny)
+        return mean + self._zeros_of(theta) / self._past.counts.weight
 
     def regressions(self, everything: bool) -> EntriesPast:
         """Return the past, ready for regressions of what the offsets leave over (square loss).
@@ -338,6 +360,7 @@ class ObservedEntries(HeldEntries):
                 "max_atoms": self.max_atoms,
                 "lmo_steps": self.lmo_steps,
                 "lmo_tol": self.lmo_tol,
+                "unobserved": self.unobserved,
             },
             "past": self._past.state_dict(),
             "block": None if block is None else to_host(block).copy(),
@@ -346,6 +369,7 @@ class ObservedEntries(HeldEntries):
             "last_batch": self._last_batch,
             "clock": None if self._clock is None else self._clock.state_dict(),
             "certificate_reads": self.certificate_reads,
+            "squared_norm": self._known_norm(),
         }
 
     def load_state(self, state: State) -> None:
@@ -374,6 +398,7 @@ class ObservedEntries(HeldEntries):
         self._iterate, self.shape, self.offsets = theta, theta.shape, offsets
         self._start, self._has_offsets = WarmStart(block), bool(state["has_offsets"])
         self._last_batch, self._clock = int(state["last_batch"]), clock
+        self._norm = self._loaded_norm(state, theta)
         self.certificate_reads = int(state["certificate_reads"])
 
     @classmethod

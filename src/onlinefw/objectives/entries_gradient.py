@@ -16,6 +16,7 @@ from ..atoms import RankOne
 from ..kernels.lanes import LANES
 from ..linalg import PairOperator, Scales, krylov_pair, ritz_pairs
 from ..past.protocols import EntriesPast
+from .background import Background
 
 __all__ = ["Effort", "EntriesGradient", "Scaling", "WarmStart"]
 
@@ -74,30 +75,42 @@ class EntriesGradient(PairOperator):
     all that a Frank-Wolfe step needs. The best vectors found are left in ``start`` for the next.
 
     With the scaling of a ball the operator is diag(a) G diag(b).
+
+    Where entries that were not observed count, G is the sparse matrix of the past plus a
+    ``background`` of low rank. ``weight`` is that of all that counts.
     """
 
     def __init__(
-        self, past: EntriesPast, scaling: Scaling | None, start: WarmStart, effort: Effort
+        self,
+        past: EntriesPast,
+        weight: float,
+        background: Background | None,
+        scaling: Scaling | None,
+        start: WarmStart,
+        effort: Effort,
     ) -> None:
         theta, counts = past.theta, past.counts
         if counts.weight == 0.0:
             raise ValueError("nothing has been observed yet: call observe(X, y) first")
+        self._background = background
         # What LinearOperator's own __init__ would set, after checks that are not needed here.
         self.dtype, self.shape = past.dtype, theta.shape
         self._past, self._scaling, self._start, self._effort = past, scaling, start, effort
-        self._mean, self._seed = 1.0 / counts.weight, counts.observations
+        self._mean, self._seed = 1.0 / weight, counts.observations
         self._precision = _PRECISION[past.dtype.char]
         self._xp = xp = theta._xp
         V = start.block
         if V is None or V.shape != (self.shape[1], LANES):
             V = start.columns(self.shape[1], self._seed, xp)
         if scaling is None:
-            W, z_dot_g = past.read(V, None)
+            W, z_dot_g = self._read(V, None)
         else:
-            W, z_dot_g = past.read(scaling.b_column * V, scaling.squared_rows)
+            W, z_dot_g = self._read(scaling.b_column * V, scaling.squared_rows)
             W = scaling.b_column * W
         self._W = W
         self._overlap, self._gram, self._left_gram, z_dot_g = past.overlaps(V, W, z_dot_g)
+        if background is not None:
+            z_dot_g += background.theta_dot
         self.theta_dot = z_dot_g * self._mean  # <theta, gradient>
         self._closely = False
         self._found: tuple[Array, float, Array] | None = None
@@ -113,9 +126,39 @@ class EntriesGradient(PairOperator):
 
         An entry may be among the sorted and among the newest, so squares must not be added up.
         """
+        background = self._background
+        everywhere = 0.0 if background is None else background.norm * self._mean
+        return self.sparse_bound + everywhere
+
+    @property
+    def sparse_bound(self) -> float:
+        """The same of the observed entries alone."""
         return float(sum(np.sqrt(self._past.squared_norms()))) * self._mean
 
     # Products -------------------------------------------------------------------------------------
+
+    def _read(self, V: Array, row_scale: Array | None) -> tuple[Array, Any]:
+        """Return G' (row_scale G V) and <z, g> of the sums, with one read that renews slopes."""
+        past, background = self._past, self._background
+        if background is None:
+            return past.read(V, row_scale)
+        W, z_dot_g = past.read(V, row_scale, background.forward(V, self.dtype))
+        return W + self._background_of(past.products(), row_scale), z_dot_g
+
+    def _background_of(self, Y: Array, row_scale: Array | None) -> Array:
+        """Return what the background adds to G' (row_scale Y)."""
+        assert self._background is not None
+        if row_scale is not None:
+            Y = (row_scale[:, None] if Y.ndim == 2 else row_scale) * Y
+        return self._background.backward(Y, self.dtype)
+
+    def _sums(self, v: Array, row_scale: Array | None) -> tuple[Array, Array]:
+        """Return G v and G' (row_scale G v) of the sums."""
+        past, background = self._past, self._background
+        if background is None:
+            return past.normal(v, row_scale)
+        y, w = past.normal(v, row_scale, background.forward(v, self.dtype))
+        return y, w + self._background_of(y, row_scale)
 
     def _scaling_for(self, scales: Scales | None) -> Scaling | None:
         known = self._scaling
@@ -129,9 +172,9 @@ class EntriesGradient(PairOperator):
 
     def _normal(self, v: Array, scaling: Scaling | None) -> tuple[Array, Array]:
         if scaling is None:
-            y, w = self._past.normal(v, None)
+            y, w = self._sums(v, None)
             return y * self._mean, w * self._mean**2
-        y, w = self._past.normal(scaling.b * v, scaling.squared_rows)
+        y, w = self._sums(scaling.b * v, scaling.squared_rows)
         return scaling.a * y * self._mean, scaling.b * (w * self._mean**2)
 
     def _matvec(self, v: Array) -> Array:
@@ -142,15 +185,25 @@ class EntriesGradient(PairOperator):
 
     def _matmat(self, v: Array) -> Array:
         """Return G V with one read of the store, in double precision."""
-        return self._past.forward(v) * self._mean
+        product, background = self._past.forward(v), self._background
+        if background is not None:
+            product = product + background.forward(self._xp.asarray(v))
+        return product * self._mean
 
     def _rmatmat(self, u: Array) -> Array:
         """Return G' U with one read of the store, in double precision."""
-        return self._past.backward(u) * self._mean
+        product, background = self._past.backward(u), self._background
+        if background is not None:
+            product = product + background.backward(self._xp.asarray(u))
+        return product * self._mean
 
     def toarray(self) -> Array:
         """Return the gradient as a dense array."""
-        return self._past.dense_slopes() * self._mean
+        return self._dense() * self._mean
+
+    def _dense(self) -> Array:
+        slopes = self._past.dense_slopes()
+        return slopes if self._background is None else slopes + self._background.dense()
 
     # Linear minimisation --------------------------------------------------------------------------
 
@@ -248,7 +301,7 @@ class EntriesGradient(PairOperator):
         """
         a, b = (1.0, 1.0) if scales is None else (scales[0][:, None], scales[1])
         if self.shape[0] * self.shape[1] <= SMALL_MATRIX:
-            top = float(np.linalg.norm(a * self._past.dense_slopes() * b, 2)) * self._mean
+            top = float(np.linalg.norm(a * self._dense() * b, 2)) * self._mean
             return top * (1.0 + 10.0 * np.finfo(self.dtype).eps)
         log_odds = np.log(1.648 * np.sqrt(min(self.shape)) / CERTIFICATE_FAILURE)
         best = [self.frobenius_bound * float(np.max(a) * np.max(b))]

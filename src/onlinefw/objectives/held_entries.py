@@ -26,6 +26,7 @@ from ..losses import Correntropy, Gaussian, Loss, Square
 from ..past.place import check_place, loaded_entries, low_rank_class, new_entries
 from ..past.protocols import EntriesPast
 from . import merge_rule
+from .background import SquaredNorm
 from .base import Objective, PickledByState, other_place
 from .biases import RunningBiases
 from .entries_batch import HandleBatch, check_entries
@@ -33,6 +34,7 @@ from .entries_gradient import WarmStart
 from .fading_entries import FadingEntries
 from .half_life import BLOCK, new_clock
 from .seen_entries import SeenEntries
+from .unobserved import UnobservedEntries, check_unobserved
 
 __all__ = ["HeldEntries"]
 
@@ -42,7 +44,7 @@ FACTOR_BYTES = {"cpu": 2**27, "cuda": 2**30}
 SHORT_SIDE = 1000
 
 
-class HeldEntries(SeenEntries, FadingEntries, PickledByState, Objective):
+class HeldEntries(UnobservedEntries, SeenEntries, FadingEntries, PickledByState, Objective):
     """The part of :class:`~onlinefw.objectives.ObservedEntries` that adds and keeps entries."""
 
     def __init__(
@@ -55,6 +57,7 @@ class HeldEntries(SeenEntries, FadingEntries, PickledByState, Objective):
         offsets: RunningBiases | None,
         max_atoms: int | None,
         half_life: Any,
+        unobserved: Any,
         device: str,
         workers: int | None,
         log_dir: Any,
@@ -76,14 +79,16 @@ class HeldEntries(SeenEntries, FadingEntries, PickledByState, Objective):
                 "Correntropy(sigma), or leave offsets out"
             )
         self.offsets = offsets
+        self.unobserved, self._norm = check_unobserved(unobserved, loss), SquaredNorm()
         self._clock = new_clock(half_life)
-        self._place = check_place(device, workers, log_dir)
+        self._place = self._check_unobserved_place(check_place(device, workers, log_dir))
         self._last_batch = 0
         self._has_offsets = False
         self._is_local = False  # whether local corrections learn from the entries
         self._start = WarmStart()
         super().__init__(tuple(shape))
         self._past: EntriesPast = new_entries(self._place, self._low_rank, self.dtype, loss)
+        self._weigh_zeros()
 
     # Where the entries are ------------------------------------------------------------------------
 
@@ -102,6 +107,7 @@ class HeldEntries(SeenEntries, FadingEntries, PickledByState, Objective):
         place = other_place(self._place, device, workers, log_dir)
         if place is None:
             return
+        self._check_unobserved_place(place)
         kind, theta, block = low_rank_class(place), self._low_rank, self._start.block
         if type(theta) is not kind:
             theta = kind.from_state(theta.state_dict())
@@ -223,6 +229,7 @@ class HeldEntries(SeenEntries, FadingEntries, PickledByState, Objective):
         weights, _, clock = self._weigh(w)
         z = past.append(rows, cols, weights, y)
         self._clock = clock
+        self._weigh_zeros()
         at = z.astype(float)
         if self._has_offsets:
             at += past.row_offset[rows] + past.col_offset[cols]
@@ -251,6 +258,7 @@ class HeldEntries(SeenEntries, FadingEntries, PickledByState, Objective):
         past: Any = self._past  # a ListedPast
         past.count(weights, y)
         self._clock = clock
+        self._weigh_zeros()
         if past.n_newest > merge_rule.SHORTEST_TAIL:
             self._merge_if_due()
         self._last_batch = rows.size

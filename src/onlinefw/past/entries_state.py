@@ -9,6 +9,7 @@ import numpy as np
 from .._state import check_state
 from .._typing import Array, State
 from .._validation import check_whole
+from ..losses import Loss, Square
 
 __all__ = [
     "Counts",
@@ -17,6 +18,7 @@ __all__ = [
     "check_entries_shape",
     "check_entries_state",
     "check_offsets",
+    "check_unobserved",
     "entries_state",
 ]
 
@@ -66,6 +68,7 @@ def entries_state(
     offsets: tuple[Array, Array],
     counts: Counts,
     reads: int,
+    unobserved: float = 0.0,
 ) -> State:
     """Return a state, with copies of the arrays.
 
@@ -85,6 +88,8 @@ def entries_state(
         Of all observations.
     reads : int
         How often all entries have been read.
+    unobserved : float
+        The weight of every entry that was not observed.
     """
     return {
         "sorted": dict(zip(("indptr", "col", *VALUES), map(np.array, sorted_entries), strict=True)),
@@ -94,6 +99,7 @@ def entries_state(
         "offsets": [np.array(offset) for offset in offsets],
         "counts": list(counts),
         "reads": int(reads),
+        "unobserved": float(unobserved),
     }
 
 
@@ -156,6 +162,14 @@ def check_offsets(offsets: Any, shape: tuple[int, int], dtype: np.dtype) -> None
         raise _damaged("there are not two offsets")
     for name, offset, size in zip(("rows", "columns"), offsets, shape, strict=True):
         _check_array(f"the offset of {name}", offset, "f", size, dtype)
+
+
+def check_unobserved(state: State, loss: Loss) -> float:
+    """Return the weight of entries that were not observed; earlier versions knew none."""
+    weight = float(state.get("unobserved", 0.0))
+    if not 0.0 <= weight < np.inf or (weight > 0.0 and type(loss) is not Square):
+        raise _damaged(f"entries that were not observed weigh {weight} with {loss}")
+    return weight
 
 
 def check_counts(counts: Any, entries: int) -> Counts:

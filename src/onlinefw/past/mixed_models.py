@@ -53,6 +53,8 @@ class MixedModels(LeavingModels):
         The kernels' kind and parameter of the loss; None for squares.
     """
 
+    #: How many sums a long list has: one for each model.
+    _sums: int | None = None
     #: The rank is checked again after so many observations; None if it stays as it is.
     _check_at: int | None = None
 
@@ -73,7 +75,7 @@ class MixedModels(LeavingModels):
         self._width = kernels.width_of(rank)
         self.shape = 0, 0
         sides = self._empty_side(0, count), self._empty_side(0, count)
-        sums = [kernels.new_sums(0, 0, count, self._width) for _ in sides]
+        sums = [kernels.new_sums(0, 0, self._sums or count, self._width) for _ in sides]
         mixture = kernels.new_mixture(count)
         self.models = kernels.Models(loss, rank, *sides, sums[0], sums[1], ridges, mixture)
         self._work = kernels.new_workspace(self.models)
@@ -121,7 +123,8 @@ class MixedModels(LeavingModels):
         capacity = had if capacity is None else capacity
         if n <= old and capacity <= had:
             return sums
-        more = kernels.new_sums(max(n, old), capacity, len(self.models.ridges), self._width)
+        count = self._sums or len(self.models.ridges)
+        more = kernels.new_sums(max(n, old), capacity, count, self._width)
         more.number[:old] = sums.number
         more.equations[:had], more.added[:had] = sums.equations, sums.added
         more.used[:] = sums.used
@@ -260,6 +263,10 @@ class MixedModels(LeavingModels):
         )
         highest = kernels.highest(models.loss)
         return z if highest == np.inf else np.minimum(z, highest)
+
+    def penalties(self, rows: Array, columns: Array) -> tuple[Array, Array]:
+        """Return the ridges of all rows and of all columns, which have these weights."""
+        return self.ridges_of(rows), self.ridges_of(columns)
 
     def ridges_of(self, n: Array) -> Array:
         """Return the mean ridge of rows or columns of these weights in the mixture.

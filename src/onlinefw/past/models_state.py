@@ -10,6 +10,7 @@ from .._state import check_state
 from .._typing import Array, State
 from .._validation import check_precision, check_whole
 from ..kernels import local_models as kernels
+from ..kernels.local_clicks import ARMS
 
 __all__ = ["LARGEST_RANK", "MIXTURE", "check_models_state", "sums_state", "without_sums"]
 
@@ -67,11 +68,25 @@ def check_models_state(state: State) -> None:
     turns = _array(state, "turns", np.int64, (5,))
     if (turns < -1).any() or turns[0] < 0 or (turns[1:] >= np.tile(shape, 2)).any():
         raise _damaged("turns")
+    clicks = state.get("clicks") is not None
     for name, n in zip(("rows", "columns"), shape, strict=True):
-        _check_side(state[name], name, n, count, kernels.width_of(rank), dtype)
+        _check_side(state[name], name, n, count, kernels.width_of(rank), dtype, clicks)
+    if clicks:
+        _check_clicks(state, kernels.width_of(rank))
 
 
-def _check_side(side: State, name: str, n: int, count: int, width: int, dtype: np.dtype) -> None:
+def _check_clicks(state: State, width: int) -> None:
+    check_state(state["clicks"], "unobserved", "grams", "wins")
+    weight = state["clicks"]["unobserved"]
+    if not (isinstance(weight, float) and 0.0 < weight < np.inf) or len(state["ridges"]) != 1:
+        raise _damaged(f"entries that were not observed weigh {weight!r}")
+    _array(state["clicks"], "grams", np.float64, (2, width, width))
+    _array(state["clicks"], "wins", np.float64, (ARMS,))
+
+
+def _check_side(
+    side: State, name: str, n: int, count: int, width: int, dtype: np.dtype, clicks: bool
+) -> None:
     """Refuse n rows or columns of ``count`` models whose arrays do not fit each other."""
     check_state(side, *kernels.Side._fields, "place", "equations", "added")
     _array(side, "factors", dtype, (n, count * width))
@@ -79,7 +94,8 @@ def _check_side(side: State, name: str, n: int, count: int, width: int, dtype: n
     _array(side, "memory", dtype, (n,))
     added = _array(side, "added", np.int64, (-1, 2))
     numbers = _array(side, "place", np.int64, (n,))
-    _array(side, "equations", np.float64, (len(added), 2, count, width, width))
+    sums = 2 if clicks else count  # of weighted squares, and of squares
+    _array(side, "equations", np.float64, (len(added), 2, sums, width, width))
     taken = np.sort(numbers[numbers != 0])
     if (added < 0).any() or not np.array_equal(taken, np.arange(1, len(added) + 1)):
         raise _damaged(f"the sums of {name}")

@@ -164,16 +164,23 @@ def listed(past: Any, place: Place, theta: LowRank) -> Any:
     return new
 
 
-def new_local_models(past: Any, rank: int | None, ridges: Any, biased: bool, clipped: bool) -> Any:
+def new_local_models(
+    past: Any, unobserved: float, rank: int | None, ridges: Any, biased: bool, clipped: bool
+) -> Any:
     """Return models without data, which learn with the entries of a past.
 
     Without a rank, models in this process's memory find it; others have one that is large enough
-    for most.
+    for most. ``unobserved`` is the weight of entries that were not observed.
     """
+    from .host.click_models import ClickModels
     from .host.local_models import LocalModels
     from .placed_models import PlacedModels
 
     lists = getattr(past, "lists", None)
+    if unobserved > 0.0:
+        models = ClickModels(lists, rank, ridges, False, False)
+        models.unobserved = unobserved
+        return models
     if lists is None:
         return PlacedModels(past, PLACED_RANK if rank is None else rank, ridges, biased, clipped)
     return LocalModels(lists, rank, ridges, biased, clipped, past.local_loss)
@@ -181,6 +188,7 @@ def new_local_models(past: Any, rank: int | None, ridges: Any, biased: bool, cli
 
 def models_for(models: Any, past: Any) -> Any:
     """Return models that learn with this past: these, or others in the same state."""
+    from .host.click_models import ClickModels
     from .host.local_models import LocalModels
     from .models_state import without_sums
     from .placed_models import PlacedModels
@@ -197,16 +205,19 @@ def models_for(models: Any, past: Any) -> Any:
         return models
     if not is_local or (models.lists is not None and len(models.lists) > 0):
         # The entries were elsewhere, in another order, on which running sums depend.
-        models = LocalModels.from_state(without_sums(models.state_dict()))
+        kind = ClickModels if isinstance(models, ClickModels) else LocalModels
+        models = kind.from_state(without_sums(models.state_dict()))
     models.use_lists(lists, past.counts.observations, past.local_loss)
     return models
 
 
 def loaded_local_models(state: State) -> Any:
     """Return the models that a state describes."""
+    from .host.click_models import ClickModels
     from .host.local_models import LocalModels
 
-    return LocalModels.from_state(state)
+    clicks = isinstance(state, dict) and state.get("clicks") is not None
+    return (ClickModels if clicks else LocalModels).from_state(state)
 
 
 def is_compiled(loss: Loss) -> bool:

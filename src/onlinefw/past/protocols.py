@@ -20,6 +20,7 @@ from ..losses import Loss
 from .entries_state import Counts
 from .leaving import Forgotten
 from .some_regressions import Other
+from .unobserved import UnobservedPast
 
 __all__ = ["EntriesPast", "GramPast", "ListedPast", "Past", "RowsPast"]
 
@@ -241,7 +242,7 @@ class LeavingPast(Past, Protocol):
         ...
 
 
-class EntriesPast(LeavingPast, Protocol):
+class EntriesPast(LeavingPast, UnobservedPast, Protocol):
     """Observed entries (i, j) with weight c and target s, and the prediction z of each.
 
     z is the entry of ``theta`` alone; the whole prediction is z plus the offsets of its row and
@@ -324,11 +325,13 @@ class EntriesPast(LeavingPast, Protocol):
         """Compute all predictions from theta again."""
         ...
 
-    def read(self, V: Array, row_scale: Array | None) -> tuple[Array, Any]:
-        """Renew all slopes G; return W = G' (row_scale G V) and <z, g>, both at the place.
+    def read(
+        self, V: Array, row_scale: Array | None, plus: Array | None = None
+    ) -> tuple[Array, Any]:
+        """Renew all slopes G; return W = G' (row_scale Y) and <z, g>, both at the place.
 
-        V is a block of at most eight columns at the place. G V stays with the past, for
-        ``combine``.
+        V is a block of at most eight columns at the place. Y = G V + plus stays with the past, for
+        ``combine`` and ``products``.
         """
         ...
 
@@ -342,8 +345,10 @@ class EntriesPast(LeavingPast, Protocol):
         """Return (G V) to_left and W to_right at the place, in double precision."""
         ...
 
-    def normal(self, v: Array, row_scale: Array | None) -> tuple[Array, Array]:
-        """Return G v and G' (row_scale G v) at the place, with the slopes of the last read."""
+    def normal(
+        self, v: Array, row_scale: Array | None, plus: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Return y = G v + plus and G' (row_scale y) at the place, with the last slopes."""
         ...
 
     def forward(self, V: Array) -> Array:

@@ -12,10 +12,11 @@ from .._typing import Array, State
 from ..iterates import LowRank
 from ..kernels.entries import QUADRATIC
 from ..losses import Bernoulli, Exponential, Gaussian, Loss, Poisson, Square
-from .entries_state import Counts, check_entries_state, entries_state
+from .entries_state import Counts, check_entries_state, check_unobserved, entries_state
 from .host.row_loss import compiled
 from .leaving import LeavingEntries
 from .pending import PendingMove
+from .unobserved import StoredZeros
 
 __all__ = ["SUMMABLE", "StoredEntries"]
 
@@ -44,7 +45,7 @@ class Regrets:
         return True
 
 
-class StoredEntries(Regrets, LeavingEntries, ABC):
+class StoredEntries(Regrets, LeavingEntries, StoredZeros, ABC):
     """:class:`~onlinefw.past.protocols.EntriesPast` in the memory of one process or GPU.
 
     Predictions are overwritten when they change. While they change, and when theta has moved but
@@ -228,6 +229,7 @@ class StoredEntries(Regrets, LeavingEntries, ABC):
             (self.row_offset, self.col_offset),
             store.counts,
             reads,
+            self.unobserved,
         )
 
     def load_state(self, state: State) -> None:
@@ -236,3 +238,5 @@ class StoredEntries(Regrets, LeavingEntries, ABC):
         self.set_offsets(*state["offsets"])
         self._pending, self._due, self.reads = None, True, int(state["reads"])
         self._store, self._version = store, self.theta.version
+        self.unobserved = 0.0  # nothing is known yet of which entries are the first
+        self.set_unobserved(check_unobserved(state, self.loss))

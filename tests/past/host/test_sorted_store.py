@@ -18,7 +18,9 @@ entries = st.lists(
 def store_of(found):
     """Sort entries (row, column, value) of weight 1 and prediction 10 row + column."""
     row, col, s = np.array(found, dtype=float).reshape(-1, 3).T
-    tail = new_tail(np.dtype(float)).extended(row, col, 10 * row + col, np.ones(row.size), s, 0.0)
+    tail = new_tail(np.dtype(float)).extended(
+        row, col, 10 * row + col, np.ones(row.size), s, 0.0, 0.0
+    )
     return without_oldest(tail, row.size, ROWS)[0]
 
 

@@ -16,7 +16,7 @@ from ...losses import Loss
 from ..stored_entries import NONE, StoredEntries
 from .entry_store import EntryStore, Unfinished
 from .line import HostLine
-from .regressions import HostRegressions
+from .regressions import HostRegressions, Zeros
 
 __all__ = ["HostEntries"]
 
@@ -58,7 +58,8 @@ class HostEntries(StoredEntries):
         self._line = self._regressions = None
         z, store = self.theta.at(rows, cols) if z is None else z, self._store
         s = w * y if self.sums_repeats else y
-        store = store.extended(rows, cols, z, w, s, store.counts.plus(w, y))
+        counts, finding = store.counts.plus(w, y), self.unobserved > 0.0
+        store = store.extended(rows, cols, z, w, s, counts, finding)
         self._due = True
         self._store = store
         return z
@@ -115,11 +116,13 @@ class HostEntries(StoredEntries):
 
     # Products with the slopes ---------------------------------------------------------------------
 
-    def read(self, V: Array, row_scale: Array | None) -> tuple[Array, float]:
+    def read(
+        self, V: Array, row_scale: Array | None, plus: Array | None = None
+    ) -> tuple[Array, float]:
         self._line = self._regressions = None
-        return self._read(V, self._nothing if row_scale is None else row_scale)
+        return self._read(V, self._nothing if row_scale is None else row_scale, plus)
 
-    def _read(self, V: Array, row_scale: Array) -> tuple[Array, float]:
+    def _read(self, V: Array, row_scale: Array, plus: Array | None = None) -> tuple[Array, float]:
         if self._version != self.theta.version:
             self.refresh()
         if self.kind < 0:  # a loss of the user's own: slopes by numpy, then the products
@@ -133,14 +136,16 @@ class HostEntries(StoredEntries):
         if self._sizes != (len(blocks) - 1, *store.shape):
             self._reserve_memory(len(blocks) - 1, *store.shape)
         y, acc, columns, block = self._memory
-        row, col, z, c, s, g = store.tail.arrays
+        row, col, z, c, s, g, first = store.tail.arrays
         loss, keep = (self.kind, self.parameter), self.dtype.type(keep)
         version, self._version = self._version, NONE
         V = np.ascontiguousarray(V)
         z_dot_g = kernels.begin_read(
-            row, col, z, c, s, g, rank, keep, u, v, count - store.n_sorted,
+            row, col, z, c, s, g, first, rank, keep, u, v, count - store.n_sorted,
             self.row_offset, self.col_offset, *loss, V, columns, block, y, acc,
         )  # fmt: skip
+        if plus is not None:
+            y[:, : V.shape[1]] += plus
         sums = np.zeros(len(blocks) - 1)
         share(
             _FUSED[self.quadratic], blocks, held.indptr, held.col, held.z, held.c, held.s, held.g,
@@ -165,7 +170,7 @@ class HostEntries(StoredEntries):
     def parts(self) -> list[tuple[Array, Array, Array, Array]]:
         """Return predictions plus offsets, c, s and g: of the sorted entries, and of the tail."""
         store, held = self._store, self._store.sorted
-        row, col, z, c, s, g = store.tail.arrays
+        row, col, z, c, s, g, _ = store.tail.arrays
         at = held.z, z
         if self.row_offset.any() or self.col_offset.any():
             by_rank = store.by_rank(self.col_offset)
@@ -184,14 +189,21 @@ class HostEntries(StoredEntries):
     def combine(self, to_left: Array, W: Array, to_right: Array) -> tuple[Array, Array]:
         return (self._y @ to_left.astype(self.dtype)).astype(float), W @ to_right
 
-    def normal(self, v: Array, row_scale: Array | None) -> tuple[Array, Array]:
+    def products(self) -> Array:
+        return self._y
+
+    def normal(
+        self, v: Array, row_scale: Array | None, plus: Array | None = None
+    ) -> tuple[Array, Array]:
         store = self._store
         held, rank, blocks = store.sorted, store.rank, store.blocks()
         row_scale = self._nothing if row_scale is None else row_scale
-        (m1, m2), (row, col, _, _, _, g) = store.shape, store.tail.arrays
+        (m1, m2), (row, col, _, _, _, g, _) = store.shape, store.tail.arrays
         y, by_rank = np.empty(m1, self.dtype), np.empty(m2, self.dtype)
         acc = np.zeros((len(blocks) - 1, m2), self.dtype)
         kernels.begin_normal(row, col, g, rank, v, by_rank, y)
+        if plus is not None:
+            y += plus.astype(self.dtype)
         arrays = *held.products, row_scale, by_rank, y, acc
         share(kernels.normal, blocks, *arrays, self.sums_repeats)
         self.reads += 1
@@ -199,7 +211,7 @@ class HostEntries(StoredEntries):
 
     def forward(self, V: Array) -> Array:
         store, by_rank = self._store, self._store.by_rank(V, float)
-        row, col, _, _, _, g = store.tail.arrays
+        row, col, _, _, _, g, _ = store.tail.arrays
         y = np.zeros((self.shape[0], V.shape[1]))
         share(block_kernels.forward, store.blocks(), *store.sorted.products, by_rank, y)
         kernels.tail_forward(row, col, g, by_rank, y)
@@ -208,7 +220,7 @@ class HostEntries(StoredEntries):
 
     def backward(self, U: Array) -> Array:
         store, blocks = self._store, self._store.blocks()
-        row, col, _, _, _, g = store.tail.arrays
+        row, col, _, _, _, g, _ = store.tail.arrays
         y = np.ascontiguousarray(U, dtype=float)
         acc = np.zeros((len(blocks) - 1, self.shape[1], U.shape[1]))
         share(block_kernels.backward, blocks, *store.sorted.products, y, acc)
@@ -253,7 +265,7 @@ class HostEntries(StoredEntries):
 
     def _newest(self, theta: LowRank) -> tuple[Array, Array, Array]:
         store = self._store
-        row, col, _, c, s, _ = store.tail.arrays
+        row, col, _, c, s, *_ = store.tail.arrays
         cols = np.argsort(store.rank)[col]
         at = theta.at(row, cols) + (self.row_offset[row] + self.col_offset[cols])
         return at, c, s
@@ -266,11 +278,17 @@ class HostEntries(StoredEntries):
         target = held.g
         share(
             kernels.targets, store.blocks(), held.indptr, held.col, held.c, held.s,
-            self.row_offset, store.by_rank(self.col_offset), target,
+            self.dtype.type(self.unobserved), self.row_offset, store.by_rank(self.col_offset),
+            target,
         )  # fmt: skip
-        all_ones = held.size == 0 or held.c.min() == 1.0 == held.c.max()
-        weight = held.c[:0] if all_ones else held.c
-        self._regressions = HostRegressions(held.indptr, held.col, weight, target, store.rank)
+        weight, zeros = held.c, None
+        if self.unobserved > 0.0:
+            weight = held.c - self.dtype.type(self.unobserved)
+            zeros = Zeros(self.unobserved, self.row_offset, self.col_offset)
+        elif held.size == 0 or held.c.min() == 1.0 == held.c.max():
+            weight = held.c[:0]
+        entries = held.indptr, held.col, weight, target
+        self._regressions = HostRegressions(*entries, store.rank, zeros)
 
     def columns_of(self, row: int) -> Array:
         return self._store.columns_of(row)

@@ -12,6 +12,7 @@ from ...kernels.lists import (
     SHORTEST,
     Lists,
     append_all,
+    append_summed,
     copied_lists,
     new_lists,
     packed,
@@ -117,13 +118,23 @@ class EntryLists:
             )
 
     def append(self, rows: Array, cols: Array, y: Array, w: Array | None = None) -> None:
-        """Add entries; they are in the matrix."""
+        """Add entries; they are in the matrix. An entry that is there already is kept apart."""
         if w is not None:
             self.weigh()
         done = 0
         while True:
             given = _NO_WEIGHTS if w is None else w
             done = append_all(done, rows, cols, y, given, self.by_row, self.by_column)
+            if done == len(y):
+                return
+            self.make_space()
+
+    def append_summed(self, rows: Array, cols: Array, y: Array, w: Array) -> None:
+        """Add entries; one that is there already gets more weight."""
+        self.weigh()
+        done = 0
+        while True:
+            done = append_summed(done, rows, cols, y, w, self.by_row, self.by_column)
             if done == len(y):
                 return
             self.make_space()

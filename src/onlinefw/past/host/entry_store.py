@@ -17,6 +17,8 @@ from .sorted_store import Merging, SortedStore
 
 __all__ = ["EntryStore", "Unfinished", "new_tail", "without_oldest"]
 
+#: The arrays of a tail, as a state names them.
+TAIL = ("row", "col", *VALUES)
 #: Columns are ranked by popularity again when the store has grown by this factor.
 RERANK_FACTOR = 32
 
@@ -26,7 +28,9 @@ class EntryStore:
 
     Columns are numbered by popularity, so that the popular ones share cache lines: ``rank`` has the
     number of each column, and ``ranked_at`` says how many entries were sorted when columns were
-    last numbered. The tail has the newest entries, in the order in which they came.
+    last numbered. The tail has the newest entries, in the order in which they came. Where entries
+    that were not observed count, it says of each whether it is the ``first`` observation of its
+    entry (1) or not (0); sorted entries are there once.
     """
 
     __slots__ = (
@@ -50,13 +54,13 @@ class EntryStore:
 
     @classmethod
     def from_state(cls, state: State, dtype: np.dtype) -> EntryStore:
-        """Make the store that a checked state of any place describes."""
+        """Make the store that a checked state of any place describes; nothing is ``first``."""
         held = state["sorted"]
         indices = held["indptr"].astype(np.int64), held["col"].astype(np.uint32)
         z, c, s = (np.array(held[name]) for name in VALUES)
         return cls(
             SortedStore(*indices, z, c, s, np.zeros_like(z)),
-            new_tail(dtype).extended(*state["tail"].values(), 0.0),
+            new_tail(dtype).extended(*(state["tail"][x] for x in TAIL), 0.0, 0.0),
             state["rank"].astype(np.int64),
             int(state["ranked_at"]),
             Counts.of(state["counts"]),
@@ -75,11 +79,40 @@ class EntryStore:
     # Growing --------------------------------------------------------------------------------------
 
     def extended(
-        self, rows: Array, cols: Array, z: Array, c: Array, s: Array, counts: Counts
+        self,
+        rows: Array,
+        cols: Array,
+        z: Array,
+        c: Array,
+        s: Array,
+        counts: Counts,
+        finding: bool = False,
     ) -> EntryStore:
-        """Return a store with more observations in the tail."""
-        tail = self.tail.extended(rows, self.rank[cols], z, c, s, 0.0)
+        """Return a store with more observations in the tail; if ``finding``, first ones are."""
+        cols = self.rank[cols]
+        first: Any = self._first(rows, cols, *self.tail.arrays[:2]) if finding else 0.0
+        tail = self.tail.extended(rows, cols, z, c, s, 0.0, first)
         return EntryStore(self.sorted, tail, self.rank, self.ranked_at, counts)
+
+    def with_first(self) -> EntryStore:
+        """Return the same store, in which the first observations of entries are found."""
+        row, col = self.tail.arrays[:2]
+        tail = self.tail.replaced({6: self._first(row, col, row[:0], col[:0])})
+        return EntryStore(self.sorted, tail, self.rank, self.ranked_at, self.counts)
+
+    def _first(self, rows: Array, cols: Array, tail_rows: Array, tail_cols: Array) -> Array:
+        """Return 1 for new observations of entries that are nowhere yet, 0 for the others."""
+        m2, held = self.rank.size, self.sorted
+        keys, first = rows.astype(np.int64) * m2 + cols, np.ones(rows.size, held.z.dtype)
+        order = np.argsort(keys, kind="stable")
+        arrays = held.indptr, held.col, tail_rows, tail_cols
+        merging.first_of_entries(*arrays, keys, order, m2, first)
+        return first
+
+    @property
+    def n_distinct(self) -> int:
+        """How many entries have been observed, if first observations were found."""
+        return self.n_sorted + int(self.tail.arrays[6].sum())
 
     def grown(self, m1: int, m2: int) -> EntryStore:
         """Return a store with empty rows and columns at the end."""
@@ -179,7 +212,7 @@ class EntryStore:
 
     def weighted_sums(self, rows: Array, columns: Array, of_z: float) -> tuple[Array, Array]:
         """Sum c (columns[j] + of_z z) in every row, c (rows[i] + of_z z) in every column."""
-        (m1, m2), held, (row, col, z, c, _, _) = self.shape, self.sorted, self.tail.arrays
+        (m1, m2), held, (row, col, z, c, *_) = self.shape, self.sorted, self.tail.arrays
         blocks, by_rank = self.blocks(), self.by_rank(columns, float)
         row_sums, acc = np.zeros(m1), np.zeros((len(blocks) - 1, m2))
         arrays = held.indptr, held.col, held.c, held.z
@@ -217,13 +250,13 @@ class Unfinished:
 
 
 def new_tail(dtype: np.dtype) -> Columns:
-    """Return an empty tail: columns for row, column, z, c, s and g."""
-    return Columns.empty((np.uint32, np.uint32, *[dtype] * 4))
+    """Return an empty tail: columns for row, column, z, c, s, g and first."""
+    return Columns.empty((np.uint32, np.uint32, *[dtype] * 5))
 
 
 def without_oldest(tail: Columns, n: int, n_rows: int) -> tuple[SortedStore, Columns]:
     """Return the n oldest entries, sorted by row and column, and the others as a tail."""
-    row, *oldest, g = (array[:n] for array in tail.arrays)
+    row, *oldest, g, _ = (array[:n] for array in tail.arrays)
     indptr, order = np.zeros(n_rows + 1, np.int64), np.empty(n, np.int64)
     merging.sort_by_row(row, oldest[0], indptr, order)
     ordered = tuple(np.empty_like(x) for x in oldest)

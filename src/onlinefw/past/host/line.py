@@ -45,7 +45,9 @@ class HostLine:
         if u is None or v is None:
             return
         right = past._store.by_rank(v)
-        if past.quadratic:
+        if past.unobserved > 0.0:
+            self.parabola = self._shifted(u, right)
+        elif past.quadratic:
             self.parabola = self._find_parabola(u, right)
         else:
             self._directions = self._find_directions(u, right)
@@ -57,8 +59,24 @@ class HostLine:
         sums = np.zeros((len(blocks) - 1, 3))
         arrays = held.indptr, held.col, held.z, held.c, held.s, held.g
         share(kernels.quadratic_line, blocks, *arrays, u, right, sums)
-        row, col, z, c, s, g = store.tail.arrays
+        row, col, z, c, s, g, _ = store.tail.arrays
         newest = kernels.tail_quadratic_line(row, col, z, c, s, g, u, right)
+        value, slope, curvature = (sums.sum(axis=0) + newest).tolist()
+        return value, slope, curvature
+
+    def _shifted(self, u: Array, right: Array) -> tuple[float, float, float]:
+        """Return the same where entries that were not observed count, of the observed ones."""
+        past, store = self._past, self._past._store
+        held, blocks = store.sorted, store.blocks()
+        sums = np.zeros((len(blocks) - 1, 3))
+        less, rows = past.dtype.type(past.unobserved), past.row_offset
+        columns = store.by_rank(past.col_offset)
+        arrays = held.indptr, held.col, held.z, held.c, held.s, held.g
+        share(kernels.shifted_line, blocks, *arrays, less, rows, columns, u, right, sums)
+        row, col, z, c, s, g, first = store.tail.arrays
+        newest = kernels.tail_shifted_line(
+            row, col, z, c, s, g, first, less, rows, columns, u, right
+        )
         value, slope, curvature = (sums.sum(axis=0) + newest).tolist()
         return value, slope, curvature
 
@@ -85,8 +103,10 @@ class HostLine:
 
     def _value_here(self) -> float:
         past, store = self._past, self._past._store
+        if past.unobserved > 0.0:
+            return self._shifted(past._nothing, past._nothing)[0]
         if past.quadratic:
-            parts = (store.sorted.c, store.sorted.s, store.sorted.g), store.tail.arrays[3:]
+            parts = (store.sorted.c, store.sorted.s, store.sorted.g), store.tail.arrays[3:6]
             return sum(_summed(kernels.quadratic_total, *part) for part in parts)
         chunks = [chunk for at, c, s, _ in past.parts() for chunk in _chunks(at, c, s)]
         return sum(_loss(past, *chunk) for chunk in chunks)

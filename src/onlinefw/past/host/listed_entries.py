@@ -13,11 +13,12 @@ from ...iterates import LowRank
 from ...kernels.lists import some_lists
 from ...kernels.ridge import normal_rows
 from ...losses import Loss
-from ..entries_state import Counts, all_entries, check_counts, check_offsets
+from ..entries_state import Counts, all_entries, check_counts, check_offsets, check_unobserved
 from ..leaving import Forgotten, sums_of
 from ..mixed_offsets import MixedOffsets
 from ..some_regressions import Other, SomeRegressions, packed_size
 from ..stored_entries import NONE, SUMMABLE
+from ..unobserved import ListedZeros
 from .entries import HostEntries
 from .entry_lists import EntryLists
 from .entry_store import EntryStore, Unfinished
@@ -25,7 +26,7 @@ from .entry_store import EntryStore, Unfinished
 __all__ = ["ListedEntries", "listed_state", "sorted_state"]
 
 
-class ListedEntries(SomeRegressions, HostEntries):
+class ListedEntries(ListedZeros, SomeRegressions, HostEntries):
     """:class:`~onlinefw.past.protocols.ListedPast` in this process's memory: entries in lists.
 
     Local corrections read the lists, and add entries to them. What reads all entries (gradients,
@@ -113,7 +114,10 @@ class ListedEntries(SomeRegressions, HostEntries):
     def append(self, rows: Array, cols: Array, w: Array, y: Array, z: Array | None = None) -> Array:
         z = self.theta.at(rows, cols) if z is None else z
         self.count(w, y)
-        self.lists.append(rows, cols, y, None if (w == 1.0).all() else w)
+        if self.unobserved > 0.0:
+            self.lists.append_summed(rows, cols, y, w)
+        else:
+            self.lists.append(rows, cols, y, None if (w == 1.0).all() else w)
         return z
 
     def merge(self, n: int) -> None:
@@ -222,6 +226,7 @@ class ListedEntries(SomeRegressions, HostEntries):
             "offsets": [np.array(self.row_offset), np.array(self.col_offset)],
             "counts": list(self._counts),
             "reads": int(self.reads),
+            "unobserved": float(self.unobserved),
         }
 
     def load_state(self, state: State) -> None:
@@ -232,6 +237,7 @@ class ListedEntries(SomeRegressions, HostEntries):
         self.set_offsets(*state["offsets"])
         self._pending, self._kept, self.reads = None, None, int(state["reads"])
         self.lists, self._counts, self._version = lists, counts, NONE
+        self.set_unobserved(check_unobserved(state, self.loss))
 
 
 def sorted_state(state: State, theta: LowRank, dtype: Any, loss: Loss) -> State:
@@ -247,8 +253,12 @@ def listed_state(state: State, dtype: Any, loss: Loss) -> State:
     shape = state["sorted"]["indptr"].size - 1, state["rank"].size
     y = np.divide(s, c, where=c > 0.0, out=0.0 * s) if type(loss) in SUMMABLE else s
     lists = EntryLists(shape, np.dtype(dtype))
-    lists.append(rows, cols, y, None if (c == 1.0).all() else c)
+    if state.get("unobserved", 0.0) > 0.0:
+        lists.append_summed(rows, cols, y, c)
+    else:
+        lists.append(rows, cols, y, None if (c == 1.0).all() else c)
     same = {name: state[name] for name in ("offsets", "counts", "reads")}
+    same["unobserved"] = state.get("unobserved", 0.0)
     return {"lists": lists.state_dict(), **same}
 
 

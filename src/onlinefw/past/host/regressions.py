@@ -4,20 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from ..._threads import balanced_blocks, share
 from ..._typing import Array
-from ...kernels.ridge import normal_rows, ridge_rows
+from ...kernels.ridge import NOTHING_COMMON, normal_rows, ridge_rows
 from ...kernels.transpose import column_counts, row_ends, transpose_columns
 
-__all__ = ["ColumnSlices", "HostRegressions"]
+__all__ = ["ColumnSlices", "HostRegressions", "Zeros"]
 
 #: At most so many entries are sorted by column at once: 12 bytes each, 200 MB.
 SLICE = 2**24
 
 Columns = tuple[Array, Array, Array, Array]
+
+
+class Zeros(NamedTuple):
+    """Entries that were not observed count as zeros: their weight, and what is added to theta.
+
+    All entries are zeros, and what was observed weighs less by as much. So a regression has the
+    squares of all features, of which there is one sum for all.
+    """
+
+    weight: float
+    rows: Array
+    columns: Array
+
+    def common(self, features: Array, their_offset: Array) -> Array:
+        """Return what all regressions on these features have in common, as ``ridge_rows`` says."""
+        x = features.astype(float)
+        parts = x.T @ x, -(x.T @ their_offset.astype(float)), -x.sum(axis=0)
+        return self.weight * np.column_stack(parts)
 
 
 class HostRegressions:
@@ -33,11 +52,20 @@ class HostRegressions:
         What is to be predicted, times its weight.
     position : ndarray of int
         The number of each column.
+    zeros : Zeros, optional
+        What all other entries are.
     """
 
     def __init__(
-        self, indptr: Array, col: Array, weight: Array, target: Array, position: Array
+        self,
+        indptr: Array,
+        col: Array,
+        weight: Array,
+        target: Array,
+        position: Array,
+        zeros: Zeros | None = None,
     ) -> None:
+        self._zeros = zeros
         self._by_row = indptr, col, weight, target
         self._position = position
         self._blocks = balanced_blocks(indptr)
@@ -47,17 +75,30 @@ class HostRegressions:
         by_rank = np.empty_like(right)
         by_rank[self._position] = right
         out = np.empty((ridge.size, right.shape[1]), right.dtype)
-        ridge_rows(self._blocks, *self._by_row, by_rank, ridge, out)
+        zeros, common = self._zeros, NOTHING_COMMON
+        if zeros is not None:
+            common = zeros.common(right, zeros.columns), zeros.rows.astype(float)
+        ridge_rows(self._blocks, *self._by_row, by_rank, ridge, out, common)
         return out
 
     def solve_columns(self, left: Array, ridge: Array) -> Array:
         left, penalty = np.ascontiguousarray(left), np.empty_like(ridge)
         penalty[self._position] = ridge
         out = np.empty((ridge.size, left.shape[1]), left.dtype)
+        common, offset = self._common_of_columns(left)
         for columns, (indptr, row, weight, target) in self._by_column:
             blocks = balanced_blocks(indptr)
-            ridge_rows(blocks, indptr, row, weight, target, left, penalty[columns], out[columns])
+            arrays = indptr, row, weight, target, left, penalty[columns], out[columns]
+            ridge_rows(blocks, *arrays, (common, offset[columns]))
         return out[self._position]
+
+    def _common_of_columns(self, left: Array) -> tuple[Array, Array]:
+        zeros = self._zeros
+        if zeros is None:
+            return NOTHING_COMMON
+        offset = np.empty(self._position.size)
+        offset[self._position] = zeros.columns
+        return zeros.common(left, zeros.rows), offset
 
     def column_equations(self, left: Array) -> Array:
         """Return the columns' normal equations, as :func:`~onlinefw.kernels.ridge.normal_rows`."""
@@ -66,6 +107,11 @@ class HostRegressions:
         for columns, (indptr, row, weight, target) in self._by_column:
             blocks = balanced_blocks(indptr)
             normal_rows(blocks, indptr, row, weight, target, left, out[columns])
+        if self._zeros is not None:
+            common, offset = self._common_of_columns(left)
+            upper = np.triu_indices(rank, 0, rank + 1)
+            out += common[upper]
+            out[:, upper[1] == rank] += offset[:, None] * common[:, rank + 1]
         return out[self._position]
 
 
