@@ -22,6 +22,7 @@ from time import perf_counter, process_time
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from onlinefw import __version__ as our_version
 from onlinefw.evaluate import ranking_scores
 
 THREADS = 2
@@ -280,7 +281,7 @@ def measure(split, name, settings):
         relevant[user].append(item)
     lists = recommended.tolist()
     return {
-        "version": version(chosen.package),
+        "version": our_version if name == "onlinefw" else version(chosen.package),
         "ndcg": ranking_scores(lists, relevant, 10)["ndcg"],
         "recall": ranking_scores(lists, relevant, 20)["recall"],
         "seconds": seconds,

@@ -5,7 +5,8 @@ from __future__ import annotations
 #: Our own lines, by name.
 OURS: dict[str, dict] = {"the default": {}}
 
-#: The peers, with what was best on the validation part (stream.py --tune).
+#: The peers, with what was best on the validation part (stream.py --tune; grids were extended
+#: where the best was at an edge).
 PEERS: dict[str, dict] = {
     "popularity": {},
     "popularity that fades": {"half_life": 4000},
