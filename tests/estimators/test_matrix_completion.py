@@ -465,7 +465,7 @@ def test_history_has_a_row_per_round(rng):
     model = plain(20.0, shape=SHAPE, batch_size=20, certify_every=5)
     history = model.fit(X, y).history_
     assert {name: len(column) for name, column in history.items()} == dict.fromkeys(
-        ("t", "loss", "gap", "gap_upper", "step_size", "kind", "reads", "seconds"), 20
+        ("t", "loss", "gap", "gap_upper", "step_size", "kind", "reads", "seconds", "half_life"), 20
     )
     np.testing.assert_array_equal(history["t"], np.arange(1, 21))
     np.testing.assert_allclose(history["step_size"], 2 / (history["t"] + 1))

@@ -249,19 +249,15 @@ class LinearObjective(RowObjective):
     @staticmethod
     def make_gradients(objectives: Sequence[LinearObjective]) -> None:
         """Make the gradients that are out of date, in one read of the rows."""
-        due, models, intercepts = [], [], []
-        for one in objectives:
-            if one._gradient is None:
-                if one._b_old:
-                    one._b_due = True
-                due.append(one)
-                models.append(one._model)
-                intercepts.append(one.intercept)
+        due = [one for one in objectives if one._gradient is None]
         if not due:
             return
         rows = due[0]._shared
-        if due[0].holds:  # then nothing depends on where batches ended
+        if due[0].holds:  # then nothing depends on where batches ended, the intercepts neither
             rows.arrange()
+        for one in due:
+            one._b_due = one._b_due or one._b_old
+        models, intercepts = [one._model for one in due], [one.intercept for one in due]
         columns = rows.past.gradients(models, intercepts)
         columns /= rows.total_weight
         for k, one in enumerate(due):
@@ -287,6 +283,7 @@ class LinearObjective(RowObjective):
         if not self._b_old:
             return super().certificate(constraint)
         # F falls to its minimum over the intercept first, and from there by at most the gap.
+        self._shared.arrange()  # both values are sums of the same rows
         b, value = self._b, self.value()
         try:
             gap = super().certificate(constraint)

@@ -307,6 +307,10 @@ def _handle_alone(
     return in_worker.append_again, (handle, k, recovery.n, count)
 
 
+def _no_zeros(past: Any, *_: Any) -> Any:
+    raise NotImplementedError("workers do not count entries that were not observed")
+
+
 # The table ----------------------------------------------------------------------------------------
 
 #: What changes with new entries, offsets or predictions.
@@ -332,6 +336,8 @@ TABLE: Table = {
     "forget": forget,
     "forget_row": Verb(_owner, first, run="forget", kept="log", note="is_due", ends=CHANGED),
     "value_range": Verb((), (min, max)),
+    "set_unobserved": _no_zeros,
+    "products": _no_zeros,
     "set_offsets": Verb((_rows, _same), note="offset", ends=CHANGED),
     "move": move,
     "move_rows": Verb((same, _rows, _same), run=in_worker.move, note="moved", ends=CHANGED),
