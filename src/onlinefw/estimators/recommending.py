@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -38,6 +39,8 @@ class Recommending:
     """
 
     _run: Any
+    _number_of: Callable[[Any], int]
+    _as_values: Callable[[Array], Array]
 
     def recommend(
         self,
@@ -188,12 +191,6 @@ class Recommending:
         if number is None:
             raise ValueError(f"column must be one that the model has learned, got {column!r:.40}")
         return number
-
-    def _number_of(self, row: Any) -> int:
-        raise NotImplementedError
-
-    def _as_values(self, z: Array) -> Array:
-        raise NotImplementedError
 
 
 def _listed(values: Any) -> list[Any]:
