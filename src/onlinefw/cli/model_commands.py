@@ -1,0 +1,108 @@
+"""The commands that use a model file: predict, recommend, inspect and report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import (
+    AsJson,
+    DataFormat,
+    Delimiter,
+    Force,
+    Header,
+    Item,
+    ModelFile,
+    NFeatures,
+    OnBadRow,
+    SpreadsheetSafe,
+    reading_options,
+)
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog="Example: ofw predict ratings.ofw pairs.csv -o predictions.csv",
+)
+def predict(
+    model: ModelFile,
+    data: Annotated[list[str], typer.Argument(help="What to predict: as for ofw fit.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", help="A .csv or .parquet file; otherwise standard output."),
+    ] = None,
+    user: Annotated[str | None, typer.Option(help="Column of users, if named otherwise.")] = None,
+    item: Item = None,
+    features: Annotated[str | None, typer.Option(help="Columns to predict from.")] = None,
+    n_features: NFeatures = None,
+    on_bad_row: Annotated[
+        OnBadRow,
+        typer.Option(help="End the run at a bad row, or leave the predictions of such rows empty."),
+    ] = OnBadRow.stop,
+    data_format: DataFormat = None,
+    delimiter: Delimiter = None,
+    header: Header = None,
+    force: Force = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
+) -> None:
+    """Predict rows or pairs with a model, in their order.
+
+    Users and items that the model has not seen are predicted from what is known without them, and
+    counted on standard error. Ids and labels are written as they are: one that begins with =, +, -
+    or @ runs as a formula where a spreadsheet opens the CSV, unless you say --spreadsheet-safe.
+    """
+    from .predict import run_predict
+
+    columns = {"user": user, "item": item, "features": features, "n_features": n_features}
+    reading = reading_options(on_bad_row, data_format, delimiter, header)
+    run_predict(model, data, out, columns, reading, force, spreadsheet_safe)
+
+
+@app.command(epilog="Example: ofw recommend ratings.ofw --user 196 -n 5")
+def recommend(
+    model: ModelFile,
+    user: Annotated[str, typer.Option(help="Whom to recommend to.")],
+    n: Annotated[int, typer.Option("-n", min=1, help="How many items.")] = 10,
+    seen: Annotated[bool, typer.Option("--seen", help="Also items rated already.")] = False,
+    as_json: AsJson = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
+) -> None:
+    """Print the items that a user would rate highest, best first."""
+    from .recommend import run_recommend
+
+    run_recommend(model, user, n, seen, as_json, spreadsheet_safe)
+
+
+@app.command("inspect", epilog="Example: ofw inspect mail.ofw --plot history.png")
+def inspect_model(
+    model: ModelFile,
+    top: Annotated[int, typer.Option(min=1, help="How many coefficients to show.")] = 10,
+    plot: Annotated[Path | None, typer.Option(help="Draw its learning curve here.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a model is, what it has seen, and how good it is."""
+    from .inspect_model import run_inspect
+
+    run_inspect(model, top, plot, as_json)
+
+
+@app.command(epilog="Example: ofw report ratings.ofw -o report.html, then open report.html")
+def report(
+    model: ModelFile,
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the page.")] = Path(
+        "report.html"
+    ),
+    force: Force = False,
+) -> None:
+    """Write a page about a model: its scores, learning curve, certificate and pictures.
+
+    One file with everything inside, which opens without network.
+    """
+    from .report import run_report
+
+    run_report(model, out, force)
