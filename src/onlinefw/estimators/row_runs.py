@@ -22,6 +22,9 @@ __all__ = ["RowRuns", "new_row_runs", "row_runs_from_state"]
 SHORT = 100.0
 #: After a change the second and the third run try so many times the radius of the first.
 TRIED = {1: 2.0**0.5, 2: 0.5**0.5}
+#: A trial ends before its time if the losses of the first exceed those of the leader by so many
+#: standard deviations.
+CLEARLY = 4.0
 
 
 class RowRuns(SeveralRuns):
@@ -104,13 +107,13 @@ class RowRuns(SeveralRuns):
         """Whether memories, all short after a change, try different radii."""
         return self.longest.half_life == SHORT and len({one.radius for one in self.runs}) > 1
 
-    def _end_trial(self) -> bool:
+    def _judge_trial(self, ends: bool) -> bool:
         """Go on with the radius that leads; if it is a new one, try those around it."""
         if not self._trying:
             return False
-        if self.leading > 0:
+        if self.leading > 0 and (ends or self.scores.behind(0, self.leading) > CLEARLY):
             self._begin_anew()
-        else:
+        elif ends:
             for k in TRIED:
                 self._copy(k)
         return True

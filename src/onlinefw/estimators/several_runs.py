@@ -148,11 +148,11 @@ class SeveralRuns(ABC):
             return
         leader = self.scores.leader
         self._lead(leader)
-        if self._age >= (SETTLING if self.began else EARLY) * self._shortest():
-            compared = self._end_trial()
-            if not compared and leader > 0 and self.scores.behind(0, leader) > CHANGED:
-                self._note_change()
-                self._begin_anew()
+        rested = self._age >= (SETTLING if self.began else EARLY) * self._shortest()
+        tried = self._judge_trial(rested)
+        if not tried and leader > 0 and rested and self.scores.behind(0, leader) > CHANGED:
+            self._note_change()
+            self._begin_anew()
         for one, half_life in zip(self.runs, self._half_lives(), strict=True):
             if half_life != one.half_life:
                 one.go_on(half_life)
@@ -176,8 +176,8 @@ class SeveralRuns(ABC):
         self._lead(0)
         self.began = self.n_observations
 
-    def _end_trial(self) -> bool:
-        """Go on with the best of what was tried while all memories were short, if anything was."""
+    def _judge_trial(self, ends: bool) -> bool:
+        """Judge what is tried while all memories are short; return whether anything is."""
         return False
 
     def _half_lives(self) -> list[float | None]:
