@@ -126,7 +126,9 @@ def test_half_lives_over_time():
     assert "Dotted lines: the data looked as if they had changed" in page.text
     (change,) = model.changes_
     assert f"{change:,}" in page.text
-    assert "forgetting" not in Page(report_page(one_half_life(), "m.ofw")).ids  # nothing was looked for
+    assert (
+        "forgetting" not in Page(report_page(one_half_life(), "m.ofw")).ids
+    )  # nothing was looked for
 
 
 def one_half_life():
