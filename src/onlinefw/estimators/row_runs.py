@@ -20,8 +20,9 @@ __all__ = ["RowRuns", "new_row_runs", "row_runs_from_state"]
 
 #: The short half-life, in rows.
 SHORT = 100.0
-#: After a change the second and the third run try so many times the radius of the first.
-TRIED = {1: 2.0**0.5, 2: 0.5**0.5}
+#: After a change the second and the third run try so many times the radius of the first. (Smaller
+#: ones win too often while memories are short: they let go of what was true before.)
+TRIED = {1: 2.0**0.5, 2: 2.0}
 #: A trial ends before its time if the losses of the first exceed those of the leader by so many
 #: standard deviations.
 CLEARLY = 4.0
@@ -91,7 +92,7 @@ class RowRuns(SeveralRuns):
                 self.runs[k].go_on(half_life)
 
     def _begin_anew(self) -> None:
-        """Let memories begin anew; while all are short, they try different radii.
+        """Let memories begin anew; while all are short, they try larger radii.
 
         The race of radii was won before the change, and what is true now may need another one.
         """
@@ -108,7 +109,7 @@ class RowRuns(SeveralRuns):
         return self.longest.half_life == SHORT and len({one.radius for one in self.runs}) > 1
 
     def _judge_trial(self, ends: bool) -> bool:
-        """Go on with the radius that leads; if it is a new one, try those around it."""
+        """Go on with the radius that leads; if it is a new one, try larger ones again."""
         if not self._trying:
             return False
         if self.leading > 0 and (ends or self.scores.behind(0, self.leading) > CLEARLY):
