@@ -18,7 +18,12 @@ def test_estimators_follow_scikit_learn(estimator, check):
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [ofw.FrankWolfeClassifier(), ofw.FrankWolfeRegressor(loss="correntropy", radius=3.0)]
+    [
+        ofw.FrankWolfeClassifier(),
+        ofw.FrankWolfeRegressor(loss="correntropy", radius=3.0),
+        ofw.FrankWolfeRegressor(half_life="auto"),
+        ofw.FrankWolfeClassifier(loss="logistic", half_life="auto"),
+    ]
 )
 def test_others_follow_scikit_learn(estimator, check):
     check(estimator)

@@ -129,6 +129,24 @@ def test_the_longest_memory_forgets_nothing_since_the_last_change():
     assert N < objective.total_weight / objective.unit < 3000 - CHANGE + 300
 
 
+def test_a_truth_that_grows_is_followed_beyond_the_radius_that_won_before():
+    X, y = rows(n=2400)
+    model, scale = regressor(), np.where(np.arange(2400) < CHANGE, 1.0, 5.0)
+    errors = np.square(model.learn(X, scale * y) - scale * y)
+    assert np.abs(model.coef_[2:4] - [15.0, -10.0]).max() < 1.0  # a radius of 25, and before of 5
+    assert errors[-500:].mean() < 2.0 * 1.5**2  # noise has grown to 1.5
+    assert model.changes_.size == 1
+    assert len({one.radius for one in model._run.runs}) == 1  # one radius has won
+
+
+def test_a_radius_that_was_given_stays_after_a_change():
+    X, y = rows()
+    model = regressor(radius=4.0)
+    model.learn(X, np.where(np.arange(N) < CHANGE, 1.0, 5.0) * y)
+    assert model.changes_.size == 1
+    assert np.abs(model.coef_).sum() <= 4.0 + 1e-9
+
+
 def test_the_certificate_speaks_of_the_model_that_predicts():
     X, y = rows()
     model = regressor(radius=5.0)

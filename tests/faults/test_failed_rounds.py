@@ -72,22 +72,23 @@ def test_a_model_is_that_of_before_or_after_or_says_that_it_is_broken(name, act)
     *batches, last = stream(name, 0)[:5]
     if act == "learn" and not getattr(ZOO[name](), "takes_events", False):  # there a row is a round
         last = {**last, "X": last["X"][:1], "y": last["y"][:1]}
-    X = batches[0]["X"]
     model = ZOO[name]()
     for batch in batches:
         model.partial_fit(**batch)
+    seed = len(name)
+    happens_or_not(model, lambda one: played(one, act, last), batches[0]["X"], told, seed)
+
+
+def happens_or_not(model, play, X, told, seed, moments=MOMENTS):
+    """Let a model fail at random lines while it plays, and look what it tells afterwards."""
     kept = pickle.dumps(model)
     before, after = told(model, X), pickle.loads(kept)
-
-    def play(one):
-        return played(one, act, last)
-
     lines_of(lambda: play(after))
     after = told(after, X)
     again = pickle.loads(kept)
     n_lines, _ = lines_of(lambda: play(again))  # what is computed once was computed before
     outcomes = set()
-    for moment in np.random.default_rng(len(name)).integers(1, n_lines, size=MOMENTS):
+    for moment in np.random.default_rng(seed).integers(1, n_lines, size=moments):
         one = pickle.loads(kept)
         _, error = lines_of(lambda one=one: play(one), int(moment))
         if error is None:  # it had fewer lines this time
@@ -103,7 +104,8 @@ def test_a_model_is_that_of_before_or_after_or_says_that_it_is_broken(name, act)
         outcomes.add("before" if same(now, before) else "after")
         assert same(now, before) or same(now, after), f"torn {error}"
         if same(now, before):
-            assert same(told(play(one), X), after, rtol=1e-6), f"goes on otherwise {error}"
+            play(one)
+            assert same(told(one, X), after, rtol=1e-6), f"goes on otherwise {error}"
     assert outcomes <= {"before", "after", "broken"} and outcomes
 
 
@@ -139,6 +141,14 @@ LEARNERS = {
     "local": lambda: ofw.OnlineFrankWolfe(
         ObservedEntries((9, 8), growing=True), TraceNormBall(1e100), corrective=ofw.LocalRidge(3)
     ),
+    "entries, fading": lambda: ofw.OnlineFrankWolfe(
+        ObservedEntries((9, 8), growing=True, half_life=1.0), TraceNormBall(5.0)
+    ),
+    "local, fading": lambda: ofw.OnlineFrankWolfe(
+        ObservedEntries((9, 8), growing=True, half_life=1.0),
+        TraceNormBall(1e100),
+        corrective=ofw.LocalRidge(3),
+    ),
     "local, in a ball": lambda: ofw.OnlineFrankWolfe(
         ObservedEntries((9, 8), losses.Correntropy(2.0), growing=True),
         TraceNormBall(5.0),
@@ -153,7 +163,7 @@ LEARNERS = {
 def batch_for(kind, rng):
     if kind == "oracle":
         return ()
-    if kind == "entries" or kind.startswith("local"):
+    if kind.startswith(("entries", "local")):
         return np.column_stack((rng.integers(12, size=7), rng.integers(10, size=7))), rng.random(7)
     X = rng.standard_normal((7, 6))
     return X, np.sign(X[:, 0])
@@ -161,7 +171,12 @@ def batch_for(kind, rng):
 
 @pytest.mark.parametrize(
     ("kind", "act"),
-    [*((kind, "observe") for kind in LEARNERS), ("local", "learn"), ("local", "sweep")],
+    [
+        *((kind, "observe") for kind in LEARNERS),
+        ("local", "learn"),
+        ("local", "sweep"),
+        ("local, fading", "learn"),
+    ],
 )
 def test_so_is_a_learner(kind, act):
     def play(learner, batch):

@@ -3,15 +3,17 @@
 import re
 from html import unescape
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import onlinefw as ofw
 from onlinefw.cli.app import app
 from onlinefw.report import report_page
-from onlinefw.report.pictures import recent
+from onlinefw.report.pictures import draw_half_life, recent
 
 NASTY = '<b>price</b> $x_1$ & "more"'
 
@@ -103,6 +105,56 @@ def test_a_matrix_model(tmp_path, ratings):
     assert text.count("<svg") == 6
     assert "film " in text and "u<" not in text  # items have names, users' names are escaped
     assert "ofw recommend ratings.ofw --user" in page.text
+
+
+def changing():
+    """A model of rows whose truth changes after 800 of 1,500."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 8))
+    z = np.where(np.arange(1500) < 800, X[:, 0], X[:, 2])
+    model = ofw.FrankWolfeRegressor(half_life="auto")
+    model.learn(X, 3.0 * z + 0.3 * rng.standard_normal(1500))
+    return model
+
+
+def test_half_lives_over_time():
+    model = changing()
+    text = report_page(model, "m.ofw")
+    page = Page(text)
+    stands_alone(text)
+    assert "forgetting" in page.ids and 'aria-label="the half-life in use, over rounds"' in text
+    assert "Dotted lines: the data looked as if they had changed" in page.text
+    (change,) = model.changes_
+    assert f"{change:,}" in page.text
+    assert (
+        "forgetting" not in Page(report_page(one_half_life(), "m.ofw")).ids
+    )  # nothing was looked for
+
+
+def one_half_life():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    return ofw.FrankWolfeRegressor(radius=2.0, half_life=20.0).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("changes", [True, False])
+def test_the_picture_of_half_lives_shows_those_in_use(changes):
+    model = changing() if changes else ofw.FrankWolfeRegressor(half_life="auto", radius=2.0)
+    if not changes:
+        X = np.random.default_rng(0).standard_normal((300, 3))
+        model.learn(X, X[:, 0])
+    axes = Figure().subplots()
+    draw_half_life(axes, SimpleNamespace(best=model))
+    curve, *dotted = axes.get_lines()
+    lives = model.history_["half_life"]
+    forgets = np.isfinite(lives)
+    low, top = axes.get_yticks()
+    assert [label.get_text() for label in axes.get_yticklabels()][-1] == "never"
+    np.testing.assert_array_equal(curve.get_xdata(), model.history_["t"])
+    np.testing.assert_array_equal(curve.get_ydata()[forgets], lives[forgets])
+    assert (curve.get_ydata()[~forgets] == top).all()
+    assert [line.get_xdata()[0] for line in dotted] == model.changes_.tolist()  # a row is a round
+    assert len(dotted) == changes == forgets.any()
+    assert low == (lives.min() if changes else top)
 
 
 def test_a_regression(rows):

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import Array, State
 from ..objectives.leaving_rows import has_others, ids_of
-from .linear_parts import LinearParts
+from .linear_parts import LinearParts, is_auto
 from .linear_run import LinearRun, a_piece, new_run, run_from_state
 from .opening import Opening
 from .several_runs import LONGER, SeveralRuns, Watch, runs_from_state
@@ -20,6 +20,12 @@ __all__ = ["RowRuns", "new_row_runs", "row_runs_from_state"]
 
 #: The short half-life, in rows.
 SHORT = 100.0
+#: After a change the second and the third run try so many times the radius of the first. (Smaller
+#: ones win too often while memories are short: they let go of what was true before.)
+TRIED = {1: 2.0**0.5, 2: 2.0}
+#: A trial ends before its time if the losses of the first exceed those of the leader by so many
+#: standard deviations.
+CLEARLY = 4.0
 
 
 class RowRuns(SeveralRuns):
@@ -85,13 +91,41 @@ class RowRuns(SeveralRuns):
                 self._copy(k)
                 self.runs[k].go_on(half_life)
 
+    def _begin_anew(self) -> None:
+        """Let memories begin anew; while all are short, they try larger radii.
+
+        The race of radii was won before the change, and what is true now may need another one.
+        """
+        super()._begin_anew()
+        if _follows(self.leader):
+            radius = self.leader.radius
+            for k, factor in TRIED.items():
+                self._copy(k)
+                self.runs[k].use_radius(factor * radius)
+
+    @property
+    def _trying(self) -> bool:
+        """Whether memories, all short after a change, try different radii."""
+        return self.longest.half_life == SHORT and len({one.radius for one in self.runs}) > 1
+
+    def _judge_trial(self, ends: bool) -> bool:
+        """Go on with the radius that leads; if it is a new one, try larger ones again."""
+        if not self._trying:
+            return False
+        if self.leading > 0 and (ends or self.scores.behind(0, self.leading) > CLEARLY):
+            self._begin_anew()
+        elif ends:
+            for k in TRIED:
+                self._copy(k)
+        return True
+
     def _follow(self) -> None:
         """Let shorter memories have the radius that leads in the race of the longest one.
 
         While that one predicts best: when the data change, it does best with a radius that hardly
         lets it predict.
         """
-        if self.leading > 0:
+        if self.leading > 0 or self._trying:
             return
         radius = self.runs[0].radius
         for one in self.runs[1:]:
@@ -107,12 +141,14 @@ class RowRuns(SeveralRuns):
 
 
 def _follows(run: LinearRun) -> bool:
-    """Whether runs with shorter memories follow the radius that leads in this one's race.
+    """Whether runs with shorter memories follow the radius of this one, if it is searched for.
 
     Then they cost one radius each. An active set has atoms of its radius, and a summary its own
     way to stay in the set: there all race.
     """
-    return run.race is not None and not run.parts.model.away_steps and run.parts.past != "summary"
+    model = run.parts.model
+    searched = is_auto(model.radius) and isinstance(model.constraint, str)
+    return searched and not model.away_steps and run.parts.past != "summary"
 
 
 def _learned(run: LinearRun, batch: Batch, targets: list[Any], size: int) -> Array:

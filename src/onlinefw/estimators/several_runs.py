@@ -149,7 +149,9 @@ class SeveralRuns(ABC):
         leader = self.scores.leader
         self._lead(leader)
         rested = self._age >= (SETTLING if self.began else EARLY) * self._shortest()
-        if leader > 0 and rested and self.scores.behind(0, leader) > CHANGED:
+        tried = self._judge_trial(rested)
+        if not tried and leader > 0 and rested and self.scores.behind(0, leader) > CHANGED:
+            self._note_change()
             self._begin_anew()
         for one, half_life in zip(self.runs, self._half_lives(), strict=True):
             if half_life != one.half_life:
@@ -161,16 +163,22 @@ class SeveralRuns(ABC):
         """Observations since the longest memory began."""
         return self.n_observations - self.began
 
-    def _begin_anew(self) -> None:
-        """Let all runs with longer memories than the leader's be copies of it; note the change."""
-        seen = self.n_observations
+    def _note_change(self) -> None:
+        """Note that the data look as if they had changed, unless the longest memory gains."""
         # A model that still learns loses less and less, even if a shorter memory learns faster.
         if self.scores.rises and (not self.changes or self._age >= SAME * self.watch.fade):
-            self.changes.append(seen)
+            self.changes.append(self.n_observations)
+
+    def _begin_anew(self) -> None:
+        """Let all runs with longer memories than the leader's be copies of it."""
         for k in range(self.leading):
             self._copy(k)
         self._lead(0)
-        self.began = seen
+        self.began = self.n_observations
+
+    def _judge_trial(self, ends: bool) -> bool:
+        """Judge what is tried while all memories are short; return whether anything is."""
+        return False
 
     def _half_lives(self) -> list[float | None]:
         """Return the half-lives, which depend on counts of observations only."""

@@ -7,6 +7,8 @@ from sklearn.base import clone
 
 import onlinefw as ofw
 
+from ..changing import changing_rows
+
 MODELS = {
     "square": lambda: ofw.FrankWolfeRegressor(radius=2.0),
     "robust": lambda: ofw.FrankWolfeRegressor(radius=2.0, loss="correntropy"),
@@ -77,3 +79,19 @@ def test_somebody_is_forgotten_there_too(past):
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-4, atol=1e-6)
     assert there.gap_ == pytest.approx(here.gap_, rel=1e-3, abs=1e-7)
     assert there.objective_[0].n_kept == here.objective_[0].n_kept
+
+
+@pytest.mark.parametrize("loss", ["square", "correntropy"])  # sums, and rows
+@pytest.mark.usefixtures("cuda")
+def test_half_lives_side_by_side(loss):
+    X, y = changing_rows()
+    models = [
+        ofw.FrankWolfeRegressor(loss=loss, half_life="auto", device=device)
+        for device in ("cpu", "cuda")
+    ]
+    at_home, predicted = (model.learn(X, y, batch_size=50) for model in models)
+    here, there = models
+    np.testing.assert_allclose(predicted, at_home, rtol=1e-3, atol=1e-3)
+    assert here.changes_.size == 1
+    assert there.changes_.tolist() == here.changes_.tolist()
+    assert there.half_life_ == here.half_life_

@@ -11,6 +11,7 @@ from onlinefw.objectives import merge_rule
 from onlinefw.past.placed_models import PlacedModels
 from onlinefw.past.some_regressions import Other
 
+from ..changing import changing_ratings
 from ..local_problems import assert_same, batches, follow, learner, together
 from .test_entries import SHAPE, close, pair
 
@@ -186,3 +187,20 @@ def test_a_checkpoint_goes_on_on_the_gpu_and_an_estimator_moves(tmp_path):
     assert [m.objective_.device for m in (whole, rest, moved)] == ["cuda", "cuda", "cpu"]
     for model in (rest, moved):
         np.testing.assert_allclose(model.predict(X), whole.predict(X), atol=1e-7)
+
+
+def test_half_lives_side_by_side():
+    X, y = changing_ratings()
+    models = [
+        ofw.FrankWolfeMatrixCompletion(
+            half_life="auto", corrective=ofw.LocalRidge(4), dtype="float64", device=device
+        )
+        for device in ("cpu", "cuda")
+    ]
+    at_home, predicted = (model.learn(X, y, batch_size=300) for model in models)
+    here, there = models
+    # Repeated entries are one sum there, so that what leaves is not quite the same.
+    assert np.mean((predicted - y) ** 2) == pytest.approx(np.mean((at_home - y) ** 2), rel=0.01)
+    assert here.changes_.size == 1
+    assert there.changes_.tolist() == here.changes_.tolist()
+    assert there.half_life_ == here.half_life_

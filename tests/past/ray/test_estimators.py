@@ -35,6 +35,9 @@ MODELS = {
     "robust regressor": lambda **k: ofw.FrankWolfeRegressor(
         radius=2.0, loss="correntropy", batch_size=50, **k
     ),
+    "regressor, half-lives": lambda **k: ofw.FrankWolfeRegressor(
+        loss="correntropy", radius=2.0, half_life="auto", batch_size=50, **k
+    ),
     "classifier": lambda **k: ofw.FrankWolfeClassifier(
         radius=3.0, loss="logistic", batch_size=50, **k
     ),

@@ -6,6 +6,7 @@ import pytest
 import onlinefw as ofw
 from onlinefw.distributed import ClusterLost
 
+from ..changing import changing_ratings, changing_rows
 from .in_process import kill_before, ray_in_process, travelled
 from .problems import assert_same, batches_of, follow, make_learner, past_of
 from .rows import assert_same_rows, make_row_learner, row_batches
@@ -86,3 +87,34 @@ def test_somebody_is_forgotten_and_stays_so_when_a_shard_comes_back(past):
     np.testing.assert_allclose(spread.coef_, here.coef_, rtol=1e-6)
     assert spread.gap_ == pytest.approx(here.gap_, rel=1e-4, abs=1e-9)
     assert spread.objective_.seen_weight == pytest.approx(here.objective_.seen_weight)
+
+
+@pytest.mark.parametrize("loss", ["square", "correntropy"])  # sums, and rows
+def test_half_lives_side_by_side_are_those_of_one_process(loss):
+    X, y = changing_rows()
+    models = [ofw.FrankWolfeRegressor(loss=loss, half_life="auto", workers=n) for n in (None, 3)]
+    at_home, predicted = (model.learn(X, y, batch_size=50) for model in models)
+    here, spread = models
+    np.testing.assert_allclose(predicted, at_home, rtol=1e-5, atol=1e-6)
+    assert here.changes_.size == 1
+    assert spread.changes_.tolist() == here.changes_.tolist()
+    assert spread.history_["half_life"].tolist() == here.history_["half_life"].tolist()
+    spread.partial_fit(X[:10], y[:10])  # copies that were made at the end go to workers with it
+    assert all(one.learners[0].objective.workers == 3 for one in spread._run.runs)
+
+
+@pytest.mark.slow
+def test_half_lives_of_ratings_are_those_of_one_process():
+    X, y = changing_ratings()
+    models = [
+        ofw.FrankWolfeMatrixCompletion(
+            half_life="auto", corrective=ofw.LocalRidge(4), dtype="float64", workers=n
+        )
+        for n in (None, 2)
+    ]
+    at_home, predicted = (model.learn(X, y, batch_size=300) for model in models)
+    here, spread = models
+    np.testing.assert_allclose(predicted, at_home, atol=1e-6)
+    assert here.changes_.size == 1
+    assert spread.changes_.tolist() == here.changes_.tolist()
+    assert spread.half_life_ == here.half_life_
