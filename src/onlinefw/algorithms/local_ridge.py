@@ -24,9 +24,9 @@ __all__ = ["LocalRidge"]
 
 #: ``ridge="auto"``: a and b of a + b n of the models that are mixed.
 RIDGES = ((10.0, 0.02), (5.0, 0.1), (2.0, 0.02))
-#: Where entries that were not observed count, there is one model, of this rank and ridge.
-RIDGES_OF_CLICKS = ((1.0, 0.02),)
-RANK_OF_CLICKS = 24
+#: Where entries that were not observed count, there is one model, and noise has a part in its
+#: ridge: a, b and c of a + b n + c noise.
+RIDGES_OF_CLICKS = ((0.1, 0.0, 0.55),)
 #: The ridge of biases.
 BIAS_RIDGE = 8.0
 #: A ball of this radius holds everything.
@@ -271,12 +271,13 @@ class LocalRidge(Corrective):
         """Return the models at the place of the entries, which may be another since last round."""
         if self._models is not None:
             return objective.local_models(self._models)
-        auto = RIDGES if objective.unobserved == 0.0 else RIDGES_OF_CLICKS
-        pairs = auto if self.ridge == "auto" else [self.ridge]
-        ridges = np.array([(*pair, BIAS_RIDGE) for pair in pairs])
+        of_clicks = objective.unobserved > 0.0
+        if self.ridge == "auto" and of_clicks:
+            ridges = np.array(RIDGES_OF_CLICKS)
+        else:
+            pairs = RIDGES if self.ridge == "auto" else [self.ridge]
+            ridges = np.array([(*pair, 0.0 if of_clicks else BIAS_RIDGE) for pair in pairs])
         rank = None if self.rank == "auto" else self.rank
-        if rank is None and objective.unobserved > 0.0:
-            rank = RANK_OF_CLICKS
         return objective.local_models(None, rank, ridges, self.biases, self.clip)
 
     # Showing --------------------------------------------------------------------------------------
