@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .click_tastes import JUDGED, judge, note_trend, place_of
+from .click_tastes import judge, note_trend, place_of
 from .lists import UNCOUNTED, append, has_space, is_there
 from .local_clicks import Whole, add_product, observe_again, solve_column, solve_row
 from .local_events import (
@@ -95,7 +95,7 @@ def learn_clicks(
             parts = by_row, by_column, models, grams[1], whole, wins, taken, work
             if len(ranks):
                 ranks[t] = place_of(i, j, event, *parts)
-            if not again and event % JUDGED == 0:
+            if not again:
                 judge(i, j, event, event, *parts)
         weight = w[t] if len(w) else 1.0
         _add(i, j, y[t], weight, again, by_row, by_column, models, grams, moments)

@@ -7,7 +7,7 @@ What counts how much is a tournament: candidates, the arms, rank events before t
 
 from __future__ import annotations
 
-from math import exp
+from math import exp, sqrt
 
 import numpy as np
 from numba import njit
@@ -19,12 +19,12 @@ from .local_models import new_workspace
 __all__ = [
     "ARMS",
     "FRESH",
-    "JUDGED",
     "LATELY",
     "LATEST",
     "arm_in_use",
     "judge",
-    "judge_some",
+    "judge_all",
+    "judged_of",
     "note_trend",
     "place_of",
     "tastes",
@@ -37,14 +37,16 @@ FRESH, LATEST = 0.85, 32
 #: ... and so may what all do: the share that a column has of the last LATELY events, or so.
 LATELY = 1000.0
 #: How much of a score is the present taste, the rest being that of all entries, and what a share is
-#: worth. Each pair is an arm of a tournament: that which would have ranked events best is in use.
-PRESENT, WORTH = (0.0, 0.5, 1.0), (0.0, 2.5, 5.0, 10.0)
+#: worth, which is never nothing: it ranks what is new. Each pair is an arm of a tournament.
+PRESENT, WORTH = (0.0, 0.5, 1.0), (0.01, 2.5, 5.0, 10.0)
 ARMS = len(PRESENT) * len(WORTH)
 #: An arm wins if the event's column beats this share of the columns, of which so many are drawn at
 #: most, and the wins of the last SEASON that were judged, or so, count.
 DRAWN, MOST_DRAWN, SEASON = 0.1, 128, 5000.0
-#: One of so many events is judged.
-JUDGED = 1
+#: A lead in wins is clear if it is so many times their root.
+CLEAR = 0.5
+#: One of so many events in a batch is judged, at least.
+JUDGED_OF_BATCHES = 8
 #: Counts of events are made smaller after so many times LATELY, by powers of e.
 PERIODS = 8.0
 
@@ -59,11 +61,17 @@ def _present(i, lists, models, gram, whole, work):
 
 @njit(cache=True, **UNCOUNTED)
 def arm_in_use(wins):
-    """Return the share of the present taste, and the worth of the trend, that have won most."""
+    """Return the share of the present taste, and the worth of the trend, that have won most.
+
+    Without a clear lead it is the first arm, all entries: in an order that says nothing one of the
+    others would be ahead by chance.
+    """
     best = 0
     for arm in range(ARMS):
         if wins[arm] > wins[best]:
             best = arm
+    if wins[best] < wins[0] + CLEAR * sqrt(wins[0]):
+        best = 0
     return PRESENT[best // len(WORTH)], WORTH[best % len(WORTH)]
 
 
@@ -195,13 +203,15 @@ def _winners(i, j, event, seed, by_row, by_column, models, gram, whole, taken, w
     return won
 
 
-@njit(cache=True, nogil=True)
-def judge_some(rows, cols, event, by_row, by_column, models, gram, whole, wins, taken):
-    """Let all arms rank some events of a batch, with what is known before all of them.
+def judged_of(n: int) -> int:
+    """Return k, if one of k events in a batch of n is judged: a season's worth is enough."""
+    return max(JUDGED_OF_BATCHES, int(n / SEASON))
 
-    So no arm knows more than another. A season's worth of them is enough.
-    """
-    work, every = new_workspace(models), max(JUDGED, np.int64(len(rows) / SEASON))
-    for t in range(0, len(rows), every):
+
+@njit(cache=True, nogil=True)
+def judge_all(rows, cols, event, by_row, by_column, models, gram, whole, wins, taken):
+    """Let all arms rank events, with what is known before all of them: none knows more."""
+    work = new_workspace(models)
+    for t in range(len(rows)):
         parts = by_row, by_column, models, gram, whole, wins, taken, work
         judge(rows[t], cols[t], event, event + t, *parts)

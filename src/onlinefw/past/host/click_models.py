@@ -107,10 +107,7 @@ class ClickModels(LocalModels):
         if self._taken.size < self.shape[1]:
             self._taken = np.zeros(len(self.models.columns.factors), np.uint8)
         if not solving:
-            click_tastes.judge_some(
-                rows, cols, int(self.turns[EVENTS]), lists.by_row, lists.by_column, self.models,
-                self.grams[1], self._whole, self.wins, self._taken,
-            )  # fmt: skip
+            self._judge(rows, cols)
         w, units, ranks = (NO_WEIGHTS if x is None else x for x in (w, units, ranks))
 
         def learn_from(first: int, stop: int) -> int:
@@ -122,6 +119,18 @@ class ClickModels(LocalModels):
 
         self._learn_in_pieces(len(y), solving, learn_from)
         return out
+
+    def _judge(self, rows: Array, cols: Array) -> None:
+        """Let a batch say what counts in a taste: some of its events, with what is known before.
+
+        Their rows are solved first. The latest entries are, too, when somebody asks for a taste.
+        """
+        some = slice(None, None, click_tastes.judged_of(rows.size))
+        rows, cols = rows[some], cols[some]
+        self.solve(np.unique(rows), cols[:0])
+        lists = self.lists.by_row, self.lists.by_column
+        parts = self.models, self.grams[1], self._whole, self.wins, self._taken
+        click_tastes.judge_all(rows, cols, int(self.turns[EVENTS]), *lists, *parts)
 
     def solve(self, rows: Array, columns: Array, *, anew: bool = False) -> None:
         models, whole = self.models, self._whole
