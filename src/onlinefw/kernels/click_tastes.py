@@ -42,9 +42,9 @@ PRESENT, WORTH = (0.0, 0.5, 1.0), (0.01, 2.5, 5.0, 10.0)
 ARMS = len(PRESENT) * len(WORTH)
 #: An arm wins if the event's column beats this share of the columns, of which so many are drawn at
 #: most, and the wins of the last SEASON that were judged, or so, count.
-DRAWN, MOST_DRAWN, SEASON = 0.1, 128, 5000.0
+DRAWN, MOST_DRAWN, SEASON = 0.1, 1000, 5000.0
 #: A lead in wins is clear if it is so many times their root.
-CLEAR = 0.5
+CLEAR = 1.0
 #: One of so many events in a batch is judged, at least.
 JUDGED_OF_BATCHES = 8
 #: Counts of events are made smaller after so many times LATELY, by powers of e.
