@@ -7,12 +7,13 @@ event is ranked before it is learned, among the items seen so far that the user 
 at 10 counts all events, those of new items too, which nobody can rank. Popularity is beside it.
 
 Times are processor time of an event, in microseconds, without and with ranking. The first line is
-the default. The weight of unobserved entries (0.2) and the ridge (0.55 times the noise) were compared
-on the ratings of 4 and of 3 of the same file, on the first 30% of these events and on a validation
-part of MovieLens 1M; how the rank grows was set by the fits on MovieLens 1M. The candidates for
-what counts besides theta (how fast a taste and the trend fade, what the trend may be worth) are
-older, and were compared on the very events that are scored here; the model chooses among them on the
-way. The other lines show what a choice makes of it: all are within the error of a recall, 0.003.
+the default. The weight of unobserved entries (0.2) and the ridge (0.55 times the noise) were
+compared on the ratings of 4 and of 3 of the same file, on the first 30% of these events and on a
+validation part of MovieLens 1M; how the rank grows was set by the fits on MovieLens 1M. The
+candidates for what counts besides theta (how fast a taste and the trend fade, what the trend may
+be worth) are older, and were compared on the very events that are scored here; the model chooses
+among them on the way. The other lines show what a choice makes of it: all are within the error of
+a recall, 0.003.
 """
 
 from __future__ import annotations
