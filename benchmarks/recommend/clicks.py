@@ -6,9 +6,14 @@ MovieLens 100k, ratings of 5 only, in the order of time; the first 30% are for w
 event is ranked before it is learned, among the items seen so far that the user has not had. Recall
 at 10 counts all events, those of new items too, which nobody can rank. Popularity is beside it.
 
-Times are processor time of an event, in microseconds, without and with ranking. The settings around
-the default were compared on these very events; so were the candidates for what counts besides
-theta, of which the model chooses on the way.
+Times are processor time of an event, in microseconds, without and with ranking. The first line is
+the default. The weight of unobserved entries (0.2) and the ridge (0.55 times the noise) were
+compared on the ratings of 4 and of 3 of the same file, on the first 30% of these events and on a
+validation part of MovieLens 1M; how the rank grows was set by the fits on MovieLens 1M. The
+candidates for what counts besides theta (how fast a taste and the trend fade, what the trend may
+be worth) are older, and were compared on the very events that are scored here; the model chooses
+among them on the way. The other lines show what a choice makes of it: all are within the error of
+a recall, 0.003.
 """
 
 from __future__ import annotations
@@ -21,6 +26,14 @@ import onlinefw as ofw
 from onlinefw.datasets import fetch_movielens
 
 TOP, WARMING_UP = 10, 0.3
+#: alpha, rank and ridge; the first is the default.
+SETTINGS = (
+    (0.2, "auto", "auto"),
+    (0.1, "auto", "auto"),
+    (0.2, 16, "auto"),
+    (0.2, 32, "auto"),
+    (0.2, 24, (1.0, 0.02)),
+)
 
 
 def stream():
@@ -67,22 +80,16 @@ def main():
         learned(X[:100], 0.2, 8, "auto", ranks)  # compile
     print(f"{n} events; popularity: recall at {TOP} {popularity(X, first):.4f}")
     print("alpha  rank  ridge         recall  first half  second half  us  us ranked  in use")
-    for alpha in (0.1, 0.2):
-        for rank, ridge in (
-            (16, (1.0, 0.02)),
-            (24, (1.0, 0.02)),
-            (24, (0.1, 0.02)),
-            (32, (1.0, 0.02)),
-        ):
-            ranks, ranked, in_use = learned(X, alpha, rank, ridge, True)
-            _, plain, _ = learned(X, alpha, rank, ridge, False)
-            hits = ranks[first:] <= TOP
-            halves = [half.mean() for half in np.array_split(hits, 2)]
-            times = [1e6 * seconds / n for seconds in (plain, ranked)]
-            print(
-                f"{alpha:5}  {rank:4}  {ridge!s:12}  {hits.mean():.4f}  {halves[0]:10.4f}  "
-                f"{halves[1]:11.4f}  {times[0]:.0f}  {times[1]:9.0f}  {in_use}"
-            )
+    for alpha, rank, ridge in SETTINGS:
+        ranks, ranked, in_use = learned(X, alpha, rank, ridge, True)
+        _, plain, _ = learned(X, alpha, rank, ridge, False)
+        hits = ranks[first:] <= TOP
+        halves = [half.mean() for half in np.array_split(hits, 2)]
+        times = [1e6 * seconds / n for seconds in (plain, ranked)]
+        print(
+            f"{alpha:5}  {rank:4}  {ridge!s:12}  {hits.mean():.4f}  {halves[0]:10.4f}  "
+            f"{halves[1]:11.4f}  {times[0]:.0f}  {times[1]:9.0f}  {in_use}"
+        )
 
 
 if __name__ == "__main__":

@@ -273,3 +273,67 @@ def test_the_trend_goes_on_for_ever():
     models.wins[:] = 0.0
     models.wins[1] = 1.0  # all entries, and a trend worth 2.5
     np.testing.assert_allclose(models.trend(), [2.5 / 3, 2.5 / 3, 2.5 / 3, 0.0], rtol=0.01)
+
+
+def test_the_ridge_is_a_share_of_the_noise_unless_it_is_given():
+    """Ones in random places have a norm of the root of what a row has and of what a column has."""
+    rng = np.random.default_rng(11)
+    X = np.unique(np.column_stack((rng.integers(9, size=80), rng.integers(13, size=80))), axis=0)
+    X = np.vstack(([[8, 12]], X[~(X == (8, 12)).all(axis=1)]))
+    objective = ObservedEntries((9, 13), unobserved=0.2, dtype=float)
+    learned = ofw.OnlineFrankWolfe(objective, ANYWHERE, corrective=ofw.LocalRidge(3))
+    learned.learn(X, np.ones(len(X)))
+    j = X[-1, 1]
+    counts = np.bincount(X[:, 0], minlength=9), np.bincount(X[:, 1], minlength=13)
+    rows, columns = learned.corrective.models.penalties(*map(np.asarray, counts))
+    np.testing.assert_allclose(rows, 0.1 + 0.55 * (np.sqrt(counts[0]) + np.sqrt(len(X) / 13)))
+    np.testing.assert_allclose(columns, 0.1 + 0.55 * (np.sqrt(counts[1]) + np.sqrt(len(X) / 9)))
+    if len(X) % 8:  # no turns after the last event
+        left, right = (x[:, :3] for x in factors(learned))
+        seen = np.isin(np.arange(9), X[X[:, 1] == j, 0])
+        normal = (np.where(seen, 1.0, 0.2) * left.T) @ left + columns[j] * np.eye(3)
+        np.testing.assert_allclose(right[j], np.linalg.solve(normal, left[seen].sum(0)), atol=1e-9)
+
+
+def test_noise_counts_what_is_there():
+    """What leaves, fades or is observed again changes the weight of all observations."""
+    rng = np.random.default_rng(12)
+    X, y, w = events(rng, 300, (9, 13))
+    learned = learner(half_life=50.0)
+    learned.learn(X, y, w)
+    learned.observe(X[:20], y[:20], w[:20])
+    learned.forget(3)
+    total = learned.objective.weighted_sums(np.ones(9), np.ones(13))[0].sum()
+    weight = learned.corrective.models.moments[local_models.WEIGHT]
+    assert weight == pytest.approx(total, rel=1e-9)
+
+
+def test_the_rank_grows_with_the_events():
+    rng = np.random.default_rng(13)
+    X = np.column_stack((rng.integers(300, size=9000), rng.integers(200, size=9000)))
+    objective = ObservedEntries((300, 200), unobserved=0.2)
+    learned = ofw.OnlineFrankWolfe(objective, ANYWHERE, corrective=ofw.LocalRidge())
+    ranks = []
+    for part in (slice(0, 900), slice(900, 7900), slice(7900, 9000)):
+        learned.learn(X[part], np.ones(len(X[part])))
+        ranks.append(learned.corrective.models.models.rank)
+    assert ranks == [14, 14, 22]  # 0.23 times the root of 8000, in whole tiles
+    resumed = ofw.OnlineFrankWolfe.from_state(learned.state_dict())
+    for one in (learned, resumed):
+        one.learn(X[:500], np.ones(500))
+    np.testing.assert_array_equal(learned.theta.dense(), resumed.theta.dense())
+    models = learned.corrective.models
+    left = models.models.rows.factors[:300].astype(float)
+    products = np.triu((left.T @ left)[:22, :22])
+    np.testing.assert_allclose(models.grams[0][:22, :22], products, rtol=1e-6, atol=1e-6)
+
+
+def test_batches_say_what_counts_too():
+    """All turn to the next few columns, batch after batch: what was frequent of late says it."""
+    rng = np.random.default_rng(14)
+    phase = np.repeat(np.arange(40), 500)
+    X = np.column_stack((rng.integers(2000, size=20000), 4 * phase + rng.integers(9, size=20000)))
+    learned = learner(shape=(2000, 170), rank=4, dtype=np.float32)
+    for part in np.split(X, 80):
+        learned.observe(part, np.ones(len(part)))
+    assert learned.corrective.models.arm[1] > 1.0

@@ -24,9 +24,9 @@ __all__ = ["LocalRidge"]
 
 #: ``ridge="auto"``: a and b of a + b n of the models that are mixed.
 RIDGES = ((10.0, 0.02), (5.0, 0.1), (2.0, 0.02))
-#: Where entries that were not observed count, there is one model, of this rank and ridge.
-RIDGES_OF_CLICKS = ((1.0, 0.02),)
-RANK_OF_CLICKS = 24
+#: Where entries that were not observed count, there is one model, and noise has a part in its
+#: ridge: a, b and c of a + b n + c noise.
+RIDGES_OF_CLICKS = ((0.1, 0.0, 0.55),)
 #: The ridge of biases.
 BIAS_RIDGE = 8.0
 #: A ball of this radius holds everything.
@@ -75,8 +75,10 @@ class LocalRidge(Corrective):
     clicks), a row is solved on all columns, and a column on all rows, though that takes no longer.
     There is one model then, without biases, clipping or memories, in the memory of this process.
     In a + b n, n is the weight of what was observed plus that of as many zeros as there are columns
-    (or rows). An entry that is observed again gets more weight. ``learner.learn(X, y, ranks=True)``
-    tells which place each event's column had before.
+    (or rows). With ``ridge="auto"`` the penalty is 0.1 plus 0.55 times what noise is worth: the
+    root of what the row has been observed, plus the root of what columns have on average. An entry
+    that is observed again gets more weight. ``learner.learn(X, y, ranks=True)`` tells which place
+    each event's column had before.
 
     With entries on a GPU or with workers all rows of a batch are solved at once, then all columns.
     A batch there is a batch here, to rounding (but for rows and columns that have a thousand
@@ -86,11 +88,11 @@ class LocalRidge(Corrective):
     Parameters
     ----------
     rank : int or "auto"
-        Of each model; theta has that of all of them together. "auto" is 24 for clicks. For values
-        it begins with 14. After 1,000 observations, and whenever they have doubled, it may become
-        21, if all of it is in use: if the smallest singular value of the model with the medium
-        ridge is a tenth of the largest or more, and the largest is more than what is left of the
-        start.
+        Of each model; theta has that of all of them together. "auto" begins with 14. For clicks it
+        is about 0.23 times the root of the events, whenever these have doubled, and at most 126.
+        For values, after 1,000 observations, and whenever they have doubled, it may become 21, if
+        all of it is in use: if the smallest singular value of the model with the medium ridge is a
+        tenth of the largest or more, and the largest is more than what is left of the start.
     ridge : (float, float) or "auto"
         a and b.
     biases : bool
@@ -271,12 +273,13 @@ class LocalRidge(Corrective):
         """Return the models at the place of the entries, which may be another since last round."""
         if self._models is not None:
             return objective.local_models(self._models)
-        auto = RIDGES if objective.unobserved == 0.0 else RIDGES_OF_CLICKS
-        pairs = auto if self.ridge == "auto" else [self.ridge]
-        ridges = np.array([(*pair, BIAS_RIDGE) for pair in pairs])
+        of_clicks = objective.unobserved > 0.0
+        if self.ridge == "auto" and of_clicks:
+            ridges = np.array(RIDGES_OF_CLICKS)
+        else:
+            pairs = RIDGES if self.ridge == "auto" else [self.ridge]
+            ridges = np.array([(*pair, 0.0 if of_clicks else BIAS_RIDGE) for pair in pairs])
         rank = None if self.rank == "auto" else self.rank
-        if rank is None and objective.unobserved > 0.0:
-            rank = RANK_OF_CLICKS
         return objective.local_models(None, rank, ridges, self.biases, self.clip)
 
     # Showing --------------------------------------------------------------------------------------

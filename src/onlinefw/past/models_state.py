@@ -10,7 +10,7 @@ from .._state import check_state
 from .._typing import Array, State
 from .._validation import check_precision, check_whole
 from ..kernels import local_models as kernels
-from ..kernels.local_clicks import ARMS
+from ..kernels.click_tastes import ARMS
 
 __all__ = ["LARGEST_RANK", "MIXTURE", "check_models_state", "sums_state", "without_sums"]
 

@@ -8,11 +8,13 @@ import numpy as np
 
 from ..._threads import blocks_for, share
 from ..._typing import Array, State
-from ...kernels import local_clicks
-from ...kernels.local_events import EVENTS, LAST_COLUMN, LAST_ROW
-from ...kernels.local_models import NEWEST, clear_sums
+from ...kernels import click_tastes, local_clicks
+from ...kernels.click_events import learn_clicks, whole_of
+from ...kernels.local_events import EVENTS
+from ...kernels.local_models import NEWEST, WEIGHT, Models, clear_sums
 from ..leaving import Forgotten
 from ..mixed_models import NO_WEIGHTS
+from .growing_rank import rank_for_clicks
 from .local_models import LocalModels
 
 __all__ = ["ClickModels"]
@@ -58,24 +60,28 @@ class ClickModels(LocalModels):
 
     def __init__(self, lists: Any, rank: int | None, *options: Any) -> None:
         super().__init__(lists, rank, *options)
-        self._check_at = None
-        width = self.models.rows.factors.shape[1]
-        self.grams = np.zeros((2, width, width))
-        self.wins = np.zeros(local_clicks.ARMS)
+        self.wins = np.zeros(click_tastes.ARMS)
         self._taken = np.zeros(0, np.uint8)  # all 0: the columns that a row has had, for kernels
         self._sum_up()
 
     @property
-    def _known(self) -> tuple[int, int]:
-        """How many rows and columns there are, up to the last that an event had."""
-        return int(self.turns[LAST_ROW]) + 1, int(self.turns[LAST_COLUMN]) + 1
+    def _whole(self) -> local_clicks.Whole:
+        return whole_of(self.turns, self.moments, self.unobserved)
 
     def _sum_up(self) -> None:
-        """Compute the products of all factors from the beginning."""
-        rank, sides = self.models.rank, (self.models.rows, self.models.columns)
-        self.grams[:] = 0.0
-        for gram, side, n in zip(self.grams, sides, self.shape, strict=True):
-            local_clicks.add_grams(gram, rank, side.factors, np.arange(n), 1.0)
+        """Compute the products of all factors, and the weight of all entries, from the start."""
+        self.grams = self._beside(self.models)["grams"]
+        self.moments[WEIGHT] = local_clicks.total_weight(self.lists.by_row)
+
+    def _beside(self, models: Models) -> dict[str, Any]:
+        width, sides = models.rows.factors.shape[1], (models.rows, models.columns)
+        grams = np.zeros((2, width, width))
+        for gram, side, n in zip(grams, sides, self.shape, strict=True):
+            local_clicks.add_grams(gram, models.rank, side.factors, np.arange(n), 1.0)
+        return {"grams": grams}
+
+    def _rank_for_more(self) -> int:
+        return rank_for_clicks(self.n_observations)
 
     # Learning -------------------------------------------------------------------------------------
 
@@ -100,21 +106,34 @@ class ClickModels(LocalModels):
         out = np.empty(len(y)) if solving else self.predict(rows, cols)
         if self._taken.size < self.shape[1]:
             self._taken = np.zeros(len(self.models.columns.factors), np.uint8)
+        if not solving:
+            self._judge(rows, cols)
         w, units, ranks = (NO_WEIGHTS if x is None else x for x in (w, units, ranks))
-        done, before = 0, self.n_observations
-        while done < len(y):
-            done = local_clicks.learn_clicks(
-                done, rows, cols, y, w, units, lists.by_row, lists.by_column, self.models,
-                self.grams, self.unobserved, self.moments, self.turns, self.wins, solving,
-                self._taken, self._work, out, ranks,
+
+        def learn_from(first: int, stop: int) -> int:
+            return learn_clicks(
+                first, rows[:stop], cols[:stop], y[:stop], w, units, lists.by_row,
+                lists.by_column, self.models, self.grams, self.unobserved, self.moments,
+                self.turns, self.wins, solving, self._taken, self._work, out, ranks,
             )  # fmt: skip
-            self.n_observations = before + done
-            if done < len(y):
-                self._make_space()
+
+        self._learn_in_pieces(len(y), solving, learn_from)
         return out
 
+    def _judge(self, rows: Array, cols: Array) -> None:
+        """Let a batch say what counts in a taste: some of its events, with what is known before.
+
+        Their rows are solved first. The latest entries are, too, when somebody asks for a taste.
+        """
+        some = slice(None, None, click_tastes.judged_of(rows.size))
+        rows, cols = rows[some], cols[some]
+        self.solve(np.unique(rows), cols[:0])
+        lists = self.lists.by_row, self.lists.by_column
+        parts = self.models, self.grams[1], self._whole, self.wins, self._taken
+        click_tastes.judge_all(rows, cols, int(self.turns[EVENTS]), *lists, *parts)
+
     def solve(self, rows: Array, columns: Array, *, anew: bool = False) -> None:
-        models, one = self.models, float(self.moments[NEWEST])
+        models, whole = self.models, self._whole
         sides = (
             (models.rows, rows, self.lists.by_row),
             (models.columns, columns, self.lists.by_column),
@@ -127,7 +146,7 @@ class ClickModels(LocalModels):
             local_clicks.add_grams(self.grams[side], models.rank, its.factors, which, -1.0)
             share(
                 local_clicks.solve_clicks, blocks_for(which.size, work), which, side == 0, anew,
-                lists, models, self._known, self.grams[1 - side], self.unobserved, one,
+                lists, models, self.grams[1 - side], whole,
             )  # fmt: skip
             local_clicks.add_grams(self.grams[side], models.rank, its.factors, which, 1.0)
 
@@ -136,20 +155,19 @@ class ClickModels(LocalModels):
         self._sum_up()
 
     def penalties(self, rows: Array, columns: Array) -> tuple[Array, Array]:
-        (m1, m2), (a, b, _) = self._known, self.models.ridges[0]
-        one = self.moments[NEWEST]
-        zeros = self.unobserved * one
-        return a * one + b * (rows + zeros * m2), a * one + b * (columns + zeros * m1)
+        ridge, whole = self.models.ridges[0], self._whole
+        of_arrays = local_clicks.penalty_of.py_func  # what is compiled takes one number
+        rows = of_arrays(ridge, rows, whole.n_columns, whole)
+        return rows, of_arrays(ridge, columns, whole.n_rows, whole)
 
     # Recommending ---------------------------------------------------------------------------------
 
     def tastes(self, rows: Array) -> Array:
         """Return what rows like, as factors; 0 for one without entries."""
         self.lists.weigh()
-        return local_clicks.tastes(
-            np.ascontiguousarray(rows, np.int64), self.lists.by_row, self.models, self._known,
-            self.grams[1], self.unobserved, float(self.moments[NEWEST]), self.wins,
-        )  # fmt: skip
+        rows = np.ascontiguousarray(rows, np.int64)
+        parts = self.lists.by_row, self.models, self.grams[1], self._whole, self.wins
+        return click_tastes.tastes(rows, *parts)
 
     def taste_of(self, columns: Array, weights: Array | None = None) -> Array:
         """Return what somebody likes who has had these columns, the latest last."""
@@ -157,12 +175,11 @@ class ClickModels(LocalModels):
         columns = np.ascontiguousarray(columns, np.int64)
         weights = np.ones(columns.size) if weights is None else np.asarray(weights, float)
         share, found = self.arm[0], np.zeros(models.rank)
-        ways = (share, local_clicks.FRESH, local_clicks.LATEST), (1.0 - share, 1.0, columns.size)
+        ways = (share, click_tastes.FRESH, click_tastes.LATEST), (1.0 - share, 1.0, columns.size)
         for part, fresh, latest in ways:
             local_clicks.find_taste(
                 models.rank, columns, np.ones(columns.size), one * weights, models.columns.factors,
-                self._known[1], self.grams[1], self.unobserved, one, models.ridges[0], fresh,
-                latest, self._work,
+                self.grams[1], self._whole, models.ridges[0], fresh, latest, self._work,
             )  # fmt: skip
             found += part * self._work.solution[: models.rank]
         return found
@@ -170,12 +187,12 @@ class ClickModels(LocalModels):
     @property
     def arm(self) -> tuple[float, float]:
         """The share of the latest entries in a taste, and what the trend is worth, as learned."""
-        return local_clicks.arm_in_use(self.wins)
+        return click_tastes.arm_in_use(self.wins)
 
     def trend(self) -> Array:
         """Return what columns get for having been frequent of late."""
         memory = self.models.columns.memory[: self.shape[1]].astype(float)
-        return self.arm[1] * local_clicks.trend_of(int(self.turns[EVENTS])) * memory
+        return self.arm[1] * click_tastes.trend_of(int(self.turns[EVENTS])) * memory
 
     def scores(self, rows: Array) -> Array:
         """Return the scores of all columns for some rows; the largest is the best."""
@@ -185,7 +202,7 @@ class ClickModels(LocalModels):
     # Leaving --------------------------------------------------------------------------------------
 
     def rescale(self, factor: float) -> None:
-        self.moments[NEWEST] *= factor
+        self.moments[[WEIGHT, NEWEST]] *= factor
         for sums in (self.models.row_sums, self.models.column_sums):
             sums.equations[: int(sums.used[0]), :, local_clicks.WEIGHTED] *= factor
 
@@ -197,7 +214,7 @@ class ClickModels(LocalModels):
         rows, columns = np.array([row]), np.unique(gone.columns)
         self._left(rows, columns)
         # At least what the row has added to the trend, had it come just now.
-        newest = 1.0 / local_clicks.LATELY / local_clicks.trend_of(int(self.turns[EVENTS]))
+        newest = 1.0 / click_tastes.LATELY / click_tastes.trend_of(int(self.turns[EVENTS]))
         counts = np.zeros(self.shape[1])
         np.add.at(counts, gone.columns, np.maximum(gone.weights / self.moments[NEWEST], 1.0))
         memory = self.models.columns.memory

@@ -11,7 +11,7 @@ from ...kernels import local_models as kernels
 from ...kernels.lists import Lists
 from ...kernels.ridge import WIDTH
 
-__all__ = ["FIRST", "MOST", "is_in_use", "next_rank", "with_rank"]
+__all__ = ["FIRST", "MOST", "is_in_use", "next_rank", "rank_for_clicks", "with_rank"]
 
 #: Models whose rank is found begin with this one, and have this one at most: three of them are
 #: mixed, so theta has rank 63 at most. To begin with 6 takes half the time and is as accurate on
@@ -24,6 +24,23 @@ IN_USE = 0.1
 #: Besides, the largest must be more than what is left of the start factors: this times the number
 #: of entries (0.003 and less at the beginning of MovieLens, 0.01 and more once it has structure).
 ALIVE = 0.006
+
+#: Models of clicks have a rank of about this times the root of the events, and this one at most:
+#: on MovieLens 1M more rank helps up to there, and an event takes longer with more.
+OF_CLICKS, MOST_OF_CLICKS = 0.23, 126
+
+
+def rank_for_clicks(events: float) -> int:
+    """Return the rank of a model of clicks that so many events are the beginning of, in tiles.
+
+    Examples
+    --------
+    >>> from onlinefw.past.host.growing_rank import rank_for_clicks
+    >>> [rank_for_clicks(n) for n in (100, 16_000, 256_000, 1e9)]
+    [14, 30, 118, 126]
+    """
+    rank = kernels.width_of(int(OF_CLICKS * events**0.5)) - kernels.BESIDE
+    return min(max(rank, FIRST), MOST_OF_CLICKS)
 
 
 def next_rank(rank: int) -> int:
@@ -47,11 +64,13 @@ def is_in_use(models: kernels.Models, by_row: Lists, by_column: Lists) -> bool:
     return bool(values.max() > ALIVE * entries and values.min() > IN_USE * values.max())
 
 
-def with_rank(models: kernels.Models, rank: int, columns: Array) -> kernels.Models:
+def with_rank(
+    models: kernels.Models, rank: int, columns: Array, sums_each: int | None = None
+) -> kernels.Models:
     """Return models of a larger rank and the same theta, as the new factors of rows are 0.
 
     Those of ``columns``, all that have entries, are what they would have been from the start. The
-    sums of long lists are to be made again.
+    sums of long lists, ``sums_each`` or one for each model, are to be made again.
     """
     count, old = len(models.ridges), models.rank
     had, width = models.rows.factors.shape[1] // count, kernels.width_of(rank)
@@ -63,7 +82,7 @@ def with_rank(models: kernels.Models, rank: int, columns: Array) -> kernels.Mode
         return side._replace(factors=factors)
 
     def emptied(sums: kernels.Sums) -> kernels.Sums:
-        new = kernels.new_sums(sums.number.size, len(sums.added), count, width)
+        new = kernels.new_sums(sums.number.size, len(sums.added), sums_each or count, width)
         new.number[:], new.used[:] = sums.number, sums.used
         return new
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -113,21 +114,35 @@ class LocalModels(MixedModels):
             w = NO_WEIGHTS
         else:
             lists.weigh()
-        done, before = 0, self.n_observations
-        while True:
-            stop = self._stop(len(y), before) if solving else len(y)
-            done = learn_events(
-                done, rows[:stop], cols[:stop], y[:stop], w, units, lists.by_row,
+
+        def learn_from(first: int, stop: int) -> int:
+            return learn_events(
+                first, rows[:stop], cols[:stop], y[:stop], w, units, lists.by_row,
                 lists.by_column, self.models, self.moments, self.turns, self.biased, self.clipped,
                 solving, self._work, out,
             )  # fmt: skip
+
+        self._learn_in_pieces(len(y), solving, learn_from)
+        return out
+
+    def _learn_in_pieces(
+        self, n: int, solving: bool, learn_from: Callable[[int, int], int]
+    ) -> None:
+        """Learn n entries with a loop that goes from one to another, and says how far it came.
+
+        It does not come to the end if there is not enough memory. In between the rank may grow.
+        """
+        done, before = 0, self.n_observations
+        while True:
+            stop = self._stop(n, before) if solving else n
+            done = learn_from(done, stop)
             self.n_observations = before + done
             if done < stop:
                 self._make_space()
             else:
                 self._check_rank()
-                if done == len(y):
-                    return out
+                if done == n:
+                    return
 
     def _make_space(self) -> None:
         """Give more memory to the sums of long lists, if they have none left, else to the lists."""
@@ -151,11 +166,24 @@ class LocalModels(MixedModels):
             return
         while self._check_at <= self.n_observations:
             self._check_at *= 2
-        models, lists, rank = self.models, self.lists, next_rank(self.models.rank)
-        if rank > models.rank and is_in_use(models, lists.by_row, lists.by_column):
-            models = with_rank(models, rank, np.flatnonzero(lists.by_column.length))
+        rank = self._rank_for_more()
+        if rank > self.models.rank:
+            columns = np.flatnonzero(self.lists.by_column.length)
+            models = with_rank(self.models, rank, columns, self._sums)
             width, work = kernels.width_of(rank), kernels.new_workspace(models)
-            vars(self).update(models=models, _width=width, _work=work)  # all at once
+            more = self._beside(models)
+            vars(self).update(models=models, _width=width, _work=work, **more)  # all at once
+
+    def _rank_for_more(self) -> int:
+        """Return the rank for as many observations again."""
+        models, rank = self.models, next_rank(self.models.rank)
+        if rank > models.rank and is_in_use(models, self.lists.by_row, self.lists.by_column):
+            return rank
+        return models.rank
+
+    def _beside(self, models: kernels.Models) -> dict[str, Any]:
+        """Return what subclasses keep that depends on the rank."""
+        return {}
 
     def solve(self, rows: Array, columns: Array, *, anew: bool = False) -> None:
         sides = (True, rows, self.lists.by_row), (False, columns, self.lists.by_column)
