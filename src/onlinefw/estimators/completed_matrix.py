@@ -11,6 +11,7 @@ from .._typing import Array
 from .._validation import LARGEST_INDEX, check_indices
 from .completion_parts import choice
 from .completion_run import CompletionRun
+from .folding import FoldsIn
 from .linear_parts import FAMILIES
 from .local_facts import ModelMixture, ShortMemory
 from .matrix_estimator import MatrixEstimator
@@ -20,7 +21,7 @@ from .recommending import LABELS
 __all__ = ["CompletedMatrix"]
 
 
-class CompletedMatrix(MatrixEstimator):
+class CompletedMatrix(FoldsIn, MatrixEstimator):
     """An estimator of a matrix: it predicts entries, and recommends columns to rows."""
 
     _run: CompletionRun
