@@ -158,7 +158,10 @@ def answers(model, X):
     # A state has moves carried out that would have waited for a read: reads may differ by one.
     history = {k: v for k, v in model.history_.items() if k not in ("seconds", "reads")}
     told = [model.predict(X), model.n_rounds_, *history.values()]
-    if isinstance(model, ofw.FrankWolfeMatrixCompletion):
+    if isinstance(model, ofw.FrankWolfeRecommender):
+        best = model.recommend(model.users_, 3)
+        told += [model.users_, model.items_, model.popularity_, *model.factors_, *best]
+    elif isinstance(model, ofw.FrankWolfeMatrixCompletion):
         rows = range(model.shape_[0]) if model.row_ids_ is None else model.row_ids_
         best = [part for row in rows for part in model.recommend(row, 3)]
         beyond = model.predict_entries([0, 1000, 1000], [1000, 0, 1000], unknown="fallback")

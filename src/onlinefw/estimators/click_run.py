@@ -125,15 +125,10 @@ class ClickRun(CompletionRun):
     def popularity(self) -> Array:
         """Return how many events every column has had, each weighing what it does now."""
         models = self.models
-        length, _, _, weights = self._by_column()
-        of = np.repeat(np.arange(length.size), length)
-        sums = np.bincount(of, weights.astype(float), minlength=length.size)
-        return sums / models.newest
-
-    def _by_column(self) -> tuple[Array, Array, Array, Array]:
-        models = self.models
-        indptr, *parts = some_lists(models.lists.by_column, slice(models.shape[1]))
-        return np.diff(indptr), *parts
+        m = models.shape[1]
+        indptr, _, _, weights = some_lists(models.lists.by_column, slice(m))
+        of = np.repeat(np.arange(m), np.diff(indptr))
+        return np.bincount(of, weights.astype(float), minlength=m) / models.newest
 
     # State ----------------------------------------------------------------------------------------
 
