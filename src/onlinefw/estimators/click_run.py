@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._state import check_state
+from .._threads import blocks_for, share
 from .._typing import Array, State
 from ..iterates import LowRank
 from ..kernels.lists import some_lists
@@ -19,6 +20,9 @@ from .recommending import Scoring
 from .run import saved_half_life
 
 __all__ = ["ClickRun", "click_run_from_state"]
+
+#: So many of a row's entries its taste is found from, about.
+ENTRIES = 32
 
 
 class LearnedClicks(NamedTuple):
@@ -76,9 +80,16 @@ class ClickRun(CompletionRun):
 
     def vectors(self, rows: Array) -> Array:
         """Return the tastes of rows."""
-        models, known = self.models, rows >= 0
-        tastes = np.zeros((rows.size, models.models.columns.factors.shape[1]))
-        tastes[known, : models.models.rank] = models.tastes(rows[known])
+        models, known = self.models, np.flatnonzero(rows >= 0)
+        rank, width = models.models.rank, models.models.columns.factors.shape[1]
+        tastes = np.zeros((rows.size, width))
+
+        def find(first: int, last: int, blocks: Array) -> None:
+            some = known[blocks[first] : blocks[last]]
+            tastes[some, :rank] = models.tastes(rows[some])
+
+        # A taste is about as much work as the square of the rank for each of a few entries.
+        share(find, blocks_for(known.size, known.size * ENTRIES * rank**2, None))
         return tastes
 
     def vector_of(self, columns: Array) -> Array:
