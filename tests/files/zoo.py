@@ -80,16 +80,27 @@ COMPLETIONS = {
     ),
     "ids": lambda: ofw.FrankWolfeMatrixCompletion(corrective="local"),
 }
+RECOMMENDERS = {
+    "auto": lambda: ofw.FrankWolfeRecommender(rank=2),
+    "fading": lambda: ofw.FrankWolfeRecommender(rank=2, ridge=(0.5, 0.1), half_life=9.0),
+}
 ZOO = {
     **{f"regressor, {name}": make for name, make in REGRESSORS.items()},
     **{f"classifier, {name}": make for name, make in CLASSIFIERS.items()},
     **{f"search, {name}": make for name, make in SEARCHES.items()},
     **{f"completion, {name}": make for name, make in COMPLETIONS.items()},
+    **{f"recommender, {name}": make for name, make in RECOMMENDERS.items()},
 }
 
 
 #: One of every kind, for what holds for all and takes long; the others are marked slow there.
-FEW = {"regressor, reservoir", "classifier, three classes", "search, rows", "completion, auto"}
+FEW = {
+    "regressor, reservoir",
+    "classifier, three classes",
+    "search, rows",
+    "completion, auto",
+    "recommender, auto",
+}
 
 
 def zoo():
@@ -105,6 +116,8 @@ def stream(name, seed):
 
 def _batch(name, rng, k):
     n = int(rng.integers(4, 12))
+    if name.startswith("recommender"):
+        return {"X": np.column_stack((rng.integers(3 + k, size=n), rng.integers(8, size=n)))}
     if name.startswith("completion"):
         X = np.column_stack((rng.integers(3 + k, size=n), rng.integers(8, size=n)))
         y = rng.standard_normal(n) + X[:, 0] % 3
@@ -145,7 +158,10 @@ def answers(model, X):
     # A state has moves carried out that would have waited for a read: reads may differ by one.
     history = {k: v for k, v in model.history_.items() if k not in ("seconds", "reads")}
     told = [model.predict(X), model.n_rounds_, *history.values()]
-    if isinstance(model, ofw.FrankWolfeMatrixCompletion):
+    if isinstance(model, ofw.FrankWolfeRecommender):
+        best = model.recommend(model.users_, 3)
+        told += [model.users_, model.items_, model.popularity_, *model.factors_, *best]
+    elif isinstance(model, ofw.FrankWolfeMatrixCompletion):
         rows = range(model.shape_[0]) if model.row_ids_ is None else model.row_ids_
         best = [part for row in rows for part in model.recommend(row, 3)]
         beyond = model.predict_entries([0, 1000, 1000], [1000, 0, 1000], unknown="fallback")

@@ -82,11 +82,11 @@ class Corrective:
         raise NotImplementedError
 
     def learn(
-        self, objective: Objective, constraint: ConvexSet, batch: Any, ranks: bool = False
+        self, objective: Objective, constraint: ConvexSet, batch: Any, ranks: Array | None = None
     ) -> Array:
         """Learn checked observations one after another, where ``takes_rounds`` is true.
 
-        What was predicted for each before it was learned is returned, or its rank.
+        What was predicted for each before it was learned is returned; ``ranks`` gets its rank.
         """
         raise NotImplementedError
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from .._typing import Array
 
-__all__ = ["ArrayRounds", "Batch", "FileStream"]
+__all__ = ["ArrayRounds", "Batch", "DoublingRounds", "FileStream"]
 
 
 class Batch(NamedTuple):
@@ -70,6 +70,36 @@ class ArrayRounds:
     def __iter__(self) -> Iterator[Batch]:
         for start in range(0, self.n, self.size):
             yield self._take(start, start + self.size)
+
+
+class DoublingRounds(ArrayRounds):
+    """Arrays cut into rounds that double: ``size`` observations, as many again, twice as many, ...
+
+    The last round takes what is left if that is less than another one would have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.estimators.stream import Batch, DoublingRounds
+    >>> rounds = DoublingRounds(Batch(np.eye(11), np.arange(11.0)), 2)
+    >>> len(rounds), [batch.n for batch in rounds]
+    (3, [2, 2, 7])
+    """
+
+    def __len__(self) -> int:
+        return len(self._ends())
+
+    def _ends(self) -> list[int]:
+        ends = [min(self.size, self.n)]
+        while ends[-1] < self.n:
+            ends.append(2 * ends[-1] if 4 * ends[-1] <= self.n else self.n)
+        return ends
+
+    def __iter__(self) -> Iterator[Batch]:
+        start = 0
+        for end in self._ends():
+            yield self._take(start, end)
+            start = end
 
 
 class FileStream:

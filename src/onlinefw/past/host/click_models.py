@@ -184,6 +184,33 @@ class ClickModels(LocalModels):
             found += part * self._work.solution[: models.rank]
         return found
 
+    def taste_parts(self, columns: Array, weights: Array | None = None) -> Array:
+        """Return what each of these columns adds to ``taste_of`` all of them.
+
+        A taste is A^-1 times the sum of c q over the columns, so each has a part of its own.
+        """
+        rank, whole, n = self.models.rank, self._whole, len(columns)
+        factors = self.models.columns.factors[columns, :rank].astype(float)
+        weights = whole.one * (np.ones(n) if weights is None else np.asarray(weights, float))
+        upper, ridge = self.grams[1, :rank, :rank], self.models.ridges[0]
+        gram = np.triu(upper) + np.triu(upper, 1).T
+        share, parts = self.arm[0], np.zeros((n, rank))
+        ways = (share, click_tastes.FRESH, click_tastes.LATEST), (1.0 - share, 1.0, n)
+        for part, fresh, latest in ways:
+            at = slice(max(n - latest, 0), n)
+            c = weights[at] * fresh ** np.arange(n - at.start)[::-1]
+            beyond = np.maximum(c - whole.zero, 0.0)[:, None]
+            normal = whole.zero * gram + factors[at].T @ (beyond * factors[at])
+            penalty = local_clicks.penalty_of(ridge, c.sum(), whole.n_columns, whole)
+            normal += penalty * np.eye(rank)
+            parts[at] += part * np.linalg.solve(normal, (c[:, None] * factors[at]).T).T
+        return parts
+
+    @property
+    def newest(self) -> float:
+        """What a new observation weighs."""
+        return float(self.moments[NEWEST])
+
     @property
     def arm(self) -> tuple[float, float]:
         """The share of the latest entries in a taste, and what the trend is worth, as learned."""
