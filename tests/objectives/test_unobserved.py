@@ -228,10 +228,10 @@ def test_repeated_events_add_weight_wherever_they_are_kept(monkeypatch):
     for part in (X[:2], X[2:7], X[7:], X):
         objective.add(objective.check(part, np.ones(len(part))))
         dense.observe(part, np.ones(len(part)), np.ones(len(part)))
-        assert objective._past.n_distinct == dense.seen.sum()
+        assert objective._past.n_distinct() == dense.seen.sum()
         assert_same(objective, dense, TraceNormBall(1.0))
     objective.list_entries()
-    assert objective._past.n_distinct == dense.seen.sum()
+    assert objective._past.n_distinct() == dense.seen.sum()
     assert_same(objective, dense, TraceNormBall(1.0))
 
 

@@ -159,6 +159,7 @@ class LocalRidge(Corrective):
                 f"LocalRidge corrects {objective.loss} in the memory of this process only: use "
                 "device='cpu', without workers"
             )
+        objective.check_local_clicks(objective.device, objective.workers)
 
     # Learning -------------------------------------------------------------------------------------
 

@@ -81,7 +81,7 @@ class HeldEntries(UnobservedEntries, SeenEntries, FadingEntries, PickledByState,
         self.offsets = offsets
         self.unobserved, self._norm = check_unobserved(unobserved, loss), SquaredNorm()
         self._clock = new_clock(half_life)
-        self._place = self._check_unobserved_place(check_place(device, workers, log_dir))
+        self._place = check_place(device, workers, log_dir)
         self._last_batch = 0
         self._has_offsets = False
         self._is_local = False  # whether local corrections learn from the entries
@@ -107,7 +107,8 @@ class HeldEntries(UnobservedEntries, SeenEntries, FadingEntries, PickledByState,
         place = other_place(self._place, device, workers, log_dir)
         if place is None:
             return
-        self._check_unobserved_place(place)
+        if self._is_local:
+            self.check_local_clicks(place.device, place.workers)
         kind, theta, block = low_rank_class(place), self._low_rank, self._start.block
         if type(theta) is not kind:
             theta = kind.from_state(theta.state_dict())

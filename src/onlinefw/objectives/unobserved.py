@@ -13,7 +13,6 @@ from .._typing import State
 from ..atoms import RankOne
 from ..iterates import LowRank
 from ..losses import Loss, Square
-from ..past.place import Place
 from ..past.protocols import EntriesPast
 from .background import Background, SquaredNorm
 from .entries_gradient import EntriesGradient
@@ -71,7 +70,7 @@ class UnobservedEntries(ABC):
         if self.unobserved == 0.0:
             return weight
         m1, m2 = past.shape
-        return weight + self._weight_of_zeros * (m1 * m2 - past.n_distinct)
+        return weight + self._weight_of_zeros * (m1 * m2 - past.n_distinct())
 
     def _background(self, norm: SquaredNorm | None = None) -> Background | None:
         """Return the zeros everywhere; None if they do not count."""
@@ -113,6 +112,15 @@ class UnobservedEntries(ABC):
         moved = 2.0 * self.smoothness() * constraint.radius * largest
         return (gradient.sparse_bound + moved) * dropped
 
+    def check_local_clicks(self, device: str, workers: int | None) -> None:
+        """Refuse local corrections of clicks with entries anywhere but in this process's memory."""
+        if self.unobserved > 0.0 and (device != "cpu" or workers is not None):
+            where = "on a GPU" if workers is None else "with workers"
+            raise ValueError(
+                "LocalRidge learns clicks in the memory of this process only, not with entries "
+                f"{where}: use device='cpu', without workers, or RidgeSweeps(rank)"
+            )
+
     def _loaded_norm(self, state: State, theta: LowRank) -> SquaredNorm:
         """Return the squared norm of theta as a state has it; earlier versions had none."""
         square = state.get("squared_norm")
@@ -121,13 +129,3 @@ class UnobservedEntries(ABC):
         if not (isinstance(square, float) and 0.0 <= square < inf):
             raise ValueError(f"the state of the entries is damaged: a squared norm of {square!r}")
         return SquaredNorm(float(square), theta)
-
-    def _check_unobserved_place(self, place: Place) -> Place:
-        """Return a place where entries that were not observed can count, or refuse it."""
-        if self.unobserved > 0.0 and (place.device != "cpu" or place.workers is not None):
-            where = "a GPU" if place.workers is None else "workers"
-            raise ValueError(
-                f"unobserved={self.unobserved} counts in the memory of this process only, not with "
-                f"entries on {where}: use device='cpu', without workers"
-            )
-        return place

@@ -83,6 +83,12 @@ MATRIX_PROBLEMS = {
     "ridge sweeps": {"corrective": "auto", "weights": True, "offsets": True},
     "given ridge": {"corrective": 0.5},
     "weighted trace norm": {"ball": "weighted", "corrective": "auto"},
+    "clicks": {"unobserved": 0.1, "weights": True},
+    "clicks, line search": {"unobserved": 1.0, "step": ofw.steps.LineSearch()},
+    "clicks, growing": {"unobserved": 0.1, "growing": True, "shape": (2, 1), "offsets": False},
+    "clicks, fading": {"unobserved": 0.1, "half_life": 200.0, "weights": True},
+    "clicks, weighted trace norm": {"unobserved": 0.01, "ball": "weighted", "inner_steps": 2},
+    "clicks, ridge sweeps": {"unobserved": 0.1, "corrective": "auto", "offsets": True},
 }
 
 
@@ -102,6 +108,8 @@ def make_learner(name, workers=None, **options):
         growing=what.get("growing", False),
         offsets=None if joint is None else ofw.objectives.RunningBiases(joint=joint),
         max_atoms=what.get("max_atoms"),
+        half_life=what.get("half_life"),
+        unobserved=what.get("unobserved", 0.0),
         workers=workers,
         **options,
     )

@@ -19,10 +19,11 @@ __device__ __forceinline__ double expit(double z) {
     return (z >= 0.0 ? 1.0 : e) / (1.0 + e);
 }
 
-// The derivative of one entry's total loss at z.
+// The derivative of one entry's total loss at z. The parameter p of the square loss is what its
+// weight c is less by: the weight of entries that were not observed.
 __device__ __forceinline__ double general_slope(
     long long kind, double p, double z, double c, double s) {
-    if (kind == QUADRATIC) return c * z - s;
+    if (kind == QUADRATIC) return (c - p) * z - s;
     if (kind == BERNOULLI) return c * expit(z) - s;
     if (kind == POISSON) return c * exp(z) - s;
     if (kind == EXPONENTIAL)
@@ -37,13 +38,13 @@ __device__ __forceinline__ double general_slope(
 }
 
 __device__ __forceinline__ real slope(long long kind, double p, real z, real c, real s) {
-    return kind == QUADRATIC ? c * z - s : (real)general_slope(kind, p, z, c, s);
+    return kind == QUADRATIC ? (c - (real)p) * z - s : (real)general_slope(kind, p, z, c, s);
 }
 
 // One entry's total loss at z; for the square loss, without the part that does not depend on z.
 __device__ __forceinline__ double total_loss(
     long long kind, double p, double z, double c, double s) {
-    if (kind == QUADRATIC) return (0.5 * c * z - s) * z;
+    if (kind == QUADRATIC) return (0.5 * (c - p) * z - s) * z;
     if (kind == BERNOULLI) return c * (fmax(z, 0.0) + log1p(exp(-fabs(z)))) - s * z;
     if (kind == POISSON) return c * exp(z) - s * z;
     if (kind == EXPONENTIAL) {
@@ -220,10 +221,11 @@ extern "C" __global__ void tail_factor(
     z[k] = keep * z[k] + total;
 }
 
-// Move the first ``moved`` predictions, and renew the slopes of all.
+// Move the first ``moved`` predictions, and renew the slopes of all. An entry that is there several
+// times weighs less once: where ``first`` is 1 (a null pointer: everywhere).
 extern "C" __global__ void tail_slopes(
     long long n, long long moved, const index_t* row, const index_t* col, real* z, const real* c,
-    const real* s, real* g, real keep, const real* u, const real* right, const real* row_offset,
+    const real* s, real* g, const real* first, real keep, const real* u, const real* right, const real* row_offset,
     const real* col_offset, long long kind, double p, double* z_dot_g) {
     long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     double zg = 0.0;
@@ -231,7 +233,8 @@ extern "C" __global__ void tail_slopes(
         index_t i = row[k], j = col[k];
         real zk = z[k];
         if (k < moved) { zk = keep * zk + u[i] * right[j]; z[k] = zk; }
-        real gk = slope(kind, p, zk + (row_offset[i] + col_offset[j]), c[k], s[k]);
+        double less = kind == QUADRATIC && first ? p * first[k] : p;
+        real gk = slope(kind, less, zk + (row_offset[i] + col_offset[j]), c[k], s[k]);
         g[k] = gk;
         zg = (double)(zk * gk);
     }
@@ -263,22 +266,22 @@ extern "C" __global__ void directions(
 
 // Loss and slope at x + t d, in double precision: a sum for each block of threads.
 extern "C" __global__ void line_sums(
-    long long n, const real* x, const real* d, const real* c, const real* s, double t,
-    long long kind, double p,
-    double* sums) {
+    long long n, const real* x, const real* d, const real* c, const real* s, const real* first,
+    double t, long long kind, double p, double* sums) {
     __shared__ double shared[3][8];
-    double value = 0.0, first = 0.0, second = 0.0;
+    double value = 0.0, slope_sum = 0.0, second = 0.0;
     for (long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x; k < n;
          k += (long long)gridDim.x * blockDim.x) {
         double dk = d ? (double)d[k] : 0.0, at = (double)x[k] + t * dk, ck = c[k], sk = s[k];
-        value += total_loss(kind, p, at, ck, sk);
-        first += dk * general_slope(kind, p, at, ck, sk);
-        second += ck * dk * dk;
+        double pk = kind == QUADRATIC && first ? p * first[k] : p;
+        value += total_loss(kind, pk, at, ck, sk);
+        slope_sum += dk * general_slope(kind, pk, at, ck, sk);
+        second += (ck - pk) * dk * dk;  // of the square loss, the only one that is a parabola
     }
-    value = warp_sum(value); first = warp_sum(first); second = warp_sum(second);
+    value = warp_sum(value); slope_sum = warp_sum(slope_sum); second = warp_sum(second);
     int warp = threadIdx.x >> 5;
     if ((threadIdx.x & 31) == 0) {
-        shared[0][warp] = value; shared[1][warp] = first; shared[2][warp] = second;
+        shared[0][warp] = value; shared[1][warp] = slope_sum; shared[2][warp] = second;
     }
     __syncthreads();
     if (threadIdx.x < 3) {

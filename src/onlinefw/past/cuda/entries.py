@@ -14,6 +14,7 @@ from ...iterates import LowRank
 from ...losses import Loss
 from ..some_regressions import Other, SomeRegressions, packed_size
 from ..stored_entries import NONE, StoredEntries
+from ..unobserved import Zeros
 from .entry_kernels import LANES, THREADS, kernels
 from .entry_store import CudaEntryStore
 from .equations import add_equations
@@ -25,8 +26,8 @@ __all__ = ["CudaEntries"]
 
 #: The number of blocks of threads that add up Gram matrices.
 GRAM_BLOCKS = 128
-#: The positions of row, col, z, c, s and g in a part of the entries.
-ROW, COL, Z, C, S, G = range(6)
+#: The positions of row, col, z, c, s and g in a part of the entries; the tail has more.
+ROW, COL, Z, C, S, G, FIRST = range(7)
 
 
 class CudaEntries(SomeRegressions, StoredEntries):
@@ -70,6 +71,8 @@ class CudaEntries(SomeRegressions, StoredEntries):
             z = to_host(new[Z])
         else:
             new[Z][:] = cp.asarray(z, dtype=self.dtype)
+        if self.unobserved > 0.0:
+            new[FIRST][:] = store.first(new[ROW], new[COL], *store.tail.arrays[:2])
         self._due = True
         self._store = CudaEntryStore(store.sorted, tail, store.counts.plus(w, y))
         return z
@@ -122,7 +125,9 @@ class CudaEntries(SomeRegressions, StoredEntries):
 
     # Products with the slopes ---------------------------------------------------------------------
 
-    def read(self, V: Array, row_scale: Array | None) -> tuple[Array, Array]:
+    def read(
+        self, V: Array, row_scale: Array | None, plus: Array | None = None
+    ) -> tuple[Array, Array]:
         self._line = self._regressions = None
         V = cp.asarray(V)
         k = V.shape[1]
@@ -133,6 +138,8 @@ class CudaEntries(SomeRegressions, StoredEntries):
         assert y is not None
         held = self._store.sorted
         self._add_tail(y, block, transposed=False)
+        if plus is not None:
+            y[:, :k] += cp.asarray(plus, dtype=self.dtype)
         scaled = y if row_scale is None else cp.asarray(row_scale)[:, None] * y
         w = held.columns.gathered_block(
             held.row_by_column, held.by_column, held.g, held.g_by_column, scaled
@@ -152,7 +159,7 @@ class CudaEntries(SomeRegressions, StoredEntries):
         keep, (u, v), count = self._pending or (1.0, (None, None), 0)
         held, n = self._store.sorted, self.n_newest
         moved = 0 if u is None else count - held.size
-        row, col, z, c, s, g = self._store.tail.arrays
+        row, col, z, c, s, g, _ = self._store.tail.arrays
         sums: Any = None if block is None else cp.empty((held.rows.n, LANES), self.dtype)
         z_dot_g = cp.zeros(held.rows.n + 1)  # the last one is for the tail
         own_loss = self.kind < 0
@@ -164,8 +171,8 @@ class CudaEntries(SomeRegressions, StoredEntries):
             _or_null(None if own_loss else block), _or_null(sums), z_dot_g,
         )  # fmt: skip
         self._run.tail_slopes(
-            n, n, moved, row, col, z, c, s, g, self.dtype.type(keep), *map(_or_null, (u, v)),
-            *self._offsets, max(self.kind, 0), self.parameter, z_dot_g[-1:],
+            n, n, moved, row, col, z, c, s, g, _or_null(self.first), self.dtype.type(keep),
+            *map(_or_null, (u, v)), *self._offsets, max(self.kind, 0), self.parameter, z_dot_g[-1:],
         )  # fmt: skip
         self._pending, self._due = None, False
         self._version = version
@@ -223,16 +230,21 @@ class CudaEntries(SomeRegressions, StoredEntries):
         if wide or y.shape[1] < LANES or y.dtype != np.float32 or W.dtype != np.float64:
             left = y.astype(float) @ cp.asarray(to_left, dtype=float)
             return left, cp.asarray(W) @ cp.asarray(to_right)
+        W = cp.ascontiguousarray(W)
         m1, m2, k = y.shape[0], W.shape[0], to_right.shape[1]
         factors = cp.asarray(np.concatenate((to_left, to_right.T.reshape(-1))))
         u, right = cp.empty(m1), cp.empty((m2, k))
         self._run.mix(m1 + m2, m1, m2, k, y, W, factors, u, right)
         return u, right
 
-    def normal(self, v: Array, row_scale: Array | None) -> tuple[Array, Array]:
+    def normal(
+        self, v: Array, row_scale: Array | None, plus: Array | None = None
+    ) -> tuple[Array, Array]:
         held, x = self._store.sorted, cp.asarray(v).astype(self.dtype)
         y = held.rows.dots(held.col, held.g, x)
         self._add_tail(y, x, transposed=False)
+        if plus is not None:
+            y += cp.asarray(plus, dtype=self.dtype)
         scaled = y if row_scale is None else cp.asarray(row_scale) * y
         w = held.columns.dots(held.row_by_column, held.g_by_column, scaled)
         self._add_tail(w, scaled, transposed=True)
@@ -297,13 +309,14 @@ class CudaEntries(SomeRegressions, StoredEntries):
 
     def _newest(self, theta: LowRank) -> tuple[Array, Array, Array]:
         assert isinstance(theta, CudaLowRank)
-        row, col, _, c, s, _ = self._store.tail.arrays
+        row, col, _, c, s, *_ = self._store.tail.arrays
         z = theta.at_device(row, col)
         at = self.predictions((row, col, z))
         return to_host(at), to_host(c), to_host(s)
 
     def begin_regressions(self) -> None:
-        self._regressions = CudaRegressions(self._store.sorted, *self._offsets)
+        zeros = Zeros(self.unobserved, *self._offsets) if self.unobserved > 0.0 else None
+        self._regressions = CudaRegressions(self._store.sorted, *self._offsets, zeros)
 
     def equations(self, of_rows: bool, which: Array, other: Other, mean: float) -> Array:
         """Return the normal equations of some rows or columns, from sorted entries and tail."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import cupy as cp
 import numpy as np
 
@@ -10,6 +12,7 @@ from ..._typing import Array, State
 from ..columns import Columns
 from ..entries_state import VALUES, Counts
 from ..leaving import sums_of
+from ..unobserved import first_of
 from .entry_kernels import kernels
 from .segments import Segments, row_of_each
 
@@ -92,20 +95,32 @@ class CudaSortedStore:
         """Return a store with more entries (row, col, z, c, s), which are sorted."""
         row, col, z, c, s = oldest
         # Where each belongs: after the entries equal to it, if repeats are kept apart.
-        position = cp.empty(row.size, cp.int64)
-        self._run.lower_bounds(
-            row.size, row.size, row, col, self.indptr, self.col, int(not combine), position
-        )
+        position = self._position(row, col, after=not combine)
         old_c, old_s = self.c, self.s
         if combine and self.col.size:
-            inside = cp.minimum(position, self.col.size - 1)
-            again = (position < self.indptr[row + 1]) & (self.col[inside] == col)
+            again = self._is_at(position, row, col)
             old_c, old_s = old_c.copy(), old_s.copy()
             old_c[position[again]] += c[again]
             old_s[position[again]] += s[again]
             row, col, z, c, s, position = (x[~again] for x in (row, col, z, c, s, position))
         old = self.row, self.col, self.z, old_c, old_s
         return self._inserted(position, old, (row, col, z, c, s))
+
+    def has(self, row: Array, col: Array) -> Array:
+        """Tell of entries whether they are there."""
+        if not self.col.size:
+            return cp.zeros(row.size, bool)
+        return self._is_at(self._position(row, col, after=False), row, col)
+
+    def _position(self, row: Array, col: Array, after: bool) -> Array:
+        """Return where entries belong, before or after those equal to them."""
+        out = cp.empty(row.size, cp.int64)
+        self._run.lower_bounds(row.size, row.size, row, col, self.indptr, self.col, int(after), out)
+        return out
+
+    def _is_at(self, position: Array, row: Array, col: Array) -> Array:
+        inside = cp.minimum(position, self.col.size - 1)
+        return (position < self.indptr[row + 1]) & (self.col[inside] == col)
 
     def _inserted(
         self, position: Array, old: tuple[Array, ...], new: tuple[Array, ...]
@@ -127,7 +142,11 @@ class CudaSortedStore:
 
 
 class CudaEntryStore:
-    """All entries observed. A store does not change: its methods return other stores."""
+    """All entries observed. A store does not change: its methods return other stores.
+
+    Where entries that were not observed count, the tail says of each entry whether it is the
+    ``first`` observation of it, as that of :class:`~onlinefw.past.host.entry_store.EntryStore`.
+    """
 
     def __init__(self, sorted: CudaSortedStore, tail: Columns, counts: Counts) -> None:
         self.sorted, self.tail, self.counts = sorted, tail, counts
@@ -137,6 +156,24 @@ class CudaEntryStore:
     @classmethod
     def empty(cls, shape: tuple[int, int], dtype: np.dtype) -> CudaEntryStore:
         return cls(CudaSortedStore.empty(shape, dtype), _new_tail(dtype), Counts())
+
+    def with_first(self) -> CudaEntryStore:
+        """Return the same store, in which the first observations of entries are found."""
+        row, col = self.tail.arrays[:2]
+        tail = self.tail.replaced({6: self.first(row, col, row[:0], col[:0])})
+        return CudaEntryStore(self.sorted, tail, self.counts)
+
+    def first(self, row: Array, col: Array, tail_row: Array, tail_col: Array) -> Array:
+        """Return 1 for new observations of entries that are nowhere yet, 0 for the others."""
+        m2 = self.shape[1]
+        keys, before = (i.astype(cp.int64) * m2 + j for i, j in ((row, col), (tail_row, tail_col)))
+        found = first_of(keys, before) & ~self.sorted.has(row, col)
+        return found.astype(self.sorted.z.dtype)
+
+    @cached_property
+    def n_distinct(self) -> int:
+        """How many entries have been observed, if first observations were found."""
+        return self.n_sorted + int(self.tail.arrays[6].sum(dtype=float))
 
     @property
     def rank(self) -> Array:
@@ -225,4 +262,5 @@ class CudaEntryStore:
 
 
 def _new_tail(dtype: np.dtype) -> Columns:
-    return Columns.empty((np.uint32, np.uint32, *[dtype] * 4), cp)
+    """Return an empty tail: columns for row, column, z, c, s, g and first."""
+    return Columns.empty((np.uint32, np.uint32, *[dtype] * 5), cp)

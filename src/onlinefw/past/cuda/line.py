@@ -27,12 +27,12 @@ class CudaLine:
         self._past, self.parabola = past, None
         run = kernels(past.dtype.name)
         self._parts = []
-        for part in past._store.parts:
+        for part, first in zip(past._store.parts, (None, past.first), strict=True):
             at, direction = past.predictions(part), None
             if u is not None:
                 n, direction = at.size, cp.empty_like(at)
                 run.directions(n, n, *part[:3], u, v, direction)
-            self._parts.append((at, direction, part[3], part[4]))
+            self._parts.append((at, direction, part[3], part[4], first))
         self._known: dict[float, Array] = {}
         if u is not None:
             past.reads += 1
@@ -54,13 +54,13 @@ class CudaLine:
 
     def _sums(self, t: float) -> Array:
         past, totals = self._past, cp.zeros(3)
-        for at, direction, c, s in self._parts:
+        for at, direction, c, s, first in self._parts:
             if at.size:
                 blocks = min(MOST_BLOCKS, -(-at.size // THREADS))
                 sums = cp.empty((blocks, 3))
                 kernels(past.dtype.name).line_sums(
                     blocks * THREADS, at.size, at, 0 if direction is None else direction, c, s,
-                    float(t), past.kind, past.parameter, sums,
+                    0 if first is None else first, float(t), past.kind, past.parameter, sums,
                 )  # fmt: skip
                 totals += sums.sum(axis=0)
         return to_host(totals)
@@ -68,7 +68,7 @@ class CudaLine:
     def _own_sums(self, t: float) -> Array:
         """Return loss and slope at t for a loss of the user's own, computed in this process."""
         loss, totals = self._past.loss, np.zeros(3)
-        for at, direction, c, s in self._parts:
+        for at, direction, c, s, _ in self._parts:
             d = np.zeros(at.size) if direction is None else to_host(direction).astype(float)
             x, c, s = (to_host(values).astype(float) for values in (at, c, s))
             x = x + t * d

@@ -14,9 +14,10 @@ from ...kernels import entries as kernels
 from ...kernels.lanes import LANES
 from ...losses import Loss
 from ..stored_entries import NONE, StoredEntries
+from ..unobserved import Zeros
 from .entry_store import EntryStore, Unfinished
 from .line import HostLine
-from .regressions import HostRegressions, Zeros
+from .regressions import HostRegressions
 
 __all__ = ["HostEntries"]
 
@@ -188,9 +189,6 @@ class HostEntries(StoredEntries):
 
     def combine(self, to_left: Array, W: Array, to_right: Array) -> tuple[Array, Array]:
         return (self._y @ to_left.astype(self.dtype)).astype(float), W @ to_right
-
-    def products(self) -> Array:
-        return self._y
 
     def normal(
         self, v: Array, row_scale: Array | None, plus: Array | None = None

@@ -112,7 +112,7 @@ class EntryStore:
     @property
     def n_distinct(self) -> int:
         """How many entries have been observed, if first observations were found."""
-        return self.n_sorted + int(self.tail.arrays[6].sum())
+        return self.n_sorted + int(self.tail.arrays[6].sum(dtype=float))
 
     def grown(self, m1: int, m2: int) -> EntryStore:
         """Return a store with empty rows and columns at the end."""

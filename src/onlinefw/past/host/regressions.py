@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,31 +11,14 @@ from ..._threads import balanced_blocks, share
 from ..._typing import Array
 from ...kernels.ridge import NOTHING_COMMON, normal_rows, ridge_rows
 from ...kernels.transpose import column_counts, row_ends, transpose_columns
+from ..unobserved import Zeros
 
-__all__ = ["ColumnSlices", "HostRegressions", "Zeros"]
+__all__ = ["ColumnSlices", "HostRegressions"]
 
 #: At most so many entries are sorted by column at once: 12 bytes each, 200 MB.
 SLICE = 2**24
 
 Columns = tuple[Array, Array, Array, Array]
-
-
-class Zeros(NamedTuple):
-    """Entries that were not observed count as zeros: their weight, and what is added to theta.
-
-    All entries are zeros, and what was observed weighs less by as much. So a regression has the
-    squares of all features, of which there is one sum for all.
-    """
-
-    weight: float
-    rows: Array
-    columns: Array
-
-    def common(self, features: Array, their_offset: Array) -> Array:
-        """Return what all regressions on these features have in common, as ``ridge_rows`` says."""
-        x = features.astype(float)
-        parts = x.T @ x, -(x.T @ their_offset.astype(float)), -x.sum(axis=0)
-        return self.weight * np.column_stack(parts)
 
 
 class HostRegressions:

@@ -14,7 +14,7 @@ import numpy as np
 from ..._batches import BatchHandle
 from ..._state import check_state
 from ..._typing import Array, State
-from ..entries_state import check_counts, check_entries_state, check_offsets
+from ..entries_state import check_counts, check_entries_state, check_offsets, check_unobserved
 from ..host.entry_lists import check_lists_state
 from ..leaving import Forgotten, sums_of
 from ..some_regressions import Other, packed_size, solved
@@ -145,6 +145,20 @@ def forget(past: SplitPast, row: int) -> Forgotten:
     return gone
 
 
+def set_unobserved(past: SplitPast, weight: float) -> None:
+    """Tell the shards what an entry weighs that was not observed, if that has changed."""
+    if weight != past.placement.unobserved:
+        past.weigh_zeros(float(weight))
+
+
+def n_distinct(past: SplitPast) -> int:
+    """Return how many entries were observed; shards are asked once after some have come."""
+    placement = past.placement
+    if placement.distinct is None:
+        placement.distinct = int(past.count_distinct())
+    return placement.distinct
+
+
 def move(past: SplitPast, keep: float, u: Array | None, v: Array | None) -> None:
     """Let z <- keep z + u_i v_j, unless an earlier move was interrupted."""
     placement = past.placement
@@ -171,12 +185,21 @@ def _send_row_scale(past: SplitPast, new: Array | None) -> None:
     past.placement.row_scale = None if new is None else np.array(new)
 
 
-def read(past: SplitPast, V: Array, row_scale: Array | None) -> tuple[Array, float]:
+def read(
+    past: SplitPast, V: Array, row_scale: Array | None, plus: Array | None = None
+) -> tuple[Array, float]:
     placement = past.placement
     _send_row_scale(past, row_scale)
-    stay = placement.shape[0] * V.shape[1] * placement.dtype.itemsize > LARGE_BLOCK
-    placement.block, W, z_dot_g = past.read_rows(V, stay)
+    large = placement.shape[0] * V.shape[1] * placement.dtype.itemsize > LARGE_BLOCK
+    stay = large and plus is None  # who adds something wants all of it back (``products``)
+    placement.block, W, z_dot_g = past.read_rows(V, stay, plus)
     return W.astype(float, copy=False), float(z_dot_g)
+
+
+def products(past: SplitPast) -> Array:
+    block: Array | None = past.placement.block
+    assert block is not None
+    return block
 
 
 def overlaps(
@@ -194,9 +217,11 @@ def combine(past: SplitPast, to_left: Array, W: Array, to_right: Array) -> tuple
     return left.astype(float), W @ to_right
 
 
-def normal(past: SplitPast, v: Array, row_scale: Array | None) -> tuple[Array, Array]:
+def normal(
+    past: SplitPast, v: Array, row_scale: Array | None, plus: Array | None = None
+) -> tuple[Array, Array]:
     _send_row_scale(past, row_scale)
-    return past.multiply(v)
+    return past.multiply(v, plus)
 
 
 def solve_columns(past: SplitPast, left: Array, ridge: Array) -> Array:
@@ -244,12 +269,13 @@ def state_dict(past: SplitPast) -> State:
     """Return the same state as entries in one process; from the log if the cluster is lost."""
     placement = past.placement
     reads = placement.reads
+    numbers = placement.counts, reads, placement.unobserved
     if placement.listed:
-        return joined_lists(past.states(), placement.counts, reads)
+        return joined_lists(past.states(), *numbers)
     with suppress(ClusterLost):  # shards that are rebuilt from the log predict with theta anyway
         _up_to_date(past)
     placement.reads = reads
-    return joined_state(past.states(), placement.owners.data, placement.counts, reads)
+    return joined_state(past.states(), placement.owners.data, *numbers)
 
 
 def load_state(past: SplitPast, state: State) -> None:
@@ -262,6 +288,7 @@ def load_state(past: SplitPast, state: State) -> None:
         check_offsets(state["offsets"], placement.theta.shape, placement.dtype)
     else:
         check_entries_state(state, placement.theta.shape, placement.dtype)
+    check_unobserved(state, placement.loss)
     if placement.shape != placement.theta.shape:
         past.grow(*placement.theta.shape)
     parts = parts_of_lists if placement.listed else parts_of_state
@@ -307,10 +334,6 @@ def _handle_alone(
     return in_worker.append_again, (handle, k, recovery.n, count)
 
 
-def _no_zeros(past: Any, *_: Any) -> Any:
-    raise NotImplementedError("workers do not count entries that were not observed")
-
-
 # The table ----------------------------------------------------------------------------------------
 
 #: What changes with new entries, offsets or predictions.
@@ -336,8 +359,11 @@ TABLE: Table = {
     "forget": forget,
     "forget_row": Verb(_owner, first, run="forget", kept="log", note="is_due", ends=CHANGED),
     "value_range": Verb((), (min, max)),
-    "set_unobserved": _no_zeros,
-    "products": _no_zeros,
+    "set_unobserved": set_unobserved,
+    "weigh_zeros": Verb((same,), run="set_unobserved", note="zeros_weigh", ends=CHANGED),
+    "n_distinct": n_distinct,
+    "count_distinct": Verb((), total, run="n_distinct"),
+    "products": products,
     "set_offsets": Verb((_rows, _same), note="offset", ends=CHANGED),
     "move": move,
     "move_rows": Verb((same, _rows, _same), run=in_worker.move, note="moved", ends=CHANGED),
@@ -347,7 +373,7 @@ TABLE: Table = {
     ),
     "read": read,
     "read_rows": Verb(
-        (_same, same), (_block, total, total), run=in_worker.read, before=_up_to_date,
+        (_same, same, _rows), (_block, total, total), run=in_worker.read, before=_up_to_date,
         kept="last", note="was_read", ends=CHANGED, tree=True,
     ),
     "set_row_scale": Verb((_rows,), run=in_worker.set_row_scale, kept="last"),
@@ -356,7 +382,7 @@ TABLE: Table = {
     "combined": Verb((same,), interleaved, run=in_worker.combined),
     "normal": normal,
     "multiply": Verb(
-        (_same,), (interleaved, total), run=in_worker.normal, note="counted", tree=True
+        (_same, _rows), (interleaved, total), run=in_worker.normal, note="counted", tree=True
     ),
     "forward": Verb((same,), interleaved, note="counted"),
     "backward": Verb((rows,), total, note="counted"),

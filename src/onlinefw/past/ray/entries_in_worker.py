@@ -100,12 +100,14 @@ def set_row_scale(shard: Shard, scale: Array | None) -> None:
     shard.notes["row_scale"] = scale
 
 
-def read(shard: Shard, V: Array, stay: bool) -> tuple[Array | None, Array, float]:
-    """Renew the slopes; return G V (None if it is to stay in the worker), W and <z, g>."""
-    W, z_dot_g = shard.past.read(V, shard.notes.get("row_scale"))
+def read(
+    shard: Shard, V: Array, stay: bool, plus: Array | None
+) -> tuple[Array | None, Array, float]:
+    """Renew the slopes; return Y = G V + plus (None if it stays in the worker), W and <z, g>."""
+    W, z_dot_g = shard.past.read(V, shard.notes.get("row_scale"), plus)
     dtype = shard.past.dtype  # to send: single precision takes half the bytes
-    GV = None if stay else combined(shard, np.eye(V.shape[1])).astype(dtype, copy=False)
-    return GV, W.astype(dtype, copy=False), float(np.sum(to_host(z_dot_g)))
+    Y = None if stay else shard.past.products()
+    return Y, W.astype(dtype, copy=False), float(np.sum(to_host(z_dot_g)))
 
 
 def combined(shard: Shard, to_left: Array) -> Array:
@@ -113,8 +115,8 @@ def combined(shard: Shard, to_left: Array) -> Array:
     return shard.past.combine(to_left, np.zeros((0, len(to_left))), to_left)[0]
 
 
-def normal(shard: Shard, v: Array) -> tuple[Array, Array]:
-    return shard.past.normal(v, shard.notes.get("row_scale"))
+def normal(shard: Shard, v: Array, plus: Array | None) -> tuple[Array, Array]:
+    return shard.past.normal(v, shard.notes.get("row_scale"), plus)
 
 
 def solve_own_rows(

@@ -51,6 +51,8 @@ class EntriesPlacement(Placement):
         self.row_scale: Array | None = None  # weights of rows that were sent to the shards
         self.block: Array | None = None  # G V of the last read, unless it stayed with the workers
         self.known_atoms: int | None = None  # how many terms of theta the shards know, if they do
+        self.unobserved = 0.0  # the weight of entries that were not observed
+        self.distinct: int | None = None  # how many were, if that is known
         self.files = ReadAhead()
         self.opened: OpenedEntries | None = None  # the batch that was opened last
 
@@ -73,6 +75,8 @@ class EntriesPlacement(Placement):
         # How many entries are still to be sorted in.
         left = int(self.arrived[k]) - int(self.tail_lengths(self.n_newest)[k])
         waiting = 0
+        zeros = [("set_unobserved", (self.unobserved,))] if self.unobserved > 0.0 else []
+        yield from zeros  # lists have each entry once then
         for method, args in logged:
             yield method, args
             if method == "load_state" and "tail" in args[0]:
@@ -86,6 +90,7 @@ class EntriesPlacement(Placement):
                 left, waiting = left - waiting, 0
         if left:
             yield "merge", (left,)
+        yield from zeros  # a state that was loaded has a weight of its own
         (row_offset,) = rows(recovery, self.row_offset)[k : k + 1]
         yield "set_offsets", (row_offset, self.col_offset)
         theta = theta_rows(recovery, self.theta)[k]
@@ -111,7 +116,7 @@ class EntriesPlacement(Placement):
 
     def _lengthen(self, owners: Array, counts: Counts) -> None:
         arrived = self.arrived + np.bincount(owners, minlength=self.arrived.size)
-        self.due = True
+        self.due, self.distinct = True, None
         if self.listed:  # shards forget predictions when entries come
             self.version, self.moving = NONE, False
             self.arrived, self.counts = arrived, counts
@@ -134,6 +139,7 @@ class EntriesPlacement(Placement):
     def left(self, n_sorted: int, weight: float, squares: float) -> None:
         """Note that so many entries are left, and what those had that are not."""
         self.n_sorted, self.counts = int(n_sorted), self.counts.without(weight, squares, n_sorted)
+        self.distinct = None
         self._predictions_lost()
 
     def _predictions_lost(self) -> None:
@@ -149,6 +155,12 @@ class EntriesPlacement(Placement):
             self.version = NONE
         elif self.version + 1 == self.theta.version:
             self.version = self.theta.version
+
+    def zeros_weigh(self, weight: float) -> None:
+        """Note what entries weigh that were not observed."""
+        if self.unobserved == 0.0:
+            self.distinct = None  # first observations are found from now on
+        self.due, self.unobserved = True, weight
 
     def offset(self, rows: Array, columns: Array) -> None:
         rows, columns = np.array(rows, self.dtype), np.array(columns, self.dtype)
@@ -188,7 +200,8 @@ class EntriesPlacement(Placement):
             self.owners.append(state["tail"]["row"] % self.arrived.size)
             self.arrived = self.tail_lengths(self.n_newest)
             self.n_sorted = len(state["sorted"]["col"])
-        self.counts = Counts.of(state["counts"])
+        self.counts, self.distinct = Counts.of(state["counts"]), None
+        self.unobserved = float(state.get("unobserved", 0.0))
         self.row_offset, self.col_offset = (np.array(offset) for offset in state["offsets"])
         self.reads, self.due, self.moving = int(state["reads"]), True, False
         self.version = NONE if self.listed else self.theta.version

@@ -16,7 +16,9 @@ __all__ = ["joined_lists", "joined_state", "parts_of_lists", "parts_of_state"]
 ENTRIES = ("other", "value", "weight")
 
 
-def joined_state(states: list[State], owners: Array, counts: Counts, reads: int) -> State:
+def joined_state(
+    states: list[State], owners: Array, counts: Counts, reads: int, unobserved: float
+) -> State:
     """Return the state of all entries; ``owners`` are the shards of those in the tail, in order."""
     n, (m1, m2) = len(states), (sum(len(s["offsets"][0]) for s in states), len(states[0]["rank"]))
     held = [_entries(state["sorted"], state["rank"], k, n) for k, state in enumerate(states)]
@@ -37,6 +39,7 @@ def joined_state(states: list[State], owners: Array, counts: Counts, reads: int)
         (interleaved([s["offsets"][0] for s in states]), states[0]["offsets"][1]),
         counts,
         reads,
+        unobserved,
     )
 
 
@@ -71,12 +74,13 @@ def parts_of_state(state: State, n: int) -> list[State]:
                 (row_offset[k::n], col_offset),
                 Counts(mine.size + new.size),
                 state["reads"],
+                state.get("unobserved", 0.0),
             )
         )
     return parts
 
 
-def joined_lists(states: list[State], counts: Counts, reads: int) -> State:
+def joined_lists(states: list[State], counts: Counts, reads: int, unobserved: float) -> State:
     """Return the state of all entries in lists; those of a column come shard by shard."""
     n, lists = len(states), [state["lists"] for state in states]
     weighted = any(one["rows"]["weight"].size for one in lists)
@@ -101,7 +105,8 @@ def joined_lists(states: list[State], counts: Counts, reads: int) -> State:
             "weight": weight[order] if weighted else weight,
         }
     offsets = [interleaved([s["offsets"][0] for s in states]), np.array(states[0]["offsets"][1])]
-    return {"lists": sides, "offsets": offsets, "counts": list(counts), "reads": reads}
+    numbers = {"counts": list(counts), "reads": reads, "unobserved": unobserved}
+    return {"lists": sides, "offsets": offsets, **numbers}
 
 
 def parts_of_lists(state: State, n: int) -> list[State]:
@@ -122,6 +127,7 @@ def parts_of_lists(state: State, n: int) -> list[State]:
                 "offsets": [state["offsets"][0][k::n].copy(), state["offsets"][1]],
                 "counts": list(Counts(mine.size)),
                 "reads": state["reads"],
+                "unobserved": state.get("unobserved", 0.0),
             }
         )
     return parts
