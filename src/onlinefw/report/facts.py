@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import FrankWolfeClassifier, FrankWolfeMatrixCompletion, RadiusSearch
+from .. import (
+    FrankWolfeClassifier,
+    FrankWolfeMatrixCompletion,
+    FrankWolfeRecommender,
+    RadiusSearch,
+)
 from .._typing import Array
 from ..fitting.notes import notes_of
 
@@ -44,10 +49,17 @@ class Facts:
 
     @property
     def kind(self) -> str:
-        """matrix, regression or classification."""
+        """matrix, clicks, regression or classification."""
+        if isinstance(self.best, FrankWolfeRecommender):
+            return "clicks"
         if isinstance(self.best, FrankWolfeMatrixCompletion):
             return "matrix"
         return "classification" if isinstance(self.best, FrankWolfeClassifier) else "regression"
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether it is about users and items."""
+        return self.kind in ("matrix", "clicks")
 
     @property
     def summary(self) -> dict[str, Any]:

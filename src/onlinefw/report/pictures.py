@@ -122,7 +122,9 @@ def draw_score(axes: Any, facts: Facts) -> None:
     axes.plot(rows, score, color=INK, linewidth=1, alpha=0.5, label="all rows so far")
     axes.plot(rows, recent(rows, score), color=GAP, linewidth=2, label="the last quarter of them")
     progressive = facts.summary.get("progressive", {})
-    if path["name"] == "mse":
+    if path["name"] == "recall":
+        beside, label, ylabel = None, "", "items found among the best 10"
+    elif path["name"] == "mse":
         r2 = progressive.get("r2")
         beside = None if r2 is None or r2 >= 1.0 else progressive["mse"] / (1.0 - r2)
         label, ylabel = "always the mean", "mean squared error"
