@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from .estimators import (
         FrankWolfeClassifier,
         FrankWolfeMatrixCompletion,
+        FrankWolfeRecommender,
         FrankWolfeRegressor,
         RadiusSearch,
     )
@@ -61,6 +62,7 @@ __all__ = [
     "BrokenModel",
     "FrankWolfeClassifier",
     "FrankWolfeMatrixCompletion",
+    "FrankWolfeRecommender",
     "FrankWolfeRegressor",
     "LocalRidge",
     "NewtonSteps",
@@ -95,6 +97,7 @@ _HOME = {
     "BrokenModel": "_whole",
     "FrankWolfeClassifier": "estimators",
     "FrankWolfeMatrixCompletion": "estimators",
+    "FrankWolfeRecommender": "estimators",
     "FrankWolfeRegressor": "estimators",
     "LocalRidge": "algorithms",
     "NewtonSteps": "algorithms",

@@ -44,19 +44,22 @@ class EventLearner(Learner):
             )
         batch = self.objective.check(X, y, sample_weight)
         predicted = np.empty(batch.w.size)
+        places = np.empty(batch.w.size) if ranks else None
         for part in pieces(batch.w.size):
             some = batch.part(part)
             with WholeRound(self, (self.t, self.objective.mark())):
-                predicted[part] = self.play_events(some, ranks)
-        return predicted
+                its = None if places is None else places[part]
+                predicted[part] = self.play_events(some, its)
+        return predicted if places is None else places
 
-    def play_events(self, batch: Any, ranks: bool = False) -> Array:
+    def play_events(self, batch: Any, ranks: Array | None = None) -> Array:
         """Learn checked observations one after another; return what was predicted for each.
 
         Whoever calls it sees to it that they are learned as a whole; ``learn`` does, in pieces.
+        ``ranks`` gets the place that the column of each had.
         """
         assert self.corrective is not None
-        how = (True,) if ranks else ()
+        how = () if ranks is None else (ranks,)
         predicted = self.corrective.learn(self.objective, self.constraint, batch, *how)
         self.t += predicted.size
         return predicted

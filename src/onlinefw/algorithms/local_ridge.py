@@ -196,24 +196,27 @@ class LocalRidge(Corrective):
         return float(w @ objective.loss.value(predicted, y) / w.sum())  # type: ignore[attr-defined]
 
     def learn(
-        self, objective: Objective, constraint: ConvexSet, batch: EntriesBatch, ranks: bool = False
+        self,
+        objective: Objective,
+        constraint: ConvexSet,
+        batch: EntriesBatch,
+        ranks: Array | None = None,
     ) -> Array:
         """Learn observations one after another; return what was predicted for each before.
 
-        With ``ranks`` (clicks only) the place that its column had then is returned instead: 1 is
-        the best of those that had been seen and that the row had not had; nan for a column that
-        nobody had seen, or that the row had.
+        ``ranks`` (clicks only) gets the place that its column had then: 1 is the best of those
+        that had been seen and that the row had not had; nan for a column that nobody had seen, or
+        that the row had.
         """
         assert isinstance(objective, ObservedEntries)
-        if ranks and objective.unobserved == 0.0:
+        if ranks is not None and objective.unobserved == 0.0:
             raise ValueError("ranks are those of clicks: use ObservedEntries(..., unobserved=0.1)")
         predicted = []
         for which in objective.stretches(batch.w):
             part = batch if which == slice(0, batch.w.size) else batch.part(which)
             models, *weights = self._counted(objective, part)
-            told = {"ranks": np.empty(part.w.size)} if ranks else {}
-            found = models.learn(part.rows, part.cols, part.y, *weights, **told)
-            predicted.append(told.get("ranks", found))
+            told = {} if ranks is None else {"ranks": ranks[which]}
+            predicted.append(models.learn(part.rows, part.cols, part.y, *weights, **told))
         self._show(objective, constraint)
         return predicted[0] if len(predicted) == 1 else np.concatenate(predicted)
 

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from itertools import islice
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._devices import to_host
 from .._typing import Array
 from .._validation import LARGEST_INDEX, check_indices
-from .base import StreamingEstimator
 from .completion_parts import choice
 from .completion_run import CompletionRun
 from .linear_parts import FAMILIES
 from .local_facts import ModelMixture, ShortMemory
+from .matrix_estimator import MatrixEstimator
 from .pairs import pairs_of, refuse_ids
-from .recommending import LABELS, Recommending
+from .recommending import LABELS
 
 __all__ = ["CompletedMatrix"]
 
 
-class CompletedMatrix(Recommending, StreamingEstimator):
+class CompletedMatrix(MatrixEstimator):
     """An estimator of a matrix: it predicts entries, and recommends columns to rows."""
 
     _run: CompletionRun
@@ -128,27 +125,6 @@ class CompletedMatrix(Recommending, StreamingEstimator):
 
         return float(r2_score(np.asarray(y), self.predict(X, unknown="fallback")))
 
-    def _number_of(self, row: Any) -> int:
-        """Return the number of a row, given by its index or its id."""
-        ids, m1 = self._run.ids, self._run.matrix.shape[0]
-        if ids is None:
-            if not isinstance(row, Integral) or not 0 <= int(row) < m1:
-                raise ValueError(
-                    f"row must be one of the {m1} rows seen, 0 to {m1 - 1}, got {row!r}"
-                )
-            return int(row)
-        number = -1
-        if isinstance(row, (str, Integral)):
-            number = ids.rows.get(int(row) if isinstance(row, np.integer) else row)
-        if number < 0:
-            known = (one for one in ids.rows.ids.tolist() if one is not None)  # None: forgotten
-            some = ", ".join(f"{one!r:.40}" for one in islice(known, 3))
-            raise ValueError(
-                f"row must be one of the {len(ids.rows):,} row ids that the model has learned, "
-                f"such as {some}, got {row!r:.40}"
-            )
-        return number
-
     @property
     def row_ids_(self) -> Array | None:
         """The ids of the rows, in the order of their numbers; None if the model has indices.
@@ -163,22 +139,6 @@ class CompletedMatrix(Recommending, StreamingEstimator):
         """The ids of the columns, likewise."""
         ids = self._fitted("col_ids_").ids
         return None if ids is None else ids.columns.ids
-
-    @property
-    def shape_(self) -> tuple[int, int]:
-        """Rows and columns seen."""
-        rows, columns = self._fitted("shape_").matrix.shape
-        return int(rows), int(columns)
-
-    @property
-    def factors_(self) -> tuple[Array, Array, Array]:
-        """(U, s, V) with low-rank part = U diag(s) V'."""
-        run = self._fitted("factors_")
-        with run.turns:
-            theta = run.matrix.theta
-            u, s, v = theta.svd()
-        k = int(np.count_nonzero(s > s.max(initial=0.0) * 10 * np.finfo(theta.dtype).eps))
-        return to_host(u[:, :k]), s[:k], to_host(v[:, :k])
 
     @property
     def has_offsets_(self) -> bool:
@@ -204,13 +164,3 @@ class CompletedMatrix(Recommending, StreamingEstimator):
         """
         facts = self._fitted("mixture_").local_facts
         return None if facts is None or len(facts.mixture.weights) < 2 else facts.mixture
-
-    @property
-    def rank_(self) -> int:
-        """The rank of the low-rank part."""
-        return self.factors_[1].size
-
-    @property
-    def n_atoms_(self) -> int:
-        """How many rank-one terms the low-rank part has: a bound on the rank, at no cost."""
-        return int(self._fitted("n_atoms_").matrix.theta.n_atoms)

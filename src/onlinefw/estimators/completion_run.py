@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -34,6 +34,8 @@ LEAST_ROUNDS, RACE_SIZE = 10, 1_000_000
 #: So many single events have one line in the history.
 NOTED = 100
 NAN = float("nan")
+#: Rows are asked for what they have seen one by one, if there are so many observations for each.
+FEW = 1000
 #: How often a pass without new data brings the biases up to date.
 REFRESHES_PER_PASS = 10
 
@@ -104,8 +106,10 @@ class CompletionRun(Run):
     #: The best radius grows with the data: on the first data, radii that are much too small for all
     #: of them do best, by up to 7%. So among radii this close the middlemost is the better guess.
     close = 0.08
+    #: What predicts in a model file.
+    _matrix_kind: Any = LearnedMatrix
 
-    def __init__(self, *run: Any, matrix: LearnedMatrix | None = None) -> None:
+    def __init__(self, *run: Any, matrix: Any = None) -> None:
         super().__init__(*run)
         self._matrix = matrix
         self._local_facts: LocalFacts | None = None  # of a model file
@@ -199,15 +203,36 @@ class CompletionRun(Run):
         return self.local.predict(rows, cols).astype(self.matrix.dtype)
 
     def scoring(self) -> Scoring:
-        """Return what is predicted as products of factors, plus offsets of columns."""
-        matrix, theta = self.matrix, self.matrix.theta
+        """Return what columns are worth to the vectors of rows."""
+        matrix = self.matrix
         if self.has_own_ball and self.local.models is not None:
             offsets = self.local.whole_offsets()[1]
         else:
             offsets = matrix.column_offsets
         if offsets is None:
             offsets = np.zeros(matrix.shape[1], matrix.dtype)
-        return Scoring(to_host(theta.left), theta.weights, to_host(theta.right), offsets)
+        return Scoring(to_host(matrix.theta.right), offsets)
+
+    def vectors(self, rows: Array) -> Array:
+        """Return the factors of some rows, with the weights of theta."""
+        left = to_host(self.matrix.theta.left)
+        return left[rows] * self.matrix.theta.weights.astype(left.dtype)
+
+    def taken(self, rows: Array) -> tuple[Array, Array]:
+        """Return the columns in which rows have been observed, compressed: indptr and columns."""
+        if rows.size * FEW < self.n_observations:
+            lists = [self.matrix.columns_of(int(row)) for row in rows]
+            ends = np.cumsum([0, *(one.size for one in lists)])
+            return ends, np.concatenate([np.empty(0, np.int64), *lists])
+        indptr, columns = self.matrix.seen if self.team is None else self.matrix.seen()
+        start, length = indptr[rows].astype(np.int64), np.diff(indptr)[rows].astype(np.int64)
+        ends = np.append(0, np.cumsum(length))
+        at = np.repeat(start - ends[:-1], length) + np.arange(ends[-1])
+        return ends, columns[at].astype(np.int64)
+
+    def exact(self, rows: Array, vectors: Array, cols: Array) -> Array:
+        """Return what is predicted at entries, whose rows have these vectors."""
+        return self.predict(rows, cols) if cols.size else np.empty(0, self.matrix.dtype)
 
     def entries(self, rows: Array, cols: Array) -> Array:
         """Return the model at entries, with the fallback outside the matrix."""
@@ -219,13 +244,16 @@ class CompletionRun(Run):
         z[known] = self.predict(rows[known], cols[known])
         return z
 
-    def learn_events(self, batch: Batch) -> Array:
-        """Let local corrections learn observations one after another; return the predictions."""
+    def learn_events(self, batch: Batch, ranks: Array | None = None) -> Array:
+        """Let local corrections learn observations one after another; return the predictions.
+
+        ``ranks`` gets the place of each column, of clicks.
+        """
         batch = self._current(batch)
         X, y, w = batch[:3]
         assert y is not None
         (learner,) = self.learners
-        predicted = learner.play_events(_as_entries(X, y, w))
+        predicted = learner.play_events(_as_entries(X, y, w), ranks)
         self._note_events(self.loss.value(predicted, y))
         self.n_observations += y.size
         self.low, self.high = min(self.low, float(y.min())), max(self.high, float(y.max()))
@@ -312,17 +340,44 @@ class CompletionRun(Run):
             "weights_due": None if self.weights is None else self.weights.due,
             "ids": None if self.ids is None else self.ids.state_dict(),
         }
-        if not past:
-            matrix = self._matrix
-            if matrix is None:
-                # As in ``predict``: a model that is scaled into a small ball has no short memory.
-                offsets = self.local and self.local.whole_offsets(self.has_own_ball)
-                matrix = LearnedMatrix.of(self.objective, self.biases, offsets)
-            state["matrix"] = matrix.state_dict()
-            facts = self.local_facts
-            if facts is not None:
-                state["local"] = facts.state_dict()
-        return state
+        return state if past else {**state, **self._what_predicts()}
+
+    def _what_predicts(self) -> State:
+        """Return what a model file has instead of learners."""
+        matrix, facts = self._matrix, self.local_facts
+        if matrix is None:
+            # As in ``predict``: a model that is scaled into a small ball has no short memory.
+            offsets = self.local and self.local.whole_offsets(self.has_own_ball)
+            matrix = LearnedMatrix.of(self.objective, self.biases, offsets)
+        told = {} if facts is None else {"local": facts.state_dict()}
+        return {"matrix": matrix.state_dict(), **told}
+
+    @classmethod
+    def from_state(cls, parts: Any, state: State) -> Self:
+        """Make the run that ``state_dict`` described, with or without its past."""
+        check_state(state, "many", "low", "high", "weights_due")
+        radii, history, race = read_counters(state)
+        matrix = team = None
+        if "team" in state:
+            check_state(state["team"], "learners")
+            if len(state["team"]["learners"]) != radii.size:
+                raise ValueError("there are not as many learners as radii")
+            # New learners with the same parameters; the state replaces what they know.
+            team = Apart([parts.learner((1, 1), radius) for radius in radii.tolist()])
+        else:
+            check_state(state, "matrix", "gap")
+            matrix = cls._matrix_kind.from_state(state["matrix"])
+        run = cls(parts, team, radii.tolist(), race, history, matrix=matrix)
+        run.low, run.high = float(state["low"]), float(state["high"])
+        if matrix is not None and state.get("local") is not None:
+            run._local_facts = LocalFacts.from_state(state["local"])
+        run._unnoted = number(state.get("unnoted", 0.0), "the sum of losses")
+        if run.weights is not None and state["weights_due"] is not None:
+            run.weights.due = float(state["weights_due"])
+        run._load(state)
+        if state.get("ids") is not None:  # older files have none
+            run.ids = Ids.from_state(state["ids"], run.matrix.shape)
+        return run
 
 
 def _as_entries(X: Array, y: Array, w: Array | None) -> EntriesBatch:
@@ -332,7 +387,9 @@ def _as_entries(X: Array, y: Array, w: Array | None) -> EntriesBatch:
     return EntriesBatch(rows, cols, y, np.ones(len(X)) if w is None else w)
 
 
-def new_run(parts: CompletionParts, first: Batch, rounds: int | None) -> CompletionRun:
+def new_run(
+    parts: Any, first: Batch, rounds: int | None, kind: type[CompletionRun] = CompletionRun
+) -> Any:
     """Make the learners; ``rounds`` is how many a fit will have."""
     model = parts.model
     y = first.y
@@ -345,35 +402,14 @@ def new_run(parts: CompletionParts, first: Batch, rounds: int | None) -> Complet
         most = RACE_ROUNDS if rounds is None else max(LEAST_ROUNDS, ceil(RACE_SHARE * rounds))
         race = Race(len(radii), rounds=most, rows=RACE_SIZE, least_rounds=LEAST_ROUNDS, late=True)
     team = Apart([parts.learner(shape, radius) for radius in radii])
-    run = CompletionRun(parts, team, radii, race, History.of(model))
+    run = kind(parts, team, radii, race, History.of(model))
     if first.fresh is not None:
         run.ids = Ids.like(first.fresh)
     return run
 
 
 def run_from_state(model: Any, state: State) -> CompletionRun:
-    """Make the run that ``state_dict`` described, with or without its past."""
-    check_state(state, "many", "low", "high", "weights_due")
-    radii, history, race = read_counters(state)
+    """Make the run of a matrix completion that ``state_dict`` described."""
+    check_state(state, "many")
     parts = CompletionParts.decided(model, bool(state["many"]), saved_half_life(model, state))
-    matrix = team = None
-    if "team" in state:
-        check_state(state["team"], "learners")
-        if len(state["team"]["learners"]) != radii.size:
-            raise ValueError("there are not as many learners as radii")
-        # New learners with the same parameters; the state replaces what they know.
-        team = Apart([parts.learner((1, 1), radius) for radius in radii.tolist()])
-    else:
-        check_state(state, "matrix", "gap")
-        matrix = LearnedMatrix.from_state(state["matrix"])
-    run = CompletionRun(parts, team, radii.tolist(), race, history, matrix=matrix)
-    run.low, run.high = float(state["low"]), float(state["high"])
-    if matrix is not None and state.get("local") is not None:
-        run._local_facts = LocalFacts.from_state(state["local"])
-    run._unnoted = number(state.get("unnoted", 0.0), "the sum of losses")
-    if run.weights is not None and state["weights_due"] is not None:
-        run.weights.due = float(state["weights_due"])
-    run._load(state)
-    if state.get("ids") is not None:  # older files have none
-        run.ids = Ids.from_state(state["ids"], run.matrix.shape)
-    return run
+    return CompletionRun.from_state(parts, state)

@@ -19,16 +19,16 @@ from .._validation import (
     check_whole,
 )
 from ..readers.rounds import FileRounds
-from .completion_parts import CompletionParts, given_shape
+from .completion_parts import given_shape
 from .completion_run import CompletionRun
 from .ids import Ids
-from .pairs import are_ids, pairs_of, refuse_ids
+from .pairs import SIDES, Pairs, are_ids, pairs_of, refuse_ids
 from .stream import Batch
 
 if TYPE_CHECKING:
     from .matrix_completion import FrankWolfeMatrixCompletion
 
-__all__ = ["checked_entries"]
+__all__ = ["checked_entries", "checked_events", "for_each"]
 
 
 def checked_entries(
@@ -53,7 +53,7 @@ def checked_entries(
     if y is None:
         raise ValueError("y is missing: pass the observed value of each entry")
     if ids is not None or (run is None and are_ids(X)):
-        return _numbered(model, run, X, y, sample_weight)
+        return _numbered(model, run, pairs_of(X), y, sample_weight)
     refuse_ids(X)
     pairs, needed = check_pairs(X)
     batch = _with_values(model, run, pairs, y, sample_weight)
@@ -93,7 +93,7 @@ def _with_values(
     """Return a batch with values and weights that are checked."""
 
     def is_local() -> bool:
-        parts = CompletionParts.of(model, model._expected()) if run is None else run.parts
+        parts = model._parts() if run is None else run.parts
         return parts.is_local
 
     y = check_targets(y, len(X), model._loss())
@@ -109,27 +109,51 @@ def _largest_shape(model: FrankWolfeMatrixCompletion, run: CompletionRun | None)
     return max(most[0], known[0]), max(most[1], known[1])
 
 
+def checked_events(model: Any, run: CompletionRun | None, X: Any, sample_weight: Any) -> Batch:
+    """Return checked pairs of ids as a batch, whose values are all 1, or refuse them."""
+    if isinstance(X, (BatchHandle, FileRounds)):
+        raise ValueError(f"{X}: pairs of ids are needed, as an array, a list or a frame")
+    if run is not None and run.ids is not None and sample_weight is None:
+        few = _few(run, run.ids, X)
+        if few is not None:
+            return Batch(few, np.ones(len(few)))
+    pairs = pairs_of(X, model._sides)
+    return _numbered(model, run, pairs, np.ones(pairs.n), sample_weight, model._sides)
+
+
 def _numbered(
-    model: FrankWolfeMatrixCompletion,
+    model: Any,
     run: CompletionRun | None,
-    X: Any,
+    pairs: Pairs,
     y: Any,
     sample_weight: Any,
+    sides: tuple[str, str] = SIDES,
 ) -> Batch:
     """Return a batch of ids; those that the model does not know yet are in its ``fresh``."""
-    pairs = pairs_of(X)
     # Positions in X stand for the pairs until these have numbers.
     batch = _with_values(model, run, np.arange(pairs.n), y, sample_weight)
     if batch.w is not None and not batch.w.all():
         batch = batch.part(batch.w > 0.0)
         pairs = pairs.part(batch.X)
     if run is None or run.ids is None:
-        numbers, fresh = Ids.like(pairs).number(pairs)
+        numbers, fresh = Ids.like(pairs).number(pairs, sides)
         has_fresh = True
     else:
         with run.turns:
-            numbers, fresh = run.ids.number(pairs)
+            numbers, fresh = run.ids.number(pairs, sides)
         has_fresh = any(side.ids.size for side in fresh)
     needed = int(numbers[:, 0].max()) + 1, int(numbers[:, 1].max()) + 1
     check_growth(needed, _largest_shape(model, run), "ids")
     return batch._replace(X=numbers, fresh=fresh if has_fresh else None)
+
+
+def for_each(found: Array, sample_weight: Any) -> Array:
+    """Return an answer for each observation, where those without weight have been left out."""
+    if sample_weight is None:
+        return found
+    weighed = np.asarray(sample_weight, float).reshape(-1) > 0.0
+    if weighed.all():
+        return found
+    out = np.full(weighed.size, np.nan)
+    out[weighed] = found
+    return out

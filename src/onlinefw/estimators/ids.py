@@ -12,7 +12,7 @@ from ..readers.id_tables import IntegerTable, Table, TextTable, table_from_state
 from .pairs import SIDES, Column, Pairs, column_of
 from .stream import Batch
 
-__all__ = ["Fresh", "Ids"]
+__all__ = ["Fresh", "Ids", "check_kind"]
 
 #: Up to so many pairs are looked up one by one, which takes less time than an array would.
 FEW = 16
@@ -81,32 +81,28 @@ class Ids:
             return None
         return None if min(map(min, found)) < 0 else np.array(found)
 
-    def look_up(self, pairs: Pairs) -> tuple[Array, Array]:
+    def look_up(self, pairs: Pairs, sides: tuple[str, str] = SIDES) -> tuple[Array, Array]:
         """Return the numbers of rows and columns; -1 for ids that are not known."""
-        self.check_kinds(pairs)
+        self.check_kinds(pairs, sides)
         both = zip(self.tables, pairs, strict=True)
         rows, columns = (table.indices(side.ids)[side.codes] for table, side in both)
         return rows, columns
 
-    def number(self, pairs: Pairs) -> tuple[Array, tuple[Fresh, Fresh]]:
+    def number(
+        self, pairs: Pairs, sides: tuple[str, str] = SIDES
+    ) -> tuple[Array, tuple[Fresh, Fresh]]:
         """Return numbers of all, as X of a batch, and its ids that are new; nothing changes."""
-        self.check_kinds(pairs)
+        self.check_kinds(pairs, sides)
         X, fresh = np.empty((pairs.n, 2), np.int64), []
         for k, (table, side) in enumerate(zip(self.tables, pairs, strict=True)):
             X[:, k], new = _numbered(table, side)
             fresh.append(new)
         return X, (fresh[0], fresh[1])
 
-    def check_kinds(self, pairs: Pairs) -> None:
+    def check_kinds(self, pairs: Pairs, sides: tuple[str, str] = SIDES) -> None:
         """Refuse text where ids are whole numbers, and whole numbers where they are text."""
-        for what, table, side in zip(SIDES, self.tables, pairs, strict=True):
-            if side.is_text != isinstance(table, TextTable):
-                other = "text" if side.is_text else "a whole number"
-                raise ValueError(
-                    f"the {what} ids of this model are {KINDS[type(table)]}, and "
-                    f"{side.ids[:1].tolist()[0]!r:.40} is {other}: convert the {what} ids of X, "
-                    "or call fit to begin anew"
-                )
+        for what, table, side in zip(sides, self.tables, pairs, strict=True):
+            check_kind(what, table, side)
 
     def current(self, batch: Batch) -> Batch:
         """Number new ids of a batch again, if another thread has taught the model some since."""
@@ -145,6 +141,17 @@ class Ids:
             if len(table) > size:
                 raise ValueError(f"there are {len(table)} {what} ids for {size} {what}s")
         return ids
+
+
+def check_kind(what: str, table: Table, side: Column, where: str = "X") -> None:
+    """Refuse ids of another kind than those of a table."""
+    if side.is_text != isinstance(table, TextTable):
+        other = "text" if side.is_text else "a whole number"
+        raise ValueError(
+            f"the {what} ids of this model are {KINDS[type(table)]}, and "
+            f"{side.ids[:1].tolist()[0]!r:.40} is {other}: convert the {what} ids of {where}, "
+            "or call fit to begin anew"
+        )
 
 
 def _numbered(table: Table, side: Column) -> tuple[Array, Fresh]:

@@ -190,6 +190,6 @@ class LearnedModel(SavedByState):
         return
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if state["workers"] is None and state["device"] == "cuda":
+        if state.get("workers") is None and state.get("device") == "cuda":
             state["device"] = here("cuda").device  # there may be no GPU here
         super().__setstate__(state)

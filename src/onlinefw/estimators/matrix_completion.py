@@ -20,7 +20,7 @@ from ..readers.partitioned_ratings import ParquetBatch, ParquetRatings
 from .completed_matrix import CompletedMatrix
 from .completion_parts import LOSSES, MANY, CompletionParts
 from .completion_run import CompletionRun, new_run, run_from_state
-from .entry_checks import checked_entries
+from .entry_checks import checked_entries, for_each
 from .linear_parts import is_auto
 from .rating_runs import new_rating_runs, rating_runs_from_state
 from .stream import Batch, FileStream
@@ -306,7 +306,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         """
         if check_whole("batch_size", batch_size) > 1 or not self.takes_events:
             found = super().learn(X, y, sample_weight, batch_size=batch_size)
-            return _for_each(found, sample_weight)
+            return for_each(found, sample_weight)
         first = "_run" not in self.__dict__
         if not first:
             self._learning("learn")
@@ -317,7 +317,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         predicted = np.empty(batch.n)
         for part in pieces(batch.n):
             predicted[part] = self._play(self._run.learn_events, batch.part(part))
-        return _for_each(self._answer(predicted), sample_weight)
+        return for_each(self._answer(predicted), sample_weight)
 
     def forget(self, row: Any) -> Self:
         """Forget a row, a person say: all that it has given leaves the model.
@@ -359,7 +359,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         if "_run" in self.__dict__ and self._run.can_learn:
             parts, own = self._run.parts, self._run.has_own_ball
         else:
-            parts, own = CompletionParts.of(self, self._expected()), is_auto(self.radius)
+            parts, own = self._parts(), is_auto(self.radius)
         # What is clipped in the loop is the prediction of a regression.
         return parts.local is not None and own and parts.clip == parts.local.clip
 
@@ -390,6 +390,9 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         ids: Any = None,
     ) -> Batch:
         return checked_entries(self, None if first else self._run, X, y, sample_weight)
+
+    def _parts(self) -> CompletionParts:
+        return CompletionParts.of(self, self._expected())
 
     def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> CompletionRun:
         new: Any = new_rating_runs if is_auto(self.half_life) else new_run
@@ -436,15 +439,3 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     def _loaded_run(self, state: State) -> CompletionRun:
         load: Any = rating_runs_from_state if "runs" in state else run_from_state
         return load(self, state)
-
-
-def _for_each(predicted: Array, sample_weight: Any) -> Array:
-    """Return predictions for all observations, where those without weight have been left out."""
-    if sample_weight is None:
-        return predicted
-    weighed = np.asarray(sample_weight, float).reshape(-1) > 0.0
-    if weighed.all():
-        return predicted
-    out = np.full(weighed.size, np.nan)
-    out[weighed] = predicted
-    return out

@@ -73,8 +73,10 @@ def refuse_ids(X: Any) -> None:
         )
 
 
-def pairs_of(X: Any) -> Pairs:
+def pairs_of(X: Any, sides: tuple[str, str] = SIDES) -> Pairs:
     """Return the ids in X, checked: two columns, each of text or of whole numbers alone.
+
+    ``sides`` is what the two columns are about, for messages.
 
     Examples
     --------
@@ -85,16 +87,17 @@ def pairs_of(X: Any) -> Pairs:
     """
     frame = None if isinstance(X, (np.ndarray, list, tuple)) else _frame(X)
     if frame is not None:
-        return _pairs_of_frame(frame)
+        return _pairs_of_frame(frame, sides)
     check_unmasked("X", X)
     try:
         cells = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     except ValueError:  # rows of different lengths
         cells = np.empty(len(X), dtype=object)
     if cells.ndim != 2 or cells.shape[1] != 2:
-        raise ValueError(f"X must have a row id and a column id per observation, got {cells.shape}")
+        both = " and ".join(f"{_a(what)} id" for what in sides)
+        raise ValueError(f"X must have {both} per observation, got {cells.shape}")
     _check_some(len(cells))
-    rows, columns = (column_of(what, cells[:, k]) for k, what in enumerate(SIDES))
+    rows, columns = (column_of(what, cells[:, k]) for k, what in enumerate(sides))
     return Pairs(rows, columns)
 
 
@@ -157,9 +160,13 @@ def _odd_one(what: str, cells: list[Any]) -> str:
 
 def _no_id(what: str, value: Any) -> str:
     return (
-        f"a {what} id must be text or a whole number that fits 64 bits, got {value!r:.40}: "
+        f"{_a(what)} id must be text or a whole number that fits 64 bits, got {value!r:.40}: "
         "convert it, or leave it out"
     )
+
+
+def _a(what: str) -> str:
+    return f"an {what}" if what.startswith(tuple("aeio")) else f"a {what}"
 
 
 def _check_some(n: int) -> None:
@@ -188,16 +195,16 @@ def _frame(X: Any) -> Any:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _pairs_of_frame(frame: Any) -> Pairs:
+def _pairs_of_frame(frame: Any, sides: tuple[str, str]) -> Pairs:
     names = frame.columns
     if len(names) != 2:
         raise ValueError(
-            "a frame of ids must have two columns, those of the row ids and of the column ids, got "
-            f"{len(names)} ({', '.join(map(str, names))!s:.80}): choose them, and pass the values "
-            "as y"
+            f"a frame of ids must have two columns, those of the {sides[0]} ids and of the "
+            f"{sides[1]} ids, got {len(names)} ({', '.join(map(str, names))!s:.80}): choose them"
+            + (", and pass the values as y" if sides is SIDES else "")
         )
     _check_some(len(frame))
-    rows, columns = (_column_of_frame(what, frame[:, k]) for k, what in enumerate(SIDES))
+    rows, columns = (_column_of_frame(what, frame[:, k]) for k, what in enumerate(sides))
     return Pairs(rows, columns)
 
 
@@ -205,7 +212,7 @@ def _column_of_frame(what: str, series: Any) -> Column:
     if series.null_count():
         k = series.is_null().to_list().index(True)
         raise ValueError(
-            f"a {what} id is missing, in row {k} of the column {series.name!r}: leave the row out"
+            f"{_a(what)} id is missing, in row {k} of the column {series.name!r}: leave the row out"
         )
     kind = str(series.dtype)
     if kind not in ("String", "Int64", "Int32"):

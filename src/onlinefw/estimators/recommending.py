@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._devices import to_host
 from .._typing import Array
 from .._validation import check_whole
 from ..losses import Logistic, Sigmoid
 from .best_items import best_items, best_items_of_one
+from .pairs import SIDES
 
 __all__ = ["LABELS", "Recommending", "Scoring"]
 
@@ -20,16 +23,22 @@ LABELS = (Logistic, Sigmoid)
 
 
 class Scoring(NamedTuple):
-    """A matrix as products: <left_i, right_j> + offsets_j, and what is the same in all of a row."""
+    """What columns are worth to a vector: <vector, right_j> + offsets_j.
 
-    left: Array
-    weights: Array  # of the columns of both factors
+    Of columns that are worth the same, the one with the largest ``popularity`` comes first.
+    """
+
     right: Array
     offsets: Array
+    popularity: Array | None = None
 
-    def of_rows(self, rows: Any) -> Array:
-        """Return the factors of some rows, with the weights."""
-        return self.left[rows] * self.weights.astype(self.left.dtype)
+
+class Wish(NamedTuple):
+    """What is to be recommended: so many, of the allowed columns, perhaps without those seen."""
+
+    n: int
+    allowed: Array
+    exclude_seen: bool
 
 
 class Recommending:
@@ -39,8 +48,9 @@ class Recommending:
     """
 
     _run: Any
-    _number_of: Callable[[Any], int]
     _as_values: Callable[[Array], Array]
+    #: What rows and columns are called in messages.
+    _sides = SIDES
 
     def recommend(
         self,
@@ -76,54 +86,76 @@ class Recommending:
             a row has fewer, columns are padded with None and values with -inf.
         """
         check_is_fitted(self)
-        n = check_whole("n", n)
         with self._run.turns:
-            allowed = self._allowed(candidates, exclude)
-            if np.ndim(row) == 0:
-                return self._recommend_one(row, n, exclude_seen, allowed)
-            return self._recommend_many(row, n, exclude_seen, allowed)
+            wish = self._wish(n, exclude_seen, candidates, exclude)
+            return self._recommend(row, wish)
 
-    def _recommend_one(
-        self, row: Any, n: int, exclude_seen: bool, allowed: Array
+    def _wish(self, n: int, exclude_seen: bool, candidates: Any, exclude: Any) -> Wish:
+        return Wish(check_whole("n", n), self._allowed(candidates, exclude), exclude_seen)
+
+    def _recommend(self, rows: Any, wish: Wish) -> tuple[Array, Array]:
+        run, one = self._run, np.ndim(rows) == 0
+        numbers = self._numbers_of([rows] if one else rows)
+        vectors = run.vectors(numbers)
+        taken = run.taken(numbers) if wish.exclude_seen else None
+
+        def exact(which: Array, columns: Array) -> Array:
+            return run.exact(numbers[which], vectors[which], columns)
+
+        return self._best(vectors, wish, taken, exact, one)
+
+    def _best(
+        self,
+        vectors: Array,
+        wish: Wish,
+        taken: tuple[Array, Array] | None,
+        exact: Callable[[Array, Array], Array],
+        one: bool,
     ) -> tuple[Array, Array]:
-        run = self._run
-        number, scoring = self._number_of(row), run.scoring()
-        offsets = np.where(allowed, scoring.offsets, -np.inf)
-        if exclude_seen:
-            offsets[run.matrix.columns_of(number)] = -np.inf
-        vector = scoring.of_rows(number)
-        best, _ = best_items_of_one(vector, scoring.right, offsets, n)
-        best, values = self._in_order(np.full(best.size, number), best)
-        return self._named(best), values
+        """Return the best columns for vectors, without those taken, in the order of exact values.
 
-    def _recommend_many(
-        self, rows: Any, n: int, exclude_seen: bool, allowed: Array
+        ``exact`` says what columns are worth to some of the vectors to the last digit.
+        """
+        scoring, n = self._run.scoring(), min(wish.n, wish.allowed.size)
+        offsets = np.where(wish.allowed, scoring.offsets, -np.inf)
+        if one:
+            best = np.full((1, n), -1)
+            if taken is not None:
+                offsets[taken[1]] = -np.inf
+            found, _ = best_items_of_one(vectors[0], scoring.right, offsets, n)
+            best[0, : found.size] = found
+        else:
+            best, _ = best_items(vectors, scoring.right, offsets, n, taken)
+        if scoring.popularity is not None:
+            _rank_popular(best, vectors, offsets, scoring.popularity, taken)
+        which, there = np.nonzero(best >= 0)[0], best >= 0
+        z = exact(which, best[there])
+        order = _ordered(best, there, z, scoring.popularity)
+        best, values = np.take_along_axis(best, order, 1), np.full(best.shape, -np.inf)
+        z = z if isinstance(self._run.loss, LABELS) else self._as_values(z)
+        values[there] = z
+        values = np.take_along_axis(values, order, 1)
+        if one:
+            k = int(there.sum())
+            return self._named(best[0, :k]), values[0, :k].astype(z.dtype)
+        return self._padded(best, values, wish.n)
+
+    def _padded(self, best: Array, values: Array, n: int) -> tuple[Array, Array]:
+        columns, padded = np.full((len(best), n), None, object), np.full((len(best), n), -np.inf)
+        there = best >= 0
+        columns[:, : best.shape[1]][there] = self._named(best[there])
+        padded[:, : best.shape[1]] = values
+        return columns, padded
+
+    def _because(
+        self, columns: Array, contributions: Array, value: float, n: int
     ) -> tuple[Array, Array]:
-        run = self._run
-        numbers = np.array([self._number_of(row) for row in _listed(rows)], np.int64)
-        scoring, taken = run.scoring(), None
-        if exclude_seen:
-            lists = [run.matrix.columns_of(number) for number in numbers]
-            ends = np.cumsum([0, *(one.size for one in lists)])
-            taken = ends, np.concatenate([np.empty(0, np.int64), *lists])
-        offsets = np.where(allowed, scoring.offsets, -np.inf)
-        best, _ = best_items(scoring.of_rows(numbers), scoring.right, offsets, n, taken)
-        columns, values = np.full(best.shape, None, object), np.full(best.shape, -np.inf)
-        for k, some in enumerate(best):
-            some = some[some >= 0]
-            some, z = self._in_order(np.full(some.size, numbers[k]), some)
-            columns[k, : some.size], values[k, : some.size] = self._named(some), z
-        return columns, values
-
-    def _in_order(self, rows: Array, best: Array) -> tuple[Array, Array]:
-        """Return the best columns by what is predicted to the last digit, and these values."""
-        run = self._run
-        if not best.size:
-            return best, np.empty(0, run.matrix.dtype)
-        z = run.predict(rows, best)
-        order = np.lexsort((best, -z.astype(float)))
-        best, z = best[order], z[order]
-        return best, z if isinstance(run.loss, LABELS) else self._as_values(z)
+        """Return the n columns that add most, by names, and the rest of a value as None's."""
+        order = np.lexsort((columns, -contributions))[:n]
+        names = np.full(order.size + 1, None, object)
+        names[:-1] = self._named(columns[order])
+        rest = value - contributions[order].sum()
+        return names, np.append(contributions[order], rest)
 
     def similar(self, column: Any, n: int = 10) -> tuple[Array, Array]:
         """Return the n columns most like one, and how much: 1 is the same, 0 unrelated.
@@ -134,9 +166,9 @@ class Recommending:
         check_is_fitted(self)
         n = check_whole("n", n)
         with self._run.turns:
-            number, scoring = self._column_number(column), self._run.scoring()
-            left = scoring.of_rows(slice(None)).astype(float)
-            right = scoring.right.astype(float)
+            number, theta = self._column_number(column), self._run.matrix.theta
+            left = to_host(theta.left).astype(float) * theta.weights
+            right = to_host(theta.right).astype(float)
             # The inner product of two columns of the matrix, from its factors.
             products = right @ (left.T @ left)
             norms = np.sqrt(np.maximum(np.einsum("jp,jp->j", products, right), 0.0))
@@ -174,26 +206,74 @@ class Recommending:
     def _column_numbers(self, what: str, columns: Any) -> Array:
         """Return the numbers of those columns that the model knows."""
         if isinstance(columns, str) or np.ndim(columns) == 0:
-            raise ValueError(f"{what} must be a list of columns, got {columns!r}")
-        numbers = (self._column_or_none(one) for one in _listed(columns))
+            raise ValueError(f"{what} must be a list of {self._sides[1]}s, got {columns!r:.40}")
+        numbers = (self._column_or_none(one) for one in listed(columns))
         return np.array([one for one in numbers if one is not None], np.int64)
+
+    def _numbers_of(self, rows: Any) -> Array:
+        """Return the numbers of rows, which the model knows."""
+        return np.array([self._number_of(row) for row in listed(rows)], np.int64)
+
+    def _number_of(self, row: Any) -> int:
+        """Return the number of a row, given by its index or its id."""
+        ids, m1 = self._run.ids, self._run.matrix.shape[0]
+        if ids is None:
+            if not isinstance(row, Integral) or not 0 <= int(row) < m1:
+                raise ValueError(
+                    f"row must be one of the {m1} rows seen, 0 to {m1 - 1}, got {row!r}"
+                )
+            return int(row)
+        number, what = -1, self._sides[0]
+        if isinstance(row, (str, Integral)):
+            number = ids.rows.get(int(row) if isinstance(row, np.integer) else row)
+        if number < 0:
+            known = (one for one in ids.rows.ids.tolist() if one is not None)  # None: forgotten
+            some = ", ".join(f"{one!r:.40}" for one in islice(known, 3))
+            raise ValueError(
+                f"{what} must be one of the {len(ids.rows):,} {what} ids that the model has "
+                f"learned, such as {some}, got {row!r:.40}"
+            )
+        return number
 
     def _column_or_none(self, column: Any) -> int | None:
         ids, m = self._run.ids, self._run.matrix.shape[1]
         if ids is None:
             known = isinstance(column, Integral) and 0 <= int(column) < m
             return int(column) if known else None
+        if not isinstance(column, (str, Integral)):
+            return None
         number = ids.columns.get(int(column) if isinstance(column, np.integer) else column)
         return number if number >= 0 else None
 
     def _column_number(self, column: Any) -> int:
         number = self._column_or_none(column)
         if number is None:
-            raise ValueError(f"column must be one that the model has learned, got {column!r:.40}")
+            what = self._sides[1]
+            raise ValueError(f"{what} must be one that the model has learned, got {column!r:.40}")
         return number
 
 
-def _listed(values: Any) -> list[Any]:
+def _rank_popular(
+    best: Array, vectors: Array, offsets: Array, popularity: Array, taken: Any
+) -> None:
+    """Let vectors that say nothing have the columns with the largest offsets, then popularity."""
+    silent = ~vectors.any(axis=1)
+    if taken is not None:
+        silent &= np.diff(taken[0]) == 0
+    if silent.any():
+        order = np.lexsort((-popularity, -offsets))[: best.shape[1]]
+        best[silent] = np.where(offsets[order] > -np.inf, order, -1)
+
+
+def _ordered(best: Array, there: Array, z: Array, popularity: Array | None) -> Array:
+    """Return the order of columns in each line: by values, popularity, and number."""
+    values = np.full(best.shape, np.inf)
+    values[there] = -z.astype(float)
+    keys = [best, values] if popularity is None else [best, -popularity[best], values]
+    return np.lexsort(keys, axis=-1)
+
+
+def listed(values: Any) -> list[Any]:
     """Return ids or indices as Python objects."""
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()

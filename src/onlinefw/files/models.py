@@ -42,8 +42,9 @@ def save(
     Parameters
     ----------
     estimator : estimator
-        A fitted FrankWolfeRegressor, FrankWolfeClassifier, RadiusSearch or
-        FrankWolfeMatrixCompletion. Losses, sets and step rules of your own cannot be saved.
+        A fitted FrankWolfeRegressor, FrankWolfeClassifier, RadiusSearch,
+        FrankWolfeMatrixCompletion or FrankWolfeRecommender. Losses, sets and step rules of your own
+        cannot be saved.
     path : str or Path
         Where to; ``.ofw`` is the usual ending.
     row_ids, col_ids : array-like of int or str, optional

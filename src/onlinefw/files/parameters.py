@@ -15,6 +15,7 @@ from ..algorithms import LocalRidge, NewtonSteps, RidgeSweeps
 from ..estimators import (
     FrankWolfeClassifier,
     FrankWolfeMatrixCompletion,
+    FrankWolfeRecommender,
     FrankWolfeRegressor,
     RadiusSearch,
 )
@@ -27,6 +28,7 @@ ESTIMATORS: dict[str, type[Any]] = {
     for cls in (
         FrankWolfeClassifier,
         FrankWolfeMatrixCompletion,
+        FrankWolfeRecommender,
         FrankWolfeRegressor,
         RadiusSearch,
     )

@@ -167,6 +167,32 @@ class ClickModels(LocalModels):
             found += part * self._work.solution[: models.rank]
         return found
 
+    def taste_parts(self, columns: Array, weights: Array | None = None) -> Array:
+        """Return what each of these columns adds to ``taste_of`` all of them.
+
+        A taste is A^-1 times the sum of c q over the columns, so each has a part of its own.
+        """
+        rank, one, n = self.models.rank, float(self.moments[NEWEST]), len(columns)
+        factors = self.models.columns.factors[columns, :rank].astype(float)
+        weights = one * (np.ones(n) if weights is None else np.asarray(weights, float))
+        upper, less = self.grams[1, :rank, :rank], self.unobserved * one
+        gram, (a, b, _) = np.triu(upper) + np.triu(upper, 1).T, self.models.ridges[0]
+        share, parts = self.arm[0], np.zeros((n, rank))
+        ways = (share, local_clicks.FRESH, local_clicks.LATEST), (1.0 - share, 1.0, n)
+        for part, fresh, latest in ways:
+            at = slice(max(n - latest, 0), n)
+            c = weights[at] * fresh ** np.arange(n - at.start)[::-1]
+            beyond = np.maximum(c - less, 0.0)[:, None]
+            normal = less * gram + factors[at].T @ (beyond * factors[at])
+            normal += (a * one + b * (c.sum() + less * self._known[1])) * np.eye(rank)
+            parts[at] += part * np.linalg.solve(normal, (c[:, None] * factors[at]).T).T
+        return parts
+
+    @property
+    def newest(self) -> float:
+        """What a new observation weighs."""
+        return float(self.moments[NEWEST])
+
     @property
     def arm(self) -> tuple[float, float]:
         """The share of the latest entries in a taste, and what the trend is worth, as learned."""

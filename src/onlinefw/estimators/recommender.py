@@ -1,0 +1,450 @@
+"""A recommender that learns clicks as they happen, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from math import ceil
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._typing import Array, State
+from .._validation import MOST, check_whole
+from .._whole import pieces, unchanged_unless_learned
+from ..losses import Square
+from ..readers.id_tables import as_objects
+from .click_parts import ClickParts
+from .click_run import ClickRun, click_run_from_state
+from .completion_run import new_run
+from .entry_checks import checked_events, for_each
+from .ids import check_kind
+from .matrix_estimator import MatrixEstimator
+from .pairs import column_of, pairs_of
+from .recommending import listed
+from .stream import Batch
+
+__all__ = ["FrankWolfeRecommender"]
+
+#: ``fit`` shows its progress so many times.
+PARTS_OF_A_PASS = 100
+
+
+class FrankWolfeRecommender(MatrixEstimator):
+    """Recommend items to users from what they did: clicks, plays, purchases, as they happen.
+
+    X has the user and the item of each event, in the order of time. An event counts as 1, whatever
+    a user has not had as a 0 of little weight, and the matrix of these is of low rank. After each
+    event the factors of its user and of its item are solved exactly on everything
+    (:class:`~onlinefw.LocalRidge`), so the model can recommend after each. What users did just now
+    and what is frequent now count as much as would have ranked the events so far best.
+
+    Users and items are known by their *ids*: text, or whole numbers, which are ids here as well and
+    never indices. Those of users are of one kind, and so are those of items. An event that repeats
+    gives its pair more weight.
+
+    ``fit``, ``partial_fit`` and ``learn`` come to the same model for the same events, in pieces of
+    any length.
+
+    Parameters
+    ----------
+    rank : int or "auto"
+        Of the low-rank matrix; "auto" is 24.
+    unobserved : float or "auto"
+        What an item that a user has not had weighs as a 0; "auto" is 0.2.
+    ridge : (float, float) or "auto"
+        a and b: what keeps the factors small is a + b n for a user (or item) of n events, where
+        items that were not had count ``unobserved`` each; "auto" is (1, 0.02).
+    half_life : float or None
+        After how many events one weighs half as much. What weighs less than a thousandth of a new
+        event is dropped now and then, so memory follows the half-life, and ``recommend`` may bring
+        back an item that a user had that long ago. By default nothing fades.
+    epochs : int
+        Passes of ``fit``: from the second on all users and items are solved once more.
+    dtype : "float32" or "float64"
+        Of the store and the factors.
+    history_size : int
+        Rounds kept in ``history_``, thinned evenly in log t.
+    verbose : int
+        1 shows a progress bar in terminals and notebooks (with ``rich`` installed).
+
+    Attributes
+    ----------
+    users_, items_ : ndarray
+        The ids that were learned, in the order of their first events.
+    popularity_ : dict
+        How many events each item has had (with a half-life, each event weighs what it does now).
+    gap_ : float
+        An upper bound on how far the objective is above its minimum over the ball of theta's own
+        weighted trace norm (with probability 1 - 1e-6). Computed when asked for.
+    mean_loss_ : float
+        That objective: the squared errors of all pairs, those not observed as well.
+    factors_ : (U, s, V)
+        Singular value decomposition of the low-rank matrix.
+    rank_ : int
+        Its rank.
+    n_rounds_, n_observations_ : int
+        Rounds played (an event is one), and events learned.
+    shape_ : (int, int)
+        Users and items.
+    history_ : dict of arrays
+        t, loss (the mean of a hundred events, before each was learned), seconds and others.
+
+    Examples
+    --------
+    >>> import onlinefw as ofw
+    >>> events = [["ann", "tea"], ["ann", "milk"], ["bob", "tea"], ["bob", "milk"], ["eve", "nuts"]]
+    >>> model = ofw.FrankWolfeRecommender().fit(events)
+    >>> ranks = model.learn([["cat", "tea"]])  # which place it had before it was learned
+    >>> model.recommend("cat", n=1)[0]
+    array(['milk'], dtype=object)
+    >>> items, scores = model.recommend(["ann", "somebody new"], n=2)
+    >>> items.shape
+    (2, 2)
+    >>> model.recommend_for(["milk"], n=1)[0]
+    array(['tea'], dtype=object)
+    >>> items, contributions = model.because("cat", "milk")
+    >>> items
+    array(['tea', None], dtype=object)
+    """
+
+    _run: ClickRun
+    _sides = ("user", "item")
+    _losses = {"square": Square}  # noqa: RUF012 (never changed)
+    loss = "square"
+    # What other estimators of a matrix have as parameters.
+    shape = None
+    max_rows = max_columns = MOST
+    shuffle = False
+    random_state = None
+    expected_size = None
+    device = "cpu"
+    workers = None
+
+    def __init__(
+        self,
+        rank: int | str = "auto",
+        *,
+        unobserved: float | str = "auto",
+        ridge: Any = "auto",
+        half_life: float | None = None,
+        epochs: int = 1,
+        dtype: str = "float32",
+        history_size: int = 10_000,
+        verbose: int = 0,
+    ) -> None:
+        self.rank = rank
+        self.unobserved = unobserved
+        self.ridge = ridge
+        self.half_life = half_life
+        self.epochs = epochs
+        self.dtype = dtype
+        self.history_size = history_size
+        self.verbose = verbose
+
+    # Learning -------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Forget everything and learn the events, one after another.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, 2), or frame with two columns
+            User and item of each event, in the order of time: an array, a list of pairs, or a frame
+            of pandas, Polars or Arrow.
+        y : ignored
+        sample_weight : array-like, optional
+            How much each event counts. Those of weight 0 are left out.
+        """
+        return self._fit(X, None, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn more events, one after another; parameters as for :meth:`fit`."""
+        self._learn_events(X, sample_weight, ranked=False)
+        return self
+
+    def learn(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, ranks: bool = True
+    ) -> Array | None:
+        """Learn events in the order given, each ranked before it is learned.
+
+        It is one compiled loop, which comes back every now and then, so Ctrl-C leaves a whole
+        number of events learned.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for :meth:`fit`.
+        ranks : bool
+            False leaves the work of ranking out.
+
+        Returns
+        -------
+        ndarray or None
+            The place that the item of each event had among the items known then and not yet had by
+            the user: 1 is the best. nan for an item that nobody had had, or that the user had
+            already, and for events of weight 0. None without ``ranks``.
+        """
+        return self._learn_events(X, sample_weight, ranked=ranks)
+
+    def _learn_events(self, X: Any, sample_weight: Any, *, ranked: bool) -> Array | None:
+        first = "_run" not in self.__dict__
+        if not first:
+            self._learning("learn")
+        with unchanged_unless_learned(self, []) if first else nullcontext():
+            batch = self._checked(X, None, sample_weight, first)
+            if first:
+                self._begin(batch)
+        ranks = np.empty(batch.n) if ranked else None
+        for part in pieces(batch.n):
+            places = None if ranks is None else ranks[part]
+            self._play(self._run.learn_events, batch.part(part), places)
+        return None if ranks is None else for_each(ranks, sample_weight)
+
+    def prepare(self, X: Any, y: Any = None, sample_weight: Any = None, **more: Any) -> Self:
+        """Do nothing: there is nothing to decide from the first events."""
+        return self
+
+    @property
+    def takes_events(self) -> bool:
+        """Whether single events are learned in a compiled loop: always."""
+        return True
+
+    def _stream(self, batch: Batch) -> None:
+        self._play(self._run.learn_events, batch)
+
+    def batch_length(self, n: int) -> int:
+        """Return how many of n events ``fit`` learns at a time."""
+        return max(1, ceil(n / PARTS_OF_A_PASS))
+
+    def forget(self, user: Any) -> Self:
+        """Forget a user: all that they did leaves the model, and their id.
+
+        The items that they had are solved without them: at once, or with their next event if they
+        have more than a thousand. From then on the user is as one who was never there. An item that
+        only they had is recommended no more.
+
+        This is no proof that nothing could be inferred. Files and checkpoints that were written
+        before still hold the user. The factors of items may keep traces of what the user has taught
+        them, and counts, and the losses in ``history_``, are of all that came.
+
+        Parameters
+        ----------
+        user : int or str
+            One that the model does not know is refused.
+        """
+        run = self._learning("forget")
+        with run.turns:
+            self._play(run.forget, self._number_of(user))
+        return self
+
+    # Recommending ---------------------------------------------------------------------------------
+
+    def recommend(
+        self,
+        users: Any,
+        n: int = 10,
+        *,
+        exclude_seen: bool = True,
+        candidates: Any = None,
+        exclude: Any = None,
+    ) -> tuple[Array, Array]:
+        """Return the n best items for a user, or for many at once, and their scores.
+
+        Parameters
+        ----------
+        users : int or str, or array-like of them
+            One user, or many. A user that the model does not know gets what is popular now.
+        n : int
+            How many items, at most.
+        exclude_seen : bool
+            Leave out what a user has had.
+        candidates : array-like, optional
+            Recommend only from these items. Those that the model does not know are left out.
+        exclude : array-like, optional
+            Leave these items out.
+
+        Returns
+        -------
+        items, scores : ndarray
+            For one user at most n, the best first. For many two arrays with n columns; where there
+            are fewer for a user, items are padded with None and scores with -inf.
+        """
+        how = {"exclude_seen": exclude_seen, "candidates": candidates, "exclude": exclude}
+        return super().recommend(users, n, **how)
+
+    def recommend_for(
+        self,
+        items: Any,
+        n: int = 10,
+        *,
+        candidates: Any = None,
+        exclude: Any = None,
+        exclude_seen: bool = True,
+    ) -> tuple[Array, Array]:
+        """Return the n best items for somebody who is not in the model, and their scores.
+
+        What they like is found as it is for users, by a regression on what they have had. Nothing
+        is stored.
+
+        Parameters
+        ----------
+        items : array-like of int or str
+            What they have had, the latest last. Those that the model does not know are left out.
+        n, candidates, exclude, exclude_seen
+            As for :meth:`recommend`.
+        """
+        check_is_fitted(self)
+        with self._run.turns:
+            wish = self._wish(n, exclude_seen, candidates, exclude)
+            numbers = self._item_numbers(items)
+            numbers = numbers[numbers >= 0]
+            vector = self._run.vector_of(numbers)[None]
+            taken = (np.array([0, numbers.size]), numbers) if exclude_seen else None
+
+            def exact(which: Array, columns: Array) -> Array:
+                return self._run.exact(which, vector[which], columns)
+
+            return self._best(vector, wish, taken, exact, one=True)
+
+    def because(self, user: Any, item: Any, n: int = 10) -> tuple[Array, Array]:
+        """Return which of a user's own items speak for an item, and how much.
+
+        What a user likes is a sum over what they have had, and so is a score. Contributions may be
+        negative: then an item speaks against it.
+
+        Parameters
+        ----------
+        user, item : int or str
+            An item that the model does not know is refused.
+        n : int
+            How many items, at most.
+
+        Returns
+        -------
+        items, contributions : ndarray
+            The user's items that contribute most, the largest first. The last item is None: all the
+            rest, which is what is popular, the user's other items, and what the model has learned
+            since the user's latest event. Contributions add up to the score that ``recommend``
+            gives.
+        """
+        check_is_fitted(self)
+        n = check_whole("n", n)
+        with self._run.turns:
+            number, column = int(self._numbers_of([user])[0]), self._column_number(item)
+            score = float(self._run.predict(np.array([number]), np.array([column]))[0])
+            own, parts = np.empty(0, np.int64), np.empty(0)
+            if number >= 0:
+                own, parts = self._run.contributions(number, column)
+            return self._because(own, parts, score, n)
+
+    def predict(self, X: Any) -> Array:
+        """Return the scores of pairs of users and items, by which ``recommend`` ranks.
+
+        For users that the model does not know they are those of what is popular now; for items
+        that nobody has had, nan.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, 2), or frame with two columns
+            Users and items.
+        """
+        check_is_fitted(self)
+        with self._run.turns:
+            rows, columns = self._run.ids.look_up(pairs_of(X, self._sides), self._sides)
+            known = columns >= 0
+            known[known] = self._allowed(None, None)[columns[known]]
+            scores = np.full(rows.size, np.nan)
+            scores[known] = self._run.predict(rows[known], columns[known])
+            return scores
+
+    # Asking ---------------------------------------------------------------------------------------
+
+    def knows(self, user: Any) -> bool:
+        """Whether events of a user have been learned."""
+        check_is_fitted(self)
+        with self._run.turns:
+            return bool(self._numbers_of([user])[0] >= 0)
+
+    def items_of(self, user: Any) -> Array:
+        """Return the items that a user has had, the latest last; none for an unknown user."""
+        check_is_fitted(self)
+        with self._run.turns:
+            return self._named(self._run.taken(self._numbers_of([user]))[1])
+
+    @property
+    def users_(self) -> Array:
+        """The ids of the users, in the order of their first events."""
+        users = self._fitted("users_").ids.rows.ids
+        forgotten = [user is None for user in users.tolist()]
+        return column_of("user", users[~np.array(forgotten, bool)]).ids if any(forgotten) else users
+
+    @property
+    def items_(self) -> Array:
+        """The ids of the items, likewise."""
+        return self._fitted("items_").ids.columns.ids
+
+    @property
+    def popularity_(self) -> dict[Any, float]:
+        """How many events each item has had; items that only forgotten users had are left out."""
+        run = self._fitted("popularity_")
+        with run.turns:
+            counts = run.popularity()
+            both = zip(run.ids.columns.ids.tolist(), counts.tolist(), strict=False)
+            return {item: count for item, count in both if count > 0.0}
+
+    # What the base asks for -----------------------------------------------------------------------
+
+    def _numbers_of(self, rows: Any) -> Array:
+        """Return the numbers of users; -1 for those that the model does not know."""
+        return self._looked_up(0, rows, "users")
+
+    def _item_numbers(self, items: Any) -> Array:
+        if isinstance(items, str) or np.ndim(items) == 0:
+            raise ValueError(f"items must be a list of items, got {items!r:.40}")
+        return self._looked_up(1, items, "items")
+
+    def _looked_up(self, side: int, ids: Any, where: str) -> Array:
+        """Return the numbers of ids, checked; -1 for those that the model does not know."""
+        values = ids if isinstance(ids, np.ndarray) else as_objects(listed(ids))
+        if values.ndim != 1:
+            raise ValueError(f"{where} must be one-dimensional, got shape {values.shape}")
+        if not values.size:
+            return np.empty(0, np.int64)
+        table, given = self._run.ids.tables[side], column_of(self._sides[side], values)
+        check_kind(self._sides[side], table, given, where)
+        return table.indices(given.ids)[given.codes]
+
+    def _allowed(self, candidates: Any, exclude: Any) -> Array:
+        """Return which items may be recommended: those that somebody has had."""
+        allowed = super()._allowed(candidates, exclude)
+        return allowed & (self._run.models.lists.by_column.length[: allowed.size] > 0)
+
+    def _as_values(self, z: Array) -> Array:
+        return z
+
+    def _parts(self) -> ClickParts:
+        return ClickParts.of(self, self.half_life)
+
+    def _checked(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        first: bool,
+        classes: Any = None,
+        ids: Any = None,
+    ) -> Batch:
+        return checked_events(self, None if first else self._run, X, sample_weight)
+
+    def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> ClickRun:
+        return new_run(self._parts(), first, rounds, ClickRun)
+
+    def _from_file(self, batch: Any, first: bool = False) -> Batch:
+        return checked_events(self, None, batch, None)
+
+    def _file_rounds(self, files: Any) -> Any:
+        return checked_events(self, None, files, None)
+
+    def _loaded_run(self, state: State) -> ClickRun:
+        return click_run_from_state(self, state)
