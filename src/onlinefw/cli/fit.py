@@ -156,6 +156,8 @@ def _begin(
 
 def _use_place(session: Session, workers: int | None, device: str, wanted: bool) -> None:
     """Move the past to the place asked for; of a checkpoint, to its device if there is one here."""
+    if session.kind == "clicks":  # learned here, event by event
+        return
     session.model.set_params(workers=workers)
     if wanted:
         session.model.set_params(device=device)

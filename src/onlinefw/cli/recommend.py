@@ -16,7 +16,7 @@ from .. import FrankWolfeMatrixCompletion, FrankWolfeRecommender
 from .._typing import Array
 from .._words import counted, printable
 from ..readers import IdMap
-from .model_file import ids_of, load_model
+from .model_file import ids_of, load_model, nobody
 from .refuse import one_line_errors
 from .spreadsheet import safe_text
 
@@ -72,20 +72,18 @@ def run_recommend(
             rows = _for_many(model, names, _lines(wish.users), n, seen, options)
             _write(rows, as_json, spreadsheet_safe)
             return
-        if wish.because is not None:
-            items, scores = model.because(
-                names.user(wish.user), names.items([wish.because], strict=True)[0], n
-            )
+        if wish.user is not None and wish.because is not None:
+            item = names.items([wish.because], strict=True)[0]
+            items, scores = model.because(names.user(wish.user), item, n)
         elif wish.user is not None:
-            items, scores = model.recommend(
-                names.user(wish.user), n, exclude_seen=not seen, **options
-            )
+            user = names.user(wish.user)
+            items, scores = model.recommend(user, n, exclude_seen=not seen, **options)
         else:
             items, scores = _for_somebody_new(model, names, wish.had, n, options)
         if not len(items):
             _say_nothing_left(wish)
-    _print(items, scores, "contribution" if wish.because else "prediction", as_json,
-           spreadsheet_safe)  # fmt: skip
+        called = "score" if isinstance(model, FrankWolfeRecommender) else "prediction"
+    _print(items, scores, "contribution" if wish.because else called, as_json, spreadsheet_safe)
 
 
 class _Names:
@@ -98,7 +96,7 @@ class _Names:
         for known, ids in zip(self._known, self._ids, strict=True):
             known.add(ids)
 
-    def user(self, name: str | None) -> Any:
+    def user(self, name: str) -> Any:
         """Return the id of a user; one that is not known is new to a model of clicks."""
         number = int(self._known[0].lookup([name])[0])
         if number >= 0:
@@ -109,7 +107,7 @@ class _Names:
                 "popular",
                 err=True,
             )
-            return _unknown(self._ids[0])
+            return nobody(self._ids[0])
         users = self._known[0]
         raise ValueError(
             f"{self._path} has not seen the user {name!r}; it knows {len(users):,}, "
@@ -120,8 +118,8 @@ class _Names:
         """Return the names that can be answered, and their ids; clicks answer everybody."""
         numbers = self._known[0].lookup(names)
         if self._answers_all:
-            nobody = _unknown(self._ids[0])
-            return names, [self._ids[0][k] if k >= 0 else nobody for k in numbers]
+            new = nobody(self._ids[0])
+            return names, [self._ids[0][k] if k >= 0 else new for k in numbers]
         answered = [k for k, number in enumerate(numbers) if number >= 0]
         ids = [self._ids[0][numbers[k]] for k in answered]
         return [names[k] for k in answered], ids
@@ -134,13 +132,6 @@ class _Names:
             unknown = [name for name, k in zip(names, numbers, strict=True) if k < 0]
             raise ValueError(f"{self._path} has not seen the item {unknown[0]!r}")
         return [self._ids[1][k] for k in numbers if k >= 0]
-
-
-def _unknown(ids: Array) -> Any:
-    """Return an id of the same kind that is nobody's."""
-    if ids.dtype == object:
-        return "\0nobody"
-    return int(ids.max(initial=0)) + 1
 
 
 def _for_somebody_new(

@@ -72,6 +72,8 @@ class FrankWolfeRecommender(MatrixEstimator):
     ----------
     users_, items_ : ndarray
         The ids that were learned, in the order of their first events.
+    unobserved_ : float
+        What an item that a user has not had weighs as a 0.
     popularity_ : dict
         How many events each item has had (with a half-life, each event weighs what it does now).
     gap_ : float
@@ -383,6 +385,11 @@ class FrankWolfeRecommender(MatrixEstimator):
     def items_(self) -> Array:
         """The ids of the items, likewise."""
         return self._fitted("items_").ids.columns.ids
+
+    @property
+    def unobserved_(self) -> float:
+        """What an item that a user has not had weighs as a 0."""
+        return float(self._fitted("unobserved_").models.unobserved)
 
     @property
     def popularity_(self) -> dict[Any, float]:

@@ -48,6 +48,7 @@ class ClicksSession(Session):
         self.users, self.items = IdMap(), IdMap()
 
     def _new_model(self, settings: dict[str, Any]) -> FrankWolfeRecommender:
+        del settings["expected_size"]
         return FrankWolfeRecommender(**settings)
 
     def read(self, chunk: Any) -> None:

@@ -79,6 +79,17 @@ class Facts:
         return self.best.factors_
 
     @property
+    def item_ids(self) -> Array | None:
+        """Of users and items: what the items are called, if they have names."""
+        model = self.model
+        return model.items_ if self.kind == "clicks" else model.col_ids_
+
+    @property
+    def user_ids(self) -> Array | None:
+        """What the users are called."""
+        return self.model.users_ if self.kind == "clicks" else self.model.row_ids_
+
+    @property
     def rank(self) -> int:
         """Of a matrix: how many patterns there are."""
         return int(self.factors[1].size)

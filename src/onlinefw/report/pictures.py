@@ -177,7 +177,7 @@ def draw_items(axes: Any, facts: Facts) -> None:
         (order[:NAMED], np.random.default_rng(0).permutation(order[NAMED:])[: MOST_POINTS - NAMED])
     )  # fmt: skip
     axes.plot(*points[kept].T, "o", color=GAP, markersize=3, alpha=0.6, markeredgewidth=0)
-    ids = facts.model.col_ids_
+    ids = facts.item_ids
     for k in order[:NAMED]:
         label = str(k if ids is None or k >= len(ids) else ids[k])
         axes.annotate(

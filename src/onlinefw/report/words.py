@@ -186,7 +186,7 @@ def commands(facts: Facts, file_name: str) -> list[tuple[str, str]]:
     file = shlex.quote(file_name)
     inspect = (f"ofw inspect {file}", "say what the model is, in the terminal")
     if facts.has_pairs:
-        ids = facts.model.users_ if facts.kind == "clicks" else facts.model.row_ids_
+        ids = facts.user_ids
         user = shlex.quote(str(ids[0])) if ids is not None and len(ids) else "ID"
         return [
             (f"ofw recommend {file} --user {user} -n 10", "the items that a user would like best"),
