@@ -106,6 +106,7 @@ class Kind(StrEnum):
     """What ``ofw fit`` learns."""
 
     matrix = "matrix"
+    clicks = "clicks"
     regression = "regression"
     classification = "classification"
 
@@ -113,7 +114,8 @@ class Kind(StrEnum):
 @app.command(
     epilog="Examples: ofw fit matrix ratings.csv -o ratings.ofw; "
     "ofw fit classification mail.csv --target spam --test-fraction 0.2 -o mail.ofw; "
-    "ofw fit matrix u.data --user 1 --item 2 --rating 3 -o films.ofw",
+    "ofw fit matrix u.data --user 1 --item 2 --rating 3 -o films.ofw; "
+    "ofw fit clicks plays.csv -o plays.ofw",
 )
 def fit(
     context: typer.Context,
@@ -129,6 +131,10 @@ def fit(
     user: Annotated[str | None, typer.Option(help="Column of users: name or number.")] = None,
     item: Item = None,
     rating: Annotated[str | None, typer.Option(help="Column of ratings.")] = None,
+    at_least: Annotated[
+        float | None,
+        typer.Option(help="Clicks from ratings: only those that are at least this count."),
+    ] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
     features: Annotated[
         str | None,
@@ -208,17 +214,21 @@ def fit(
         check_kind(kind.value, given)
         if loss is not None:
             check_loss(kind.value, loss)
+        if kind is Kind.clicks and rating is not None and at_least is None:
+            raise ValueError("--rating goes with --at-least: which ratings count as clicks?")
     columns: dict[str, Any] = {"user": user, "item": item, "rating": rating}
-    if kind is not Kind.matrix:
+    if kind not in (Kind.matrix, Kind.clicks):
         columns = {"target": target, "features": features, "zero_based": zero_based}
         columns["n_features"] = n_features
-    settings: dict[str, Any] = {
-        "batch_size": "auto" if batch_size == "auto" else _count("--batch-size", batch_size),
-        "radius": radius if radius == "auto" else _number("--radius", radius),
-        "test_share": test_fraction,
-        "seed": seed,
-        "epochs": epochs,
-    }
+    settings: dict[str, Any] = {"test_share": test_fraction, "seed": seed}
+    if kind is Kind.clicks:
+        settings["at_least"] = at_least
+    else:
+        settings |= {
+            "batch_size": "auto" if batch_size == "auto" else _count("--batch-size", batch_size),
+            "radius": radius if radius == "auto" else _number("--radius", radius),
+            "epochs": epochs,
+        }
     if loss is not None:
         settings["loss"] = loss
     if half_life is not None:

@@ -14,7 +14,7 @@ import typer
 from .._files import whole_file
 from ..datasets import make_movielens_like
 from .fit import FitOptions, run_fit
-from .recommend import run_recommend
+from .recommend import Wish, run_recommend
 from .refuse import one_line_errors
 from .report import run_report
 
@@ -42,7 +42,7 @@ def run_demo(ratings: int, seed: int, out: Path) -> None:
     columns = dict.fromkeys(("user", "item", "rating"))  # found by their names
     run_fit(FitOptions("matrix", [str(data)], columns, settings=settings), model)
     _say(f"3. {ofw} recommend {model} --user {user} -n 3")
-    run_recommend(model, user, 3, False, False)
+    run_recommend(model, Wish(user), 3)
     _say(f"4. {ofw} report {model} -o {page}")
     run_report(model, page)
     _say("Open the page in a browser. Then, on your own data:")

@@ -19,6 +19,7 @@ from .._words import counted, forgetting_in_words, printable
 from ..distributed import ClusterLost
 from ..files import ModelFileError, save
 from ..fitting.certificate import gap_facts, gap_said
+from ..fitting.clicks import ClicksSession
 from ..fitting.forgetting import forgetting_facts
 from ..fitting.loop import Checkpoint, learn, new_session, resume
 from ..fitting.ratings import RatingsSession
@@ -73,6 +74,9 @@ class FitOptions:
 
     def _opened(self, session: Session, paths: list[str], **more: Any) -> Reader[Any]:
         options = {**self.columns, **self.reading, "loss": session.loss, **more}
+        if self.kind == "clicks":
+            wanted = self.settings.get("at_least") is not None
+            return read_ratings(paths, needs_rating=wanted, **{**options, "loss": None})
         if self.kind == "matrix":
             return read_ratings(paths, **options)
         return read_rows(paths, labels=self.kind == "classification", **options)
@@ -152,6 +156,8 @@ def _begin(
 
 def _use_place(session: Session, workers: int | None, device: str, wanted: bool) -> None:
     """Move the past to the place asked for; of a checkpoint, to its device if there is one here."""
+    if session.kind == "clicks":  # learned here, event by event
+        return
     session.model.set_params(workers=workers)
     if wanted:
         session.model.set_params(device=device)
@@ -225,7 +231,7 @@ def _notes(
         "features": reader.feature_names,
         "header": reader.has_header,
         "columns": options.columns,
-        "columns are scaled": options.kind != "matrix" and session.model.scale_ is not None,
+        "columns are scaled": getattr(session.model, "scale_", None) is not None,
         "score over time": {"name": session.score.name, **session.score_path.columns()},
     }
 
@@ -253,12 +259,13 @@ def _summary(
         "rows read": session.rows_read,
         "rows learned": session.rows_learned,
         "rounds": session.rounds,
-        "epochs": session.model.epochs,
+        "epochs": getattr(session.model, "epochs", 1),
         "progressive": session.score.summary(),
         **gap_facts(session.model),
         **session.size(),
-        "radius": session.model.radius_,
     }
+    if options.kind != "clicks":
+        summary["radius"] = session.model.radius_
     if session.model.half_life is not None:
         summary["forgetting"] = forgetting_facts(session.model)
     if session.n_test:
@@ -278,6 +285,8 @@ def _save(session: Session, out: Path, notes: dict[str, Any]) -> None:
     if isinstance(session, RatingsSession):
         rows, columns = model.shape_
         names = {"row_ids": session.users.ids[:rows], "col_ids": session.items.ids[:columns]}
+    elif isinstance(session, ClicksSession):
+        names = dict(zip(("row_ids", "col_ids"), session.names(), strict=True))
     elif notes["features"] and notes["header"]:
         # Only the saved copy gets names: the session gives its own model arrays without names.
         state = {**model.state_dict(past=False), "feature_names_in": list(notes["features"])}
@@ -293,6 +302,9 @@ def _say(summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool) -> N
         return
     rows, rounds = summary["rows learned"], summary["rounds"]
     how = ", one after another" if rows == rounds > 1 else f" in {counted(rounds, 'round')}"
+    if summary["kind"] == "clicks":
+        users, items = counted(summary["users"], "user"), counted(summary["items"], "item")
+        how = f" of {users} on {items}, one after another"
     lines = [
         f"learned {counted(rows, 'row')}{how}",
         f"predict-then-learn: {_score(summary['progressive'])}",
@@ -305,7 +317,8 @@ def _say(summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool) -> N
     else:
         coefficients = counted(summary["coefficients"], "coefficient")
         size = f"nonzeros {summary['nonzeros']:,} of {coefficients}"
-    lines.append(f"model: {size}, radius {summary['radius']:.4g}; {gap_said(summary)}")
+    radius = f", radius {summary['radius']:.4g}" if "radius" in summary else ""
+    lines.append(f"model: {size}{radius}; {gap_said(summary)}")
     if "forgetting" in summary:
         lines.append(f"forgetting: {forgetting_in_words(**summary['forgetting'])}")
     if "rows left out" in summary:
@@ -321,6 +334,11 @@ def _score(score: dict[str, Any]) -> str:
     if "mse" in score:
         r2 = "" if score["r2"] is None else f", R2 {score['r2']:.3f}"
         return f"MSE {score['mse']:.4g}{r2} ({counted(score['rows'], 'row')})"
+    if "recall" in score:
+        return (
+            f"{score['recall']:.1%} of items were among the {score['at']} best for the user, NDCG "
+            f"{score['ndcg']:.3f} ({counted(score['rows'], 'event')} ranked)"
+        )
     plain = score["error of the commonest label"]
     rows = counted(score["rows"], "row")
     return f"error {score['error']:.2%} ({rows}; commonest label: {plain:.2%})"

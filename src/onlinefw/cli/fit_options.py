@@ -22,11 +22,16 @@ LOSSES = {
     "regression": ("square", "correntropy", "gaussian", "poisson", "bernoulli", "exponential"),
     "classification": ("sigmoid", "logistic", "bernoulli", "square"),
 }
+#: Kinds that are learned in rounds, within a radius.
+IN_ROUNDS = ("matrix", "regression", "classification")
 #: Options that only some kinds have.
 KINDS = {
-    "user": ("matrix",),
-    "item": ("matrix",),
-    "rating": ("matrix",),
+    "user": ("matrix", "clicks"),
+    "item": ("matrix", "clicks"),
+    "rating": ("matrix", "clicks"),
+    "at_least": ("clicks",),
+    **dict.fromkeys(("radius", "loss", "batch_size", "epochs"), IN_ROUNDS),
+    **dict.fromkeys(("device", "workers", "ray_address"), IN_ROUNDS),
     "target": ("regression", "classification"),
     "features": ("regression", "classification"),
     "n_features": ("regression", "classification"),
@@ -34,10 +39,12 @@ KINDS = {
     "classes": ("classification",),
 }
 #: Options of the model itself.
-OF_MODEL = ("radius", "loss", "batch_size", "epochs", "classes", "half_life")
+OF_MODEL = ("radius", "loss", "batch_size", "epochs", "classes", "half_life", "at_least")
+#: Options of the run, which may differ when it goes on.
+OF_RUN = ("device", "workers", "ray_address")
 #: Options that a checkpoint fixes: the part of it that keeps each one, and the name there.
 FIXED = {
-    **{name: ("columns", name) for name in KINDS if name not in OF_MODEL},
+    **{name: ("columns", name) for name in KINDS if name not in OF_MODEL + OF_RUN},
     **{name: ("settings", name) for name in OF_MODEL},
     "test_fraction": ("settings", "test_share"),
     "seed": ("settings", "seed"),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from .. import FrankWolfeMatrixCompletion, RadiusSearch
+from .. import FrankWolfeMatrixCompletion, FrankWolfeRecommender, RadiusSearch
 from .._typing import Array
 from .._words import forgetting_in_words, memory_in_words, mixture_in_words, printable
 from ..files import read_header
@@ -67,6 +67,12 @@ def describe(model: Any, top: int = 10) -> dict[str, Any]:
     facts |= gap_facts(best)
     if best.half_life is not None:
         facts["forgetting"] = forgetting_facts(best)
+    if isinstance(model, FrankWolfeRecommender):
+        facts |= {"users": len(model.users_), "items": len(model.items_), "rank": model.rank_}
+        facts["unobserved"] = model.unobserved_
+        popular = sorted(model.popularity_.items(), key=lambda one: -one[1])[:top]
+        facts["most popular"] = {str(item): float(n) for item, n in popular}
+        return facts
     if isinstance(model, FrankWolfeMatrixCompletion):
         shape = model.shape_
         facts |= {"rows": shape[0], "columns": shape[1], "rank": model.rank_}

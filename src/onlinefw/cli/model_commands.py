@@ -66,16 +66,40 @@ def predict(
 @app.command(epilog="Example: ofw recommend ratings.ofw --user 196 -n 5")
 def recommend(
     model: ModelFile,
-    user: Annotated[str, typer.Option(help="Whom to recommend to.")],
+    user: Annotated[str | None, typer.Option(help="Whom to recommend to.")] = None,
+    users: Annotated[
+        Path | None, typer.Option(help="A file with a user in every line, for many at once.")
+    ] = None,
+    had: Annotated[
+        str | None,
+        typer.Option(help="For somebody new: items that they have had, such as film-3,film-9."),
+    ] = None,
     n: Annotated[int, typer.Option("-n", min=1, help="How many items.")] = 10,
-    seen: Annotated[bool, typer.Option("--seen", help="Also items rated already.")] = False,
+    seen: Annotated[
+        bool, typer.Option("--seen", help="Also items that the user has had already.")
+    ] = False,
+    candidates: Annotated[
+        Path | None, typer.Option(help="Only items of this file, one in every line.")
+    ] = None,
+    exclude: Annotated[
+        Path | None, typer.Option(help="No items of this file, one in every line.")
+    ] = None,
+    because: Annotated[
+        str | None, typer.Option(help="Say which of the user's own items speak for this one.")
+    ] = None,
     as_json: AsJson = False,
     spreadsheet_safe: SpreadsheetSafe = False,
 ) -> None:
-    """Print the items that a user would rate highest, best first."""
-    from .recommend import run_recommend
+    """Print the items that a user would like best, best first.
 
-    run_recommend(model, user, n, seen, as_json, spreadsheet_safe)
+    For many users the output is CSV: user, rank, item and score. Scores are predicted ratings, or
+    of a model of clicks numbers that are higher for what fits better.
+    """
+    from .recommend import Wish, run_recommend
+
+    whom = Wish(user, users, had, because)
+    limits = {"candidates": candidates, "exclude": exclude}
+    run_recommend(model, whom, n, seen, limits, as_json, spreadsheet_safe)
 
 
 @app.command("inspect", epilog="Example: ofw inspect mail.ofw --plot history.png")

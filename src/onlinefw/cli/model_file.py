@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import FrankWolfeMatrixCompletion
+from .. import FrankWolfeMatrixCompletion, FrankWolfeRecommender
 from .._typing import Array
 from ..files import ModelFileError, load, read_header
 
-__all__ = ["check_checkpoint", "ids_of", "load_model"]
+__all__ = ["check_checkpoint", "ids_of", "load_model", "nobody"]
 
 
 def load_model(path: Path) -> Any:
@@ -33,11 +33,20 @@ def check_checkpoint(path: Path) -> None:
         )
 
 
-def ids_of(model: FrankWolfeMatrixCompletion) -> tuple[Array, Array]:
+def ids_of(
+    model: FrankWolfeMatrixCompletion | FrankWolfeRecommender,
+) -> tuple[Array, Array]:
     """Return the ids of users and items; numbers from 0 if the model was saved without ids."""
+    if isinstance(model, FrankWolfeRecommender):
+        return model.users_, model.items_
     rows, columns = model.shape_
     row_ids, col_ids = model.row_ids_, model.col_ids_
     return (
         np.arange(rows) if row_ids is None else row_ids,
         np.arange(columns) if col_ids is None else col_ids,
     )
+
+
+def nobody(ids: Array) -> Any:
+    """Return an id of the same kind that is none of these."""
+    return "\0nobody" if ids.dtype == object else int(ids.max(initial=0)) + 1

@@ -11,13 +11,18 @@ from typing import Any, cast
 import numpy as np
 import typer
 
-from .. import FrankWolfeClassifier, FrankWolfeMatrixCompletion, RadiusSearch
+from .. import (
+    FrankWolfeClassifier,
+    FrankWolfeMatrixCompletion,
+    FrankWolfeRecommender,
+    RadiusSearch,
+)
 from .._files import whole_file
 from .._typing import Array
 from .._words import counted, printable
 from ..fitting.notes import notes_of
 from ..readers import DataError, IdMap, Reader, read_ratings, read_rows
-from .model_file import ids_of, load_model
+from .model_file import ids_of, load_model, nobody
 from .paths import check_output
 from .refuse import one_line_errors
 from .spreadsheet import safe_columns
@@ -45,7 +50,7 @@ def run_predict(
         notes = notes_of(model)
         given = {name: value for name, value in columns.items() if value is not None}
         columns = {**notes.get("columns", {}), **given}
-        if isinstance(model, FrankWolfeMatrixCompletion):
+        if isinstance(model, (FrankWolfeMatrixCompletion, FrankWolfeRecommender)):
             tables = _pairs(model, data, columns, reading)
         else:
             if reading["header"] is None and _has_names_like_numbers(notes):
@@ -73,7 +78,10 @@ def _has_names_like_numbers(notes: dict[str, Any]) -> bool:
 
 
 def _pairs(
-    model: FrankWolfeMatrixCompletion, data: list[str], columns: Any, reading: Any
+    model: FrankWolfeMatrixCompletion | FrankWolfeRecommender,
+    data: list[str],
+    columns: Any,
+    reading: Any,
 ) -> Iterator[dict[str, Any]]:
     users, items = IdMap(), IdMap()
     for known, ids in zip((users, items), ids_of(model), strict=True):
@@ -88,11 +96,10 @@ def _pairs(
             unknown["users"] += int((X[:, 0] < 0).sum())
             unknown["items"] += int((X[:, 1] < 0).sum())
             unknown["rows"] += int((X < 0).any(axis=1).sum())
-            X[X < 0] = max(model.shape_)  # an index that no row or column has
             if not called:
                 called.extend(_names_of_pairs(reader))
             table = dict(zip(called, (chunk.users, chunk.items), strict=True))
-            return {**table, "prediction": model.predict_entries(*X.T, unknown="fallback")}
+            return {**table, "prediction": _of_pairs(model, X)}
 
         yield from _tables(reader, predicted)
     if unknown["rows"]:
@@ -102,6 +109,21 @@ def _pairs(
             "known without it",
             err=True,
         )
+
+
+def _of_pairs(model: FrankWolfeMatrixCompletion | FrankWolfeRecommender, X: Array) -> Array:
+    """Return predictions of pairs of numbers, -1 for what is not known."""
+    if isinstance(model, FrankWolfeMatrixCompletion):
+        X[X < 0] = max(model.shape_)  # an index that no row or column has
+        return model.predict_entries(*X.T, unknown="fallback")
+    users, items = ids_of(model)
+    names = [*users.tolist(), nobody(users)]  # number -1 is the last
+    known = X[:, 1] >= 0
+    scores = np.full(len(X), np.nan)
+    pairs = [[names[i], items[j]] for i, j in X[known].tolist()]
+    if pairs:
+        scores[known] = model.predict(pairs)
+    return scores
 
 
 def _names_of_pairs(reader: Any) -> tuple[str, str]:

@@ -172,6 +172,11 @@ class LearnedTastes(MatrixEstimator):
         return self._fitted("items_").ids.columns.ids
 
     @property
+    def unobserved_(self) -> float:
+        """What an item that a user has not had weighs as a 0."""
+        return float(self._fitted("unobserved_").models.unobserved)
+
+    @property
     def popularity_(self) -> dict[Any, float]:
         """How many events each item has had; items that only forgotten users had are left out."""
         run = self._fitted("popularity_")

@@ -69,6 +69,8 @@ class FrankWolfeRecommender(LearnedTastes):
     ----------
     users_, items_ : ndarray
         The ids that were learned, in the order of their first events.
+    unobserved_ : float
+        What an item that a user has not had weighs as a 0.
     popularity_ : dict
         How many events each item has had (with a half-life, each event weighs what it does now).
     gap_ : float

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import State
-from ..estimators import FrankWolfeMatrixCompletion
+from ..estimators import FrankWolfeMatrixCompletion, FrankWolfeRecommender
 from ..estimators.ids import Ids
 from ..readers.id_tables import as_objects
 from .container import read_tree, write_tree
@@ -86,10 +86,14 @@ def save(
 
 def _ids_state(estimator: Any, *given: Any) -> State:
     """Return ids as the state of a model has them."""
-    if not isinstance(estimator, FrankWolfeMatrixCompletion):
+    own: tuple[Any, Any]
+    if isinstance(estimator, FrankWolfeRecommender):
+        own = estimator.users_, estimator.items_
+    elif isinstance(estimator, FrankWolfeMatrixCompletion):
+        own = estimator.row_ids_, estimator.col_ids_
+    else:
         name = type(estimator).__name__
-        raise ValueError(f"row_ids and col_ids are for matrix completion, not for a {name}")
-    own = estimator.row_ids_, estimator.col_ids_
+        raise ValueError(f"row_ids and col_ids are for users and items, not for a {name}")
     sides = []
     for label, ids, known, size in zip(IDS, given, own, estimator.shape_, strict=True):
         if ids is None:

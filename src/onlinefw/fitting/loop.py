@@ -9,6 +9,7 @@ from typing import Any
 
 from ..files import ModelFileError, load_checkpoint, save_checkpoint
 from ..files.errors import whole
+from .clicks import ClicksSession
 from .ratings import RatingsSession
 from .rows import RowsSession
 from .session import Session
@@ -17,7 +18,9 @@ __all__ = ["Checkpoint", "learn", "new_session", "resume"]
 
 
 def new_session(kind: str, **settings: Any) -> Session:
-    """Make a session: "matrix", "regression" or "classification"."""
+    """Make a session: "matrix", "clicks", "regression" or "classification"."""
+    if kind == "clicks":
+        return ClicksSession(**settings)
     return RatingsSession(**settings) if kind == "matrix" else RowsSession(kind, **settings)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import Array
 
-__all__ = ["ErrorRate", "SquaredError"]
+__all__ = ["ErrorRate", "RankScore", "SquaredError"]
 
 
 class SquaredError:
@@ -101,3 +101,54 @@ class ErrorRate:
             return {"rows": 0, "error": None, "error of the commonest label": None}
         rest = 1.0 - max(self._counts.values()) / self.n
         return {"rows": self.n, "error": self.value, "error of the commonest label": rest}
+
+
+class RankScore:
+    """How high the items of events were ranked before they were learned.
+
+    An item that the user had had, or that nobody had, is not ranked and not counted.
+
+    Examples
+    --------
+    >>> from onlinefw.fitting.scores import RankScore
+    >>> score = RankScore()
+    >>> score.add(None, [1.0, 3.0, 40.0, float("nan")])
+    >>> score.summary()["rows"], round(score.value, 3)
+    (3, 0.667)
+    """
+
+    name, top = "recall", 10
+
+    def __init__(self) -> None:
+        self.n = self._hits = 0
+        self._gain = self._reciprocal = 0.0
+
+    def add(self, y: Any, ranks: Any) -> None:
+        """Count events by their ranks, 1 the best; nan for one that was not ranked."""
+        ranks = np.asarray(ranks, dtype=float)
+        self.n += int(np.count_nonzero(~np.isnan(ranks)))
+        hits = ranks[ranks <= self.top]
+        self._hits += hits.size
+        self._gain += float(np.sum(1.0 / np.log2(1.0 + hits)))
+        self._reciprocal += float(np.sum(1.0 / hits))
+
+    @property
+    def value(self) -> float:
+        """The share of events whose item was among the best ten; nan while there are none."""
+        return self._hits / self.n if self.n else float("nan")
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the sums."""
+        sums = {"gain": self._gain, "reciprocal": self._reciprocal}
+        return {"n": self.n, "hits": self._hits, **sums}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go on with these sums."""
+        self.n, self._hits = int(state["n"]), int(state["hits"])
+        self._gain, self._reciprocal = float(state["gain"]), float(state["reciprocal"])
+
+    def summary(self) -> dict[str, Any]:
+        """Return the number of events and the scores, as JSON-able values."""
+        sums = {"recall": self._hits, "ndcg": self._gain, "mrr": self._reciprocal}
+        scores = {name: sum_ / self.n if self.n else None for name, sum_ in sums.items()}
+        return {"rows": self.n, **scores, "at": self.top}

@@ -20,7 +20,7 @@ from ..estimators.row_queue import RowQueue
 from ..losses import Loss
 from .held_out import held_out
 from .score_path import ScorePath
-from .scores import ErrorRate, SquaredError
+from .scores import ErrorRate, RankScore, SquaredError
 
 __all__ = ["Session"]
 
@@ -96,7 +96,7 @@ class Session(ABC):
         """Return the name and value of a size that is cheap to compute, for displays."""
 
     @abstractmethod
-    def new_score(self) -> SquaredError | ErrorRate:
+    def new_score(self) -> SquaredError | ErrorRate | RankScore:
         """Return a score that has counted nothing."""
 
     @abstractmethod
@@ -207,7 +207,7 @@ class Session(ABC):
         self.rounds += 1
         self.refined += 1
 
-    def test_score(self) -> SquaredError | ErrorRate:
+    def test_score(self) -> SquaredError | ErrorRate | RankScore:
         """Score the model on the rows that were held out."""
         score = self.new_score()
         if self.n_test:

@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import FrankWolfeClassifier, FrankWolfeMatrixCompletion, RadiusSearch
+from .. import (
+    FrankWolfeClassifier,
+    FrankWolfeMatrixCompletion,
+    FrankWolfeRecommender,
+    RadiusSearch,
+)
 from .._typing import Array
 from ..fitting.notes import notes_of
 
@@ -44,10 +49,17 @@ class Facts:
 
     @property
     def kind(self) -> str:
-        """matrix, regression or classification."""
+        """matrix, clicks, regression or classification."""
+        if isinstance(self.best, FrankWolfeRecommender):
+            return "clicks"
         if isinstance(self.best, FrankWolfeMatrixCompletion):
             return "matrix"
         return "classification" if isinstance(self.best, FrankWolfeClassifier) else "regression"
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether it is about users and items."""
+        return self.kind in ("matrix", "clicks")
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -65,6 +77,17 @@ class Facts:
     def factors(self) -> tuple[Array, Array, Array]:
         """Of a matrix: users, weights and items of its patterns; takes a while to compute."""
         return self.best.factors_
+
+    @property
+    def item_ids(self) -> Array | None:
+        """Of users and items: what the items are called, if they have names."""
+        model = self.model
+        return model.items_ if self.kind == "clicks" else model.col_ids_
+
+    @property
+    def user_ids(self) -> Array | None:
+        """What the users are called."""
+        return self.model.users_ if self.kind == "clicks" else self.model.row_ids_
 
     @property
     def rank(self) -> int:

@@ -16,6 +16,8 @@ __all__ = ["report_page"]
 
 #: Coefficients with a bar.
 TOP = 20
+#: Items with a bar.
+POPULAR = 10
 #: Inches of a picture that has the width of the page for itself.
 WIDE = (12.4, 3.6)
 
@@ -41,7 +43,7 @@ def report_page(model: Any, file_name: str) -> str:
     """
     facts = Facts.of(model)
     title = words.heading(facts)
-    details = _factors(facts) if facts.kind == "matrix" else _coefficients(facts)
+    details = _factors(facts) if facts.has_pairs else _coefficients(facts)
     body = [
         f"<header><h1>{escape(title)}</h1>",
         *(f"<p>{escape(paragraph)}</p>" for paragraph in words.what_it_is(facts)),
@@ -144,9 +146,8 @@ def _factors(facts: Facts) -> list[str]:
         pictures.draw("values", pictures.draw_singular_values, facts, "singular values"),
         f"<p>The first {'has' if first == 1 else f'{first} have'} {share:.0%} of the sum of "
         "squares of all patterns.</p></div><div>",
-        "<h3>What it predicts</h3>",
-        pictures.draw("predictions", pictures.draw_predictions, facts, "predictions, their spread"),
-        "<p>For users and items drawn at random, rated or not.</p></div>",
+        *(_popular(facts) if facts.kind == "clicks" else _predictions(facts)),
+        "</div>",
     ]
     if facts.rank > 1 and facts.best.shape_[1] > 2:
         lines += [
@@ -156,6 +157,20 @@ def _factors(facts: Facts) -> list[str]:
             "names.</p></div>",
         ]
     return [*lines, "</div></section>"]
+
+
+def _predictions(facts: Facts) -> list[str]:
+    return [
+        "<h3>What it predicts</h3>",
+        pictures.draw("predictions", pictures.draw_predictions, facts, "predictions, their spread"),
+        "<p>For users and items drawn at random, rated or not.</p>",
+    ]
+
+
+def _popular(facts: Facts) -> list[str]:
+    counts = sorted(facts.best.popularity_.items(), key=lambda one: -one[1])[:POPULAR]
+    bars = _bars([(str(item), float(n)) for item, n in counts], counts[0][1])
+    return ["<h3>What is popular</h3>", *bars, "<p>Events of the items that have most.</p>"]
 
 
 def _use(facts: Facts, file_name: str) -> list[str]:

@@ -122,7 +122,9 @@ def draw_score(axes: Any, facts: Facts) -> None:
     axes.plot(rows, score, color=INK, linewidth=1, alpha=0.5, label="all rows so far")
     axes.plot(rows, recent(rows, score), color=GAP, linewidth=2, label="the last quarter of them")
     progressive = facts.summary.get("progressive", {})
-    if path["name"] == "mse":
+    if path["name"] == "recall":
+        beside, label, ylabel = None, "", "items found among the best 10"
+    elif path["name"] == "mse":
         r2 = progressive.get("r2")
         beside = None if r2 is None or r2 >= 1.0 else progressive["mse"] / (1.0 - r2)
         label, ylabel = "always the mean", "mean squared error"
@@ -175,7 +177,7 @@ def draw_items(axes: Any, facts: Facts) -> None:
         (order[:NAMED], np.random.default_rng(0).permutation(order[NAMED:])[: MOST_POINTS - NAMED])
     )  # fmt: skip
     axes.plot(*points[kept].T, "o", color=GAP, markersize=3, alpha=0.6, markeredgewidth=0)
-    ids = facts.model.col_ids_
+    ids = facts.item_ids
     for k in order[:NAMED]:
         label = str(k if ids is None or k >= len(ids) else ids[k])
         axes.annotate(

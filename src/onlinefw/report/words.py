@@ -29,7 +29,7 @@ SCORES = {
 
 def heading(facts: Facts) -> str:
     """Return one line on what the model does."""
-    if facts.kind == "matrix":
+    if facts.has_pairs:
         rows, columns = facts.best.shape_
         return f"A model of {counted(rows, 'user')} and {counted(columns, 'item')}"
     if facts.kind == "regression":
@@ -54,10 +54,16 @@ def what_it_is(facts: Facts) -> list[str]:
 
 
 def _seen(facts: Facts) -> str:
-    return counted(facts.n_rows, "rating" if facts.kind == "matrix" else "row")
+    return counted(facts.n_rows, {"matrix": "rating", "clicks": "event"}.get(facts.kind, "row"))
 
 
 def _predicts(facts: Facts) -> str:
+    if facts.kind == "clicks":
+        rows, columns = facts.best.shape_
+        return (
+            f"It ranks {counted(columns, 'item')} for any of {counted(rows, 'user')}, and for "
+            "somebody new: what others with like tastes have had, and what is popular now."
+        )
     if facts.kind == "matrix":
         rows, columns = facts.best.shape_
         return (
@@ -87,6 +93,12 @@ def _local(facts: Facts) -> list[str]:
 
 
 def _constraint(facts: Facts) -> str:
+    if facts.kind == "clicks":
+        return (
+            f"A user's taste and an item are {facts.best.rank_:,} numbers each. Whatever a user "
+            f"has not had counts as a 0, of weight {facts.best.unobserved_:.3g} beside 1 for an "
+            "event."
+        )
     radius = f"{facts.best.radius_:.4g}"
     if facts.kind == "matrix":
         offsets = ", plus an offset for each user and item" if facts.best.has_offsets_ else ""
@@ -149,11 +161,18 @@ def score_cards(facts: Facts) -> list[tuple[str, str, str]]:
 
 
 def _value(score: dict[str, Any]) -> str:
+    if "recall" in score:
+        return f"{score['recall']:.1%} found"
     return f"MSE {score['mse']:.4g}" if "mse" in score else f"{score['error']:.2%} wrong"
 
 
 def _beside(score: dict[str, Any]) -> str:
     """Return a simple guess's score, to compare with."""
+    if "recall" in score:
+        return (
+            f"so many items were among the {score['at']} that would have been shown; NDCG "
+            f"{score['ndcg']:.3f}, MRR {score['mrr']:.3f}. "
+        )
     if "error" in score:
         plain = score["error of the commonest label"]
         return f"always saying the commonest label: {plain:.2%} wrong. "
@@ -166,8 +185,8 @@ def commands(facts: Facts, file_name: str) -> list[tuple[str, str]]:
     """Return three (command, what it does)."""
     file = shlex.quote(file_name)
     inspect = (f"ofw inspect {file}", "say what the model is, in the terminal")
-    if facts.kind == "matrix":
-        ids = facts.model.row_ids_
+    if facts.has_pairs:
+        ids = facts.user_ids
         user = shlex.quote(str(ids[0])) if ids is not None and len(ids) else "ID"
         return [
             (f"ofw recommend {file} --user {user} -n 10", "the items that a user would like best"),
