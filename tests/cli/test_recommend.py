@@ -71,4 +71,5 @@ def test_a_model_of_another_kind(tmp_path):
     data, model = write(tmp_path / "a.csv", rows(target="label")), tmp_path / "m.ofw"
     ofw_says("fit", "classification", data, "-o", model, *FAST)
     line = refusal("recommend", model, "--user", "1")
-    assert f"{model} is a FrankWolfeClassifier: only a model of ratings or clicks recommends" in line
+    what = "only a model of ratings or clicks recommends"
+    assert f"{model} is a FrankWolfeClassifier: {what}" in line

@@ -66,7 +66,8 @@ def test_cells_longer_than_python_s_csv_reads(tmp_path):
     [
         (
             f"{LONG},item,rating",
-            f"no column is obviously the user; say which with --user; the "
+            "no column is obviously the user; say which, such as --user 1 --item item --rating "
+            f"rating; the "
             f"columns are '{'x' * 37}...', 'item', 'rating'",
         ),
         (f"{LONG},{LONG},rating", f"columns 1 and 2 are both called '{'x' * 37}...'"),

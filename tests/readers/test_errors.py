@@ -58,7 +58,21 @@ RATINGS = {
         "a.csv",
         "who,item,rating\n1,2,3\n",
         {},
-        "no column is obviously the user; say which with --user; the columns are 'who'",
+        "no column is obviously the user; say which, such as --user who --item item "
+        "--rating rating; the columns are 'who'",
+    ),
+    "several open questions at once": (
+        "a.csv",
+        "when,who did it,what\n1,2,3\n",
+        {"rating": "when"},
+        "no column is obviously the user or the item; say which, such as --user 'who did it' "
+        "--item what --rating when; the columns are 'when', 'who did it', 'what'",
+    ),
+    "more questions than columns": (
+        "a.csv",
+        "who,what\n1,2\n",
+        {},
+        "no column is obviously the user, the item or the rating; say which with --rating",
     ),
     "a number too high": (
         "u.data",
@@ -78,7 +92,12 @@ RATINGS = {
         {"user": "user", "item": "item"},
         "the file seems to have no header; give the column's number, counted from 1 (--user 1)",
     ),
-    "nothing said of a file without header": ("u.data", "196\t242\t3\n", {}, "(--user 1)"),
+    "nothing said of a file without header": (
+        "u.data",
+        "196\t242\t3\n",
+        {},
+        "such as --user 1 --item 2 --rating 3",
+    ),
     "a header that was denied": (
         "a.csv",
         HEADER + "1,2,3\n",
@@ -161,7 +180,11 @@ def test_libsvm_that_cannot_be_read(tmp_path, case):
 
 
 ROWS = {
-    "no target": ("a,b\n1,2\n", {}, "no column is obviously the target; say which with --target"),
+    "no target": (
+        "a,b\n1,2\n",
+        {},
+        "no column is obviously the target; say which, such as --target b",
+    ),
     "a feature of text": ("a,y\nParis,1\n", {}, "row 1 (line 2), column 'a': 'Paris' is not"),
     "an empty feature": ("a,y\n,1\n", {}, "column 'a': the cell is empty"),
     "the target as a feature": ("a,y\n1,1\n", {"features": "a,y"}, "is among the features"),

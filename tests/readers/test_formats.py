@@ -57,7 +57,17 @@ def test_columns_are_taken_by_name_wherever_they_are(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "names", ["user_id,item_id,rating", "userId,movieId,rating", "User,Item,Stars"]
+    "names",
+    [
+        "user_id,item_id,rating",
+        "userId,movieId,rating",
+        "User,Item,Stars",
+        "User-ID,ISBN,Book-Rating",
+        "reviewerID,asin,overall",
+        "READER,Title,SCORE",
+        "reviewer,productId,stars",
+        "user.id,book,value",
+    ],
 )
 def test_obvious_names_are_guessed(tmp_path, names):
     path = tmp_path / "a.csv"

@@ -11,6 +11,7 @@ import typer
 
 from .._version import __version__
 from .completion import mend_zsh
+from .first_look import look_at
 from .fit_options import losses_in_words
 from .model_commands import app as model_commands
 from .options import (
@@ -202,7 +203,6 @@ def fit(
     with --checkpoint, the same command with --resume goes on. Whatever fails after the first round,
     what was learned is kept in a checkpoint, and the error says where.
     """
-    from .fit import FitOptions, run_fit
     from .fit_options import check_kind, check_loss
 
     given = [
@@ -237,6 +237,11 @@ def fit(
     if classes is not None:
         settings["classes"] = _labels(classes)
     reading = reading_options(on_bad_row, data_format, delimiter, header)
+    outputs = [(out, "-o"), (checkpoint, "--checkpoint")]
+    files = [*data, test]
+    look_at("fit", models=[resume], data=files, data_format=data_format, outputs=outputs)
+    from .fit import FitOptions, run_fit
+
     run_fit(
         FitOptions(kind.value, data, columns, reading, settings),
         out,

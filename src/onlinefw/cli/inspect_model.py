@@ -16,9 +16,9 @@ from ..files import read_header
 from ..fitting.certificate import gap_facts, gap_said
 from ..fitting.forgetting import forgetting_facts
 from ..fitting.notes import notes_of
+from .first_look import check_path
 from .json_text import as_json_text
 from .model_file import load_model
-from .paths import check_path
 from .refuse import one_line_errors
 
 __all__ = ["run_inspect"]

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .first_look import look_at
 from .options import (
     AsJson,
     DataFormat,
@@ -56,6 +57,8 @@ def predict(
     counted on standard error. Ids and labels are written as they are: one that begins with =, +, -
     or @ runs as a formula where a spreadsheet opens the CSV, unless you say --spreadsheet-safe.
     """
+    outputs = [(out, "-o")]
+    look_at("predict", models=[model], data=data, data_format=data_format, outputs=outputs)
     from .predict import run_predict
 
     columns = {"user": user, "item": item, "features": features, "n_features": n_features}
@@ -95,6 +98,7 @@ def recommend(
     For many users the output is CSV: user, rank, item and score. Scores are predicted ratings, or
     of a model of clicks numbers that are higher for what fits better.
     """
+    look_at("recommend", models=[model])
     from .recommend import Wish, run_recommend
 
     whom = Wish(user, users, had, because)
@@ -110,6 +114,7 @@ def inspect_model(
     as_json: AsJson = False,
 ) -> None:
     """Say what a model is, what it has seen, and how good it is."""
+    look_at("inspect", models=[model], outputs=[(plot, "--plot")])
     from .inspect_model import run_inspect
 
     run_inspect(model, top, plot, as_json)
@@ -127,6 +132,7 @@ def report(
 
     One file with everything inside, which opens without network.
     """
+    look_at("report", models=[model], outputs=[(out, "-o")])
     from .report import run_report
 
     run_report(model, out, force)

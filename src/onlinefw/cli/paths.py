@@ -8,22 +8,9 @@ from pathlib import Path
 from .._files import same_file
 from ..files import ModelFileError, read_header
 from ..readers.sources import find_sources
+from .first_look import check_path
 
-__all__ = ["check_output", "check_path"]
-
-
-def check_path(path: Path, option: str) -> None:
-    """Refuse a path to which no file can be written."""
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder; name a file with {option}")
-    if path.exists() and not path.is_file():
-        # Files are written aside and renamed, which would replace even a device or a pipe.
-        raise ValueError(f"{path} is not an ordinary file; name one with {option}")
-    if not path.absolute().parent.is_dir():
-        raise ValueError(
-            f"the folder {path.parent} does not exist; create it first, or give another with "
-            f"{option}"
-        )
+__all__ = ["check_output"]
 
 
 def check_output(

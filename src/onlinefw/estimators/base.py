@@ -21,6 +21,7 @@ from .learned_model import LearnedModel
 from .progress import progress
 from .row_checks import check_no_ids
 from .run import CANNOT_LEARN, Run
+from .spelling import Spelled
 from .stream import ArrayRounds, Batch, FileStream
 
 __all__ = ["StreamingEstimator"]
@@ -29,7 +30,7 @@ __all__ = ["StreamingEstimator"]
 FIRST_ROWS = 5000
 
 
-class StreamingEstimator(CallbackSupportMixin, LearnedModel, ABC):
+class StreamingEstimator(Spelled, CallbackSupportMixin, LearnedModel, ABC):
     """An estimator that plays rounds.
 
     Everything learned is in ``_run``, except the attributes that scikit-learn expects. A new run

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._typing import Array
@@ -16,13 +16,6 @@ from .linear_model import LinearModel
 from .shared_docs import documented, with_defaults
 
 __all__ = ["FrankWolfeClassifier"]
-
-
-def _has_probabilities(model: FrankWolfeClassifier) -> bool:
-    loss = model.loss_
-    if isinstance(loss, (Logistic, Bernoulli)):
-        return True
-    raise AttributeError(f'{loss} gives no probabilities; use loss="logistic" for predict_proba')
 
 
 @documented
@@ -143,17 +136,19 @@ class FrankWolfeClassifier(ClassifierMixin, LinearModel):
             known = np.asarray(self.classes_)
             if classes is not None and not np.array_equal(known, np.unique(classes)):
                 raise ValueError(
-                    f"classes={list(classes)!r} differ from the first call's, {list(known)!r}"
+                    f"classes={np.asarray(classes).tolist()} differ from the first call's, "
+                    f"{known.tolist()}"
                 )
         unknown = np.setdiff1d(y, known)
         if unknown.size:
             raise ValueError(
-                f"y has the label {unknown[0]!r}, which is not one of the classes {list(known)!r}; "
+                f"y has the label {unknown.tolist()[0]!r}, which is not one of the classes "
+                f"{known.tolist()}; "
                 "name all of them in the first partial_fit"
             )
         if known.size < 2:
             raise ValueError(
-                f"a classifier needs at least 2 classes, got one class, {known[0]!r}"
+                f"a classifier needs at least 2 classes, got one class, {known.tolist()[0]!r}"
                 + ("" if streamed else "; stream with partial_fit(X, y, classes=[...])")
             )
         self.classes_ = known
@@ -204,17 +199,36 @@ class FrankWolfeClassifier(ClassifierMixin, LinearModel):
             return self.classes_[(scores[:, 0] > 0.0).astype(int)]
         return self.classes_[scores.argmax(axis=1)]
 
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> Array:
-        """Return probabilities; of more than two classes, one against the rest, normalised."""
+    @property
+    def predict_proba(self) -> Callable[[Any], Array]:
+        """Return probabilities; of more than two classes, one against the rest, normalised.
+
+        Only the logistic and bernoulli losses have them.
+        """
+        self._check_probabilities("predict_proba")
+        return self._probabilities
+
+    @property
+    def predict_log_proba(self) -> Callable[[Any], Array]:
+        """Return the logarithms of the probabilities."""
+        self._check_probabilities("predict_log_proba")
+        return self._log_probabilities
+
+    def _check_probabilities(self, wanted: str) -> None:
+        loss = self.loss_
+        if not isinstance(loss, (Logistic, Bernoulli)):
+            # An AttributeError, so that hasattr says no: scikit-learn asks in this way.
+            raise AttributeError(
+                f'{loss} gives no probabilities: {wanted} needs loss="logistic" (or "bernoulli")'
+            )
+
+    def _probabilities(self, X: Any) -> Array:
         p = expit(self._scores(X))
         if p.shape[1] == 1:
             return np.hstack((1.0 - p, p))
         total = p.sum(axis=1, keepdims=True)
         return np.where(total > 0.0, p / np.where(total > 0.0, total, 1.0), 1.0 / p.shape[1])
 
-    @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithms of the probabilities."""
+    def _log_probabilities(self, X: Any) -> Array:
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.log(self._probabilities(X))

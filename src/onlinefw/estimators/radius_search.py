@@ -25,6 +25,7 @@ from .progress import progress
 from .race import Race
 from .run import CANNOT_LEARN
 from .search_state import SearchState
+from .spelling import Spelled
 from .stream import Batch
 
 __all__ = ["RadiusSearch"]
@@ -38,7 +39,7 @@ def _best_has(name: str) -> Any:
     return check
 
 
-class RadiusSearch(SearchState):
+class RadiusSearch(Spelled, SearchState):
     """Learn several radii side by side on one stream, and predict with the best so far.
 
     The rows are kept once, and each pass over them serves all radii. Every batch is predicted

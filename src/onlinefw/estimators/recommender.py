@@ -46,12 +46,15 @@ class FrankWolfeRecommender(LearnedTastes):
     Parameters
     ----------
     rank : int or "auto"
-        Of the low-rank matrix; "auto" is 24.
+        Of the low-rank matrix. "auto" begins with 14 and grows like the root of the events, up to
+        62 where they are learned one by one and 126 in ``fit``: an event takes time like the square
+        of the rank.
     unobserved : float or "auto"
         What an item that a user has not had weighs as a 0; "auto" is 0.2.
     ridge : (float, float) or "auto"
         a and b: what keeps the factors small is a + b n for a user (or item) of n events, where
-        items that were not had count ``unobserved`` each; "auto" is (1, 0.02).
+        items that were not had count ``unobserved`` each; "auto" is a share of what noise is worth
+        (see :class:`~onlinefw.LocalRidge`).
     half_life : float or None
         After how many events one weighs half as much. What weighs less than a thousandth of a new
         event is dropped now and then, so memory follows the half-life, and ``recommend`` may bring

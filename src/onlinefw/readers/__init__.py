@@ -18,12 +18,17 @@ Partitioned Parquet (``ParquetRatings``, ``ParquetRows``) is cut into batches th
 their handles are opened by this process or by workers.
 """
 
-from .chunks import RatingChunk, RowChunk
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .errors import BadRows, DataError
-from .id_map import IdMap
-from .partitioned_ratings import ParquetRatings
-from .partitioned_rows import ParquetRows
-from .reader import Reader, read_ratings, read_rows
+
+if TYPE_CHECKING:
+    from .chunks import RatingChunk, RowChunk
+    from .id_map import IdMap
+    from .partitioned_ratings import ParquetRatings
+    from .partitioned_rows import ParquetRows
+    from .reader import Reader, read_ratings, read_rows
 
 __all__ = [
     "BadRows",
@@ -37,3 +42,21 @@ __all__ = [
     "read_ratings",
     "read_rows",
 ]
+
+#: Loaded when first used: the command line looks for files before anything heavy is imported.
+_MODULE_OF = {
+    "IdMap": "id_map",
+    "ParquetRatings": "partitioned_ratings",
+    "ParquetRows": "partitioned_rows",
+    "RatingChunk": "chunks",
+    "Reader": "reader",
+    "RowChunk": "chunks",
+    "read_ratings": "reader",
+    "read_rows": "reader",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)

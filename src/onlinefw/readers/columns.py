@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,19 +17,27 @@ __all__ = [
     "check_names",
     "find_column",
     "find_features",
-    "guess_column",
+    "guess_columns",
     "is_number",
 ]
 
 #: A name, or a number from 1; text of digits is a number unless a column has that name.
 ColumnSpec = str | int
 
+#: Names that say what a column is, the surest first; "_id" and the like are left out.
 _OBVIOUS = {
-    "user": ("user", "userid", "uid", "customer", "customerid"),
-    "item": ("item", "itemid", "movie", "movieid", "product", "productid"),
-    "rating": ("rating", "stars", "score", "value"),
+    "user": (
+        "user", "uid", "username", "customer", "reviewer", "reader", "member", "visitor", "client",
+        "account", "person", "listener", "viewer",
+    ),
+    "item": (
+        "item", "iid", "movie", "film", "product", "asin", "isbn", "book", "song", "track",
+        "artist", "article", "business", "restaurant", "recipe", "game", "sku", "page", "url",
+        "title",
+    ),
+    "rating": ("rating", "stars", "star", "score", "value", "overall", "bookrating", "userrating"),
     "target": ("target", "label", "class", "y"),
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -114,22 +123,75 @@ def find_column(spec: ColumnSpec, table: Table, option: str) -> Column:
     raise _missing(f"there is no column {spec!r}", spec, table, option)
 
 
-def guess_column(option: str, table: Table) -> Column:
-    """The column whose name says what it is."""
+def guess_columns(specs: dict[str, ColumnSpec | None], table: Table) -> list[Column]:
+    """The columns that are given, and those whose names say what they are, by option.
+
+    Where several are open, one error names them all, and options to copy.
+
+    Examples
+    --------
+    >>> from onlinefw.readers.columns import Table, guess_columns
+    >>> table = Table("books.csv", ["Reviewer-ID", "ISBN", "Stars"], 3)
+    >>> options = {"user": None, "item": None, "rating": None}
+    >>> [column.index for column in guess_columns(options, table)]
+    [0, 1, 2]
+    >>> table = Table("books.csv", ["who", "what", "stars"], 3)
+    >>> guess_columns(options, table)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    onlinefw.readers.errors.DataError: books.csv: no column is obviously the user or the item; ...
+    """
+    found: dict[str, Column | None] = {
+        option: _obvious(option, table) if spec is None else find_column(spec, table, option)
+        for option, spec in specs.items()
+    }
+    if None in found.values():
+        raise _open_questions(found, table)
+    return [column for column in found.values() if column is not None]
+
+
+def _obvious(option: str, table: Table) -> Column | None:
+    names = [_plain(name) for name in table.names or []]
     for obvious in _OBVIOUS[option]:
-        for index, name in enumerate(table.names or []):
-            if _plain(name) == obvious:
+        for index, name in enumerate(names):
+            if name in (obvious, f"{obvious}id"):
                 return table.column(index)
-    raise _missing(f"no column is obviously the {option}", None, table, option)
+    return None
+
+
+def _open_questions(found: dict[str, Column | None], table: Table) -> DataError:
+    """Return one error with everything that the names do not tell, and an answer to copy."""
+    *first, last = (f"the {option}" for option, column in found.items() if column is None)
+    asked = f"{', '.join(first)} or {last}" if first else last
+    problem = f"no column is obviously {asked}"
+    without_names = table.names is None or table.looks_like_data
+    taken = {column.index for column in found.values() if column is not None}
+    free = [k for k in range(table.n_columns) if k not in taken]
+    example = []
+    for option, column in found.items():
+        if column is None and not free:
+            return _missing(problem, None, table, option)
+        where = -1 if option == "target" else 0  # which is often the last column
+        index = free.pop(where) if column is None else column.index
+        example.append(f"--{option} {_typed(index, table)}")
+    if without_names:
+        return DataError(
+            f"{problem}: the file seems to have no header",
+            file=table.file,
+            remedy=f"give columns by number, counted from 1, such as {' '.join(example)}",
+        )
+    remedy = f"say which, such as {' '.join(example)}; the columns are {_known(table)}"
+    return DataError(problem, file=table.file, remedy=remedy)
 
 
 def is_obvious(cell: str) -> bool:
     """Whether a cell is one of the names that are looked for."""
-    return any(_plain(cell) in names for names in _OBVIOUS.values())
+    plain = _plain(cell)
+    return any(plain in (name, f"{name}id") for names in _OBVIOUS.values() for name in names)
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[\s_-]", "", name).lower()
+    return re.sub(r"[\s_.-]", "", name).lower()
 
 
 def _missing(problem: str, spec: str | None, table: Table, option: str) -> DataError:
@@ -139,12 +201,22 @@ def _missing(problem: str, spec: str | None, table: Table, option: str) -> DataE
             file=table.file,
             remedy=f"give the column's number, counted from 1 (--{option} 1)",
         )
-    known = ", ".join(map(shown, table.names[:20])) + (", ..." if len(table.names) > 20 else "")
     close = difflib.get_close_matches(spec or "", table.names, 1) or [
         name for name in table.names if spec and name.lower() == spec.lower()
     ]
     remedy = f"did you mean {shown(close[0])}? The" if close else f"say which with --{option}; the"
-    return DataError(problem, file=table.file, remedy=f"{remedy} columns are {known}")
+    return DataError(problem, file=table.file, remedy=f"{remedy} columns are {_known(table)}")
+
+
+def _typed(index: int, table: Table) -> str:
+    """A column as it can be typed on a command line: its name, or its number."""
+    name = (table.names or [])[index] if table.names and not table.looks_like_data else ""
+    return shlex.quote(name) if name.isprintable() and 0 < len(name) <= 40 else str(index + 1)
+
+
+def _known(table: Table) -> str:
+    names = table.names or []
+    return ", ".join(map(shown, names[:20])) + (", ..." if len(names) > 20 else "")
 
 
 def find_features(

@@ -14,7 +14,7 @@ from ..losses import Loss
 from .batches import Column, Wanted
 from .cells import labels as as_labels
 from .chunks import Chunk, RatingChunk, RowChunk
-from .columns import ColumnSpec, Table, find_column, find_features, guess_column
+from .columns import ColumnSpec, Table, find_column, find_features, guess_columns
 from .errors import DataError
 
 __all__ = ["Plan", "RatingPlan", "RowPlan"]
@@ -47,9 +47,10 @@ class RatingPlan:
 
     def wanted(self, table: Table) -> Wanted:
         """User, item and rating, guessed where none is given."""
-        user = _find("user", self.user, table)
-        item = _find("item", self.item, table)
-        rating = (_find("rating", self.rating, table),) if self.needs_rating else ()
+        specs = {"user": self.user, "item": self.item}
+        if self.needs_rating:
+            specs["rating"] = self.rating
+        user, item, *rating = guess_columns(specs, table)
         indices = [column.index for column in (user, item, *rating)]
         if len(set(indices)) < len(indices):
             raise DataError(
@@ -125,7 +126,7 @@ class RowPlan:
 
     def _target(self, table: Table) -> Column | None:
         if self.needs_target:
-            return _find("target", self.target, table)
+            return guess_columns({"target": self.target}, table)[0]
         if self.target is None:
             return None
         try:
@@ -151,7 +152,3 @@ class RowPlan:
 
 #: What a reader is told of what it reads.
 Plan = RatingPlan | RowPlan
-
-
-def _find(option: str, spec: ColumnSpec | None, table: Table) -> Column:
-    return guess_column(option, table) if spec is None else find_column(spec, table, option)

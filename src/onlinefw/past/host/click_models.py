@@ -80,8 +80,8 @@ class ClickModels(LocalModels):
             local_clicks.add_grams(gram, models.rank, side.factors, np.arange(n), 1.0)
         return {"grams": grams}
 
-    def _rank_for_more(self) -> int:
-        return rank_for_clicks(self.n_observations)
+    def _rank_for_more(self, one_by_one: bool) -> int:
+        return rank_for_clicks(self.n_observations, one_by_one=one_by_one)
 
     # Learning -------------------------------------------------------------------------------------
 

@@ -140,7 +140,7 @@ class LocalModels(MixedModels):
             if done < stop:
                 self._make_space()
             else:
-                self._check_rank()
+                self._check_rank(solving)
                 if done == n:
                     return
 
@@ -160,13 +160,13 @@ class LocalModels(MixedModels):
         """Return how many of n entries come before the rank is to be checked."""
         return n if self._check_at is None else min(n, self._check_at - before)
 
-    def _check_rank(self) -> None:
+    def _check_rank(self, one_by_one: bool) -> None:
         """Let the models have more rank, if it is time to ask and all of it is in use."""
         if self._check_at is None or self.n_observations < self._check_at:
             return
         while self._check_at <= self.n_observations:
             self._check_at *= 2
-        rank = self._rank_for_more()
+        rank = self._rank_for_more(one_by_one)
         if rank > self.models.rank:
             columns = np.flatnonzero(self.lists.by_column.length)
             models = with_rank(self.models, rank, columns, self._sums)
@@ -174,7 +174,7 @@ class LocalModels(MixedModels):
             more = self._beside(models)
             vars(self).update(models=models, _width=width, _work=work, **more)  # all at once
 
-    def _rank_for_more(self) -> int:
+    def _rank_for_more(self, one_by_one: bool) -> int:
         """Return the rank for as many observations again."""
         models, rank = self.models, next_rank(self.models.rank)
         if rank > models.rank and is_in_use(models, self.lists.by_row, self.lists.by_column):
