@@ -28,10 +28,11 @@ def test_the_losses_are_those_of_the_estimators_and_the_default_comes_first():
     assert "classification: sigmoid (default), logistic" in helps
 
 
-@pytest.mark.parametrize("kind", ["matrix", "regression", "classification"])
+@pytest.mark.parametrize("kind", ["matrix", "clicks", "regression", "classification"])
 def test_an_option_of_another_kind_is_refused(tmp_path, kind):
-    data = write(tmp_path / "a.csv", ratings() if kind == "matrix" else rows())
-    values = {"n_features": ["3"], "zero_based": [], "classes": ["a,b"]}
+    data = write(tmp_path / "a.csv", ratings() if kind in ("matrix", "clicks") else rows())
+    numbers = {name: ["3"] for name in ("n_features", "at_least", "epochs", "workers")}
+    values = {"zero_based": [], "classes": ["a,b"], "loss": ["square"], **numbers}
     for name, kinds in KINDS.items():
         if kind not in kinds:
             option = f"--{name.replace('_', '-')}"

@@ -18,7 +18,7 @@ FIT = ("fit", "matrix", "a.csv", "-o", "m.ofw")
         ((*FIT, "--every", "0"), "ofw fit: Invalid value for '--every': "),
         ((*FIT, "--seed", "x"), "ofw fit: Invalid value for '--seed': "),
         ((*FIT, "--raduis", "2"), "ofw fit: No such option: --raduis"),
-        (("fit", "tensor", "a.csv", "-o", "m"), "'tensor' is not one of 'matrix', 'regression'"),
+        (("fit", "tensor", "a.csv", "-o", "m"), "'tensor' is not one of 'matrix', 'clicks'"),
         (("fit", "matrix", "-o", "m"), "ofw fit: Missing argument 'data"),
         (("fit", "matrix", "a.csv"), "ofw fit: Missing option '"),
         (("fitt",), "ofw: No such command 'fitt'"),
