@@ -89,8 +89,8 @@ class LocalRidge(Corrective):
     ----------
     rank : int or "auto"
         Of each model; theta has that of all of them together. "auto" begins with 14. For clicks it
-        is about 0.23 times the root of the events, whenever these have doubled, and at most 126
-        (62 where they are learned one by one).
+        is about twice the events of a mean row (or column, if that has fewer), looked at whenever
+        these have doubled, and at most 126 (62 where they are learned one by one).
         For values, after 1,000 observations, and whenever they have doubled, it may become 21, if
         all of it is in use: if the smallest singular value of the model with the medium ridge is a
         tenth of the largest or more, and the largest is more than what is left of the start.

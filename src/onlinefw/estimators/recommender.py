@@ -46,9 +46,9 @@ class FrankWolfeRecommender(LearnedTastes):
     Parameters
     ----------
     rank : int or "auto"
-        Of the low-rank matrix. "auto" begins with 14 and grows like the root of the events, up to
-        62 where they are learned one by one and 126 in ``fit``: an event takes time like the square
-        of the rank.
+        Of the low-rank matrix. "auto" begins with 14 and is about twice the events of a mean user
+        (or item, if that has fewer), up to 126; up to 62 where events are learned one by one, as
+        an event takes time like the square of the rank.
     unobserved : float or "auto"
         What an item that a user has not had weighs as a 0; "auto" is 0.2.
     ridge : (float, float) or "auto"

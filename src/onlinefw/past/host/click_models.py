@@ -81,7 +81,9 @@ class ClickModels(LocalModels):
         return {"grams": grams}
 
     def _rank_for_more(self, one_by_one: bool) -> int:
-        return rank_for_clicks(self.n_observations, one_by_one=one_by_one)
+        whole = self._whole
+        shape = whole.n_rows, whole.n_columns
+        return rank_for_clicks(self.n_observations, *shape, one_by_one=one_by_one)
 
     # Learning -------------------------------------------------------------------------------------
 
