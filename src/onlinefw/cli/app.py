@@ -13,6 +13,7 @@ from .._version import __version__
 from .completion import mend_zsh
 from .fit_options import losses_in_words
 from .refuse import one_line_errors, refuse
+from .serving import replay, serve
 from .usage import OneLineUsage
 
 mend_zsh()
@@ -440,3 +441,9 @@ def reproduce(
     from .reproduce import run_reproduce
 
     run_reproduce(figure.value, dataset, quick, seeds, out)
+
+
+app.command(
+    epilog="Examples: ofw serve --new matrix --log events.db; ofw serve --follow events.db",
+)(serve)
+app.command(epilog="Example: ofw replay events.db --set half_life=5000")(replay)
