@@ -23,7 +23,7 @@ from .new_models import new_model, settings_of
 from .rebuilding import Learned, Say, estimator_in, rebuilt
 from .writer import Writer
 
-__all__ = ["ServeOptions", "open_engine"]
+__all__ = ["ServeOptions", "open_engine", "warm_up"]
 
 
 @dataclass
@@ -50,7 +50,7 @@ def open_engine(options: ServeOptions, say: Say, held: ExitStack) -> Engine:
     if options.follow is not None:
         log = EventLog.read(options.follow)
         learned = rebuilt(log, say)
-        _warm_up(learned.model, learned.face)
+        warm_up(learned.model, learned.face)
         return Follower(learned, log)
     if options.model is not None and read_header(options.model)["kind"] == "model":
         model = load(options.model)
@@ -63,7 +63,7 @@ def open_engine(options: ServeOptions, say: Say, held: ExitStack) -> Engine:
     exists = path.exists() and path.stat().st_size > 0
     log = _resumed(path, options) if exists else _begun(path, options)
     learned = rebuilt(log, say)
-    _warm_up(learned.model, learned.face)
+    warm_up(learned.model, learned.face)
     return Writer(
         learned,
         log,
@@ -100,7 +100,7 @@ def _begun(path: Path, options: ServeOptions) -> EventLog:
     model = new_model(options.new, settings)
     if options.classes is not None:
         facts["classes"] = options.classes
-    _warm_up(model, face_of(model, facts))  # bad settings are refused before there is a log
+    warm_up(model, face_of(model, facts))  # bad settings are refused before there is a log
     return EventLog.create(path, facts)
 
 
@@ -129,7 +129,7 @@ def _resumed(path: Path, options: ServeOptions) -> EventLog:
     return log
 
 
-def _warm_up(model: Any, face: Face) -> None:
+def warm_up(model: Any, face: Face) -> None:
     """Let what is compiled be compiled before anybody waits for it; refuse settings that fail."""
     scratch = clone(model)
     events = _scratch_events(face)
@@ -144,10 +144,8 @@ def _warm_up(model: Any, face: Face) -> None:
 
 def _scratch_events(face: Face) -> list[tuple[Any, ...]]:
     if isinstance(face, PairsFace):
-        names = [face.user(str(k)) for k in range(3)]
-        items = [face.item("item", str(k)) for k in range(3)]
         told = (1.0,) * len(face.told)
-        return [(user, item, *told) for user in names for item in items[:2]]
+        return [(face.user("0"), face.item("item", "0"), *told)] * 3
     assert isinstance(face, RowsFace)
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((4, face.width or 2)).tolist()
