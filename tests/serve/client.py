@@ -1,4 +1,4 @@
-"""A small keep-alive HTTP client and server processes, for tests and benchmarks of ``ofw serve``."""
+"""A small keep-alive HTTP client and server processes, for tests and benchmarks."""
 
 from __future__ import annotations
 

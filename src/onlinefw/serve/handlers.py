@@ -54,7 +54,7 @@ class Handlers:
         atomic = more.get("atomic", False)
         if not isinstance(atomic, bool):
             raise Refusal(422, "'atomic' must be true or false")
-        batch, face = Batch([], atomic, []), self.engine.face
+        batch, face = Batch([], atomic, [], len(body)), self.engine.face
         for position, one in enumerate(given):
             try:
                 if isinstance(one, Refusal):

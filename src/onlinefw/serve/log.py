@@ -295,6 +295,7 @@ def _writing(path: Path) -> sqlite3.Connection:
         raise sqlite3.OperationalError(f"this folder allows no WAL, only {mode}")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA secure_delete = ON")
+    connection.execute("PRAGMA journal_size_limit = 67108864")
     return connection
 
 

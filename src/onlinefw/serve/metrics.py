@@ -89,7 +89,10 @@ class Metrics:
             "ofw_radius": ("Radius in use, then", facts.get("radius")),
             "ofw_half_life": ("Half-life in use, then", forgetting.get("half_life")),
             "ofw_memory_bytes": ("Memory of this process", memory()),
-            "ofw_pending_predictions": ("Predictions without label", self._handlers.pending.n),
+            "ofw_pending_predictions": (
+                "Answers that labels may come for",
+                len(self._handlers.pending),
+            ),
         }
 
 

@@ -31,6 +31,7 @@ def settings_of(kind: str, given: list[str]) -> dict[str, Any]:
     >>> settings_of("matrix", ["half_life=5000", "loss=square"])
     {'half_life': 5000, 'loss': 'square'}
     """
+    _check_kind(kind)
     names = sorted(set(KINDS[kind]._get_param_names()) - NOT_HERE)
     settings = {}
     for text in given:
@@ -48,6 +49,10 @@ def settings_of(kind: str, given: list[str]) -> dict[str, Any]:
 
 def new_model(kind: str, settings: dict[str, Any]) -> Any:
     """Return a model that has learned nothing yet."""
-    if kind not in KINDS:
-        raise ValueError(f"this version of onlinefw has no models of {kind!r:.40}")
+    _check_kind(kind)
     return KINDS[kind](**settings)
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in KINDS:
+        raise ValueError(f"this version of onlinefw has no models of the kind {kind!r:.40}")

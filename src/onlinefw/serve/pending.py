@@ -7,8 +7,8 @@ from typing import Any
 
 __all__ = ["MOST_PENDING", "Pending"]
 
-#: So many predictions are kept; the oldest leave first.
-MOST_PENDING = 100_000
+#: So many values of rows are kept; the oldest leave first.
+MOST_PENDING = 1_000_000
 
 
 class Pending:
@@ -17,7 +17,7 @@ class Pending:
     Examples
     --------
     >>> from onlinefw.serve.pending import Pending
-    >>> pending = Pending(most=2)
+    >>> pending = Pending(most=5)
     >>> one = pending.put([("ann", "Up")], [3.5])
     >>> pending.get(one, 0)
     (('ann', 'Up'), 3.5)
@@ -27,18 +27,21 @@ class Pending:
     """
 
     def __init__(self, most: int = MOST_PENDING) -> None:
-        self._most, self.n = most, 0
+        self._most, self._size = most, 0
         self._kept: dict[str, tuple[list[Any], list[Any]]] = {}
 
     def put(self, rows: list[Any], predictions: list[Any]) -> str:
         """Keep predictions; return their id."""
         id_ = secrets.token_hex(8)
         self._kept[id_] = rows, predictions
-        self.n += len(rows)
-        while self.n > self._most and len(self._kept) > 1:
+        self._size += _size(rows)
+        while self._size > self._most and len(self._kept) > 1:
             oldest = next(iter(self._kept))
-            self.n -= len(self._kept.pop(oldest)[0])
+            self._size -= _size(self._kept.pop(oldest)[0])
         return id_
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
     def n_rows(self, id_: str) -> int | None:
         """Return how many rows were predicted together; None if that is not known any more."""
@@ -51,3 +54,8 @@ class Pending:
         if kept is None or not 0 <= row < len(kept[0]):
             return None
         return kept[0][row], kept[1][row]
+
+
+def _size(rows: list[Any]) -> int:
+    """Return how many values rows have, with one for each row."""
+    return sum(1 + sum(len(v) if isinstance(v, (list, dict)) else 1 for v in row) for row in rows)

@@ -6,7 +6,6 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +39,11 @@ class Learned:
         if late:
             served = np.array([one.served for one in late])
             self.served.add(self.face.losses(served, [one.values for one in late]))
+
+    def take_scores(self, facts: dict[str, Any]) -> None:
+        """Go on with the scores of a checkpoint."""
+        self.progressive = Scores.from_state(facts["progressive"])
+        self.served = Scores.from_state(facts["served"])
 
 
 def rebuilt(log: EventLog, say: Say, *, checkpoint: bool = True, settings: Any = None) -> Learned:
@@ -80,9 +84,10 @@ def learn_logged(learned: Learned, piece: list[Logged]) -> list[Event]:
 
 
 def _from_base(log: EventLog, settings: Any) -> Learned:
-    model = base_of(log)
+    base = base_of(log)
+    model = None if base is None else base["model"]
     if settings:
-        if model is not None:
+        if base is not None:
             raise ValueError(
                 f"{log.path} goes on from a model, which has its settings; other settings are for "
                 "logs that began with --new"
@@ -92,11 +97,13 @@ def _from_base(log: EventLog, settings: Any) -> Learned:
         model = new_model(log.facts["kind"], settings or log.facts["settings"])
     learned = Learned(model, face_of(model, log.facts), log.facts["log"])
     learned.seq = log.facts.get("pruned", 0)
+    if base is not None and "serve" in base:
+        learned.take_scores(base["serve"])
     return learned
 
 
-def base_of(log: EventLog) -> Any:
-    """Return the model that the log goes on from; None if it began with none."""
+def base_of(log: EventLog) -> dict[str, Any] | None:
+    """Return what the log goes on from, with its "model"; None if it began with nothing."""
     base = log.base()
     if base is None:
         return None
@@ -104,17 +111,19 @@ def base_of(log: EventLog) -> Any:
         path = Path(folder) / "base.ckpt"
         path.write_bytes(base)
         try:
-            return estimator_in(load_checkpoint(path))
+            content = load_checkpoint(path)
+            beside = content if isinstance(content, dict) else {}
+            return {**beside, "model": estimator_in(content)}
         except ModelFileError as error:
             why = str(error).replace(str(path), f"the model in {log.path}")
             raise ModelFileError(why) from None
 
 
-def base_bytes(model: Any) -> bytes:
-    """Return a model as the base of a log."""
+def base_bytes(base: dict[str, Any]) -> bytes:
+    """Return a model, with what is beside it, as the base of a log."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "base.ckpt"
-        save_checkpoint({"model": model}, path)
+        save_checkpoint(base, path)
         return path.read_bytes()
 
 
@@ -141,11 +150,6 @@ def save_learned(learned: Learned, path: Path) -> None:
     save_checkpoint({"model": learned.model, "serve": facts}, path)
 
 
-def snapshot(learned: Learned) -> Learned:
-    """Return a copy that can be written while learning goes on."""
-    return deepcopy(learned)
-
-
 def _from_checkpoint(log: EventLog, say: Say) -> Learned | None:
     path = checkpoint_beside(log.path)
     if not path.exists():
@@ -166,8 +170,7 @@ def _from_checkpoint(log: EventLog, say: Say) -> Learned | None:
             return None
         learned = Learned(content["model"], face_of(content["model"], log.facts), facts["log"])
         learned.seq = seq
-        learned.progressive = Scores.from_state(facts["progressive"])
-        learned.served = Scores.from_state(facts["served"])
+        learned.take_scores(facts)
         return learned
     except (ModelFileError, KeyError, TypeError) as error:
         say(f"{error}; all of the log is learned again")

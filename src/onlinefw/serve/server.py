@@ -25,7 +25,7 @@ __all__ = ["bound", "serve"]
 #: learns, while it is in Python.
 SWITCH = 0.0005
 #: More connections than this are answered with 503.
-MOST_CONNECTIONS = 1000
+MOST_CONNECTIONS = 512
 #: How long the end waits for answers that are being made, in seconds.
 PATIENCE = 30
 KEEP_ALIVE = 75

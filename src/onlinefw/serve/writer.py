@@ -20,6 +20,8 @@ __all__ = ["Batch", "Writer"]
 
 #: So many events share a sync of the disk, unless one request has more.
 GROUP = 2000
+#: Requests with so many bytes may wait.
+MOST_BYTES = 2**26
 #: After a checkpoint that failed, the next is tried so many seconds later.
 RETRY = 30.0
 
@@ -27,8 +29,12 @@ RETRY = 30.0
 class Batch:
     """The events of one request: at each position an event, in the order of the request."""
 
-    def __init__(self, events: list[tuple[int, Event]], atomic: bool, refused: list[Any]) -> None:
+    def __init__(
+        self, events: list[tuple[int, Event]], atomic: bool, refused: list[Any], size: int = 0
+    ) -> None:
         self.events, self.atomic, self.refused = events, atomic, refused
+        #: How many bytes the request had.
+        self.size = size
         self.learned = self.repeated = 0
 
     def refuse(self, position: int, error: object) -> None:
@@ -69,7 +75,7 @@ class Writer(Engine):
         self.checkpoint_path: Path = checkpoint_beside(log.path)
         #: Of the newest checkpoint, and of the one that is being written.
         self.checkpoint_seq = self._writing_seq = -1
-        self._waiting = 0
+        self._waiting = self._waiting_bytes = 0
         self._background: Thread | None = None
         self._not_before = 0.0
         self.n_refused = self.n_repeated = self.n_checkpoints = self.n_groups = 0
@@ -81,15 +87,16 @@ class Writer(Engine):
     def learn(self, batch: Batch) -> Future[Any]:
         """Let events be learned; the future has the answer once they are on the disk."""
         with self._wake:
-            n = len(batch.events)
-            if self._waiting and self._waiting + n > self.most_waiting:
+            n, size = len(batch.events), self._waiting_bytes + batch.size
+            if self._waiting and (self._waiting + n > self.most_waiting or size > MOST_BYTES):
                 raise Refusal(
                     429,
-                    f"{self._waiting} events wait to be learned, and at most {self.most_waiting} "
-                    "may: send it again in a second",
+                    f"{self._waiting} events wait to be learned, and no more than "
+                    f"{self.most_waiting} may: send it again in a second",
                 )
             future = self._put(("learn", batch))
             self._waiting += n
+            self._waiting_bytes = size
         return future
 
     def forget(self, who: Any, id_: str | None) -> Future[Any]:
@@ -167,6 +174,7 @@ class Writer(Engine):
     def _answer_all(self, group: list[Any], error: BaseException | None = None) -> None:
         with self._wake:
             self._waiting -= sum(len(batch.events) for _, batch, _ in group)
+            self._waiting_bytes -= sum(batch.size for _, batch, _ in group)
         for _, batch, future in group:
             if error is None:
                 self.n_repeated += batch.repeated
@@ -286,9 +294,11 @@ class Writer(Engine):
             return {"forgotten": 0, "repeated": 1, "events": self.learned.n_events}
         self._wait_for_background()
         base = base_of(self.log)
-        in_base = base is not None and _forgets(base, who)
+        in_base = base is not None and _forgets(base["model"], who)
         try:
-            n = self.log.erase(str(who), base_bytes(base) if in_base else None, in_base, id_)
+            n = self.log.erase(
+                str(who), base_bytes(base) if in_base and base else None, in_base, id_
+            )
             if not n and not in_base:
                 raise Refusal(404, f"nothing is known of {str(who)!r:.60}")
             self.log.commit()
@@ -297,8 +307,12 @@ class Writer(Engine):
             if isinstance(error, LogError):
                 raise Refusal(507, f"nothing was forgotten: {error}") from error
             raise
-        self.log.tidy()
-        learned = rebuilt(self.log, lambda _: None)
+        try:
+            self.log.tidy()
+            learned = rebuilt(self.log, lambda _: None)
+        except BaseException as error:  # the log is right, so a new start is, too
+            self.no_learning = f"the model has to be made anew: restart the server ({error})"
+            raise Refusal(500, self.no_learning) from error
         remove_checkpoint(self.checkpoint_path)
         self.sides.replace(learned.model)
         learned.model = None
