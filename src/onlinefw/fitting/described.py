@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
-from ..estimators import FrankWolfeMatrixCompletion, RadiusSearch
+from ..estimators import RadiusSearch
 from .certificate import gap_facts
 from .forgetting import forgetting_facts
 from .notes import notes_of
@@ -29,11 +29,12 @@ def described(model: Any, top: int = 10) -> dict[str, Any]:
     facts |= gap_facts(best)
     if best.half_life is not None:
         facts["forgetting"] = forgetting_facts(best)
-    if isinstance(model, FrankWolfeMatrixCompletion):
+    if not hasattr(best, "n_features_in_"):  # pairs of rows and columns
         shape = model.shape_
         facts |= {"rows": shape[0], "columns": shape[1], "rank": model.rank_}
         facts["radius"] = model.radius_
-        for name, found in (("mixture", model.mixture_), ("short memory", model.short_memory_)):
+        for name in ("mixture", "short memory"):
+            found = getattr(model, f"{name.replace(' ', '_')}_", None)
             facts |= {} if found is None else {name: found._asdict()}
         return facts
     coef = np.reshape(best.coef_, (-1, best.n_features_in_))

@@ -96,6 +96,8 @@ class Face(ABC):
     verbs: frozenset[str]
     #: What the progressive score is the mean of.
     score_name: str
+    #: Whether /recommend-for needs a value for each item.
+    needs_values = False
     #: The fields of what is predicted, and of an event beside those.
     asked: tuple[str, ...]
     told: tuple[str, ...]
@@ -198,13 +200,15 @@ class PairsFace(Face):
         return [{"item": str(item), "score": score} for item, score in pairs if item is not None]
 
     def because(self, found: tuple[Array, Array]) -> list[dict[str, Any]]:
-        """Return the items that speak for another one, with their contributions."""
+        """Return the items that speak for another one; the last, null, is all the rest."""
         pairs = zip(*(side.tolist() for side in found), strict=True)
-        return [{"item": str(item), "contribution": share} for item, share in pairs]
+        named = ((None if item is None else str(item), share) for item, share in pairs)
+        return [{"item": item, "contribution": share} for item, share in named]
 
 
 def _kinds_of_ids(model: Any) -> tuple[Callable[[str], Any], Callable[[str], Any]]:
-    sides = model.row_ids_, model.col_ids_
+    of_clicks = hasattr(model, "users_")
+    sides = (model.users_, model.items_) if of_clicks else (model.row_ids_, model.col_ids_)
     kinds = [str if side is not None and side.dtype == object else int for side in sides]
     return kinds[0], kinds[1]
 
@@ -222,6 +226,7 @@ class RatingsFace(PairsFace):
 
     verbs = frozenset({"predict", "label", "recommend", "recommend-for", "because", "forget"})
     score_name = "squared error"
+    needs_values = True
     told = ("value",)
 
     def __init__(self, model: Any) -> None:
@@ -268,7 +273,7 @@ class RatingsFace(PairsFace):
 class ClicksFace(PairsFace):
     """Users and items, as they came together."""
 
-    verbs = frozenset({"recommend", "recommend-for", "because", "forget"})
+    verbs = frozenset({"predict", "recommend", "recommend-for", "because", "forget"})
     score_name = "reciprocal rank"
     told = ()
 
@@ -286,7 +291,10 @@ class ClicksFace(PairsFace):
 
     def losses(self, predicted: Any, values: list[tuple[Any, ...]]) -> Array:
         ranks = np.asarray(predicted, float)
-        return np.where(np.isfinite(ranks) & (ranks > 0.0), 1.0 / np.maximum(ranks, 1.0), 0.0)
+        return 1.0 / ranks[np.isfinite(ranks)]  # items that can be ranked: known, and not had yet
+
+    def predict(self, model: Any, rows: list[tuple[Any, ...]]) -> list[Any]:
+        return model.predict([[user, item] for user, item in rows]).tolist()
 
 
 # Rows of features ---------------------------------------------------------------------------------

@@ -243,8 +243,8 @@ class Handlers:
             raise Refusal(422, "'items' is missing: send a list of items that somebody has had")
         options = {k: v for k, v in self._options(given).items() if k != "exclude_seen"}
         args = [self._items("items", given["items"])]
-        if "values" in given:  # of ratings
-            args.append(self._values(given["values"], len(args[0])))
+        if self.engine.face.needs_values:
+            args.append(self._values(given.get("values"), len(args[0])))
         self._has("recommend_for", "recommend-for")
         found = self._asked(lambda model: model.recommend_for(*args, **options))
         face: Any = self.engine.face

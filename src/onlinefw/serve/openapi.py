@@ -83,7 +83,9 @@ def _asking(face: Face, row: dict[str, Any]) -> dict[str, Any]:
         {"name": name, "in": "query", "required": name != "n", "schema": schema}
         for name, schema in (("user", ID), ("item", ID), ("n", n))
     ]
-    for_values = {"items": items, "values": {"type": "array", "items": NUMBER}}
+    for_values: dict[str, Any] = {"items": items}
+    if face.needs_values:
+        for_values["values"] = {"type": "array", "items": NUMBER}
     return {
         "predict": _post(
             "Predict rows", _object({"rows": {"type": "array", "minItems": 1, "items": row}})
@@ -92,7 +94,7 @@ def _asking(face: Face, row: dict[str, Any]) -> dict[str, Any]:
         "recommend": _post("The best items for a user or for several", _object(users | choice, [])),
         "recommend-for": _post(
             "The best items for somebody who is not in the model",
-            _object(for_values | choice, ["items"]),
+            _object(for_values | choice, list(for_values)),
         ),
         "because": because,
         "forget": _post(
