@@ -302,6 +302,24 @@ def test_labels_are_learned_as_the_estimator_does(opened, tmp_path):
         engine.face.event({"x": [1.0, 2.0, 3.0], "y": "perhaps"})
 
 
+@pytest.mark.parametrize("labels", [False, True])
+def test_a_search_of_radii_goes_on_from_its_checkpoint(opened, tmp_path, labels):
+    plain = list(rows(0, 80))
+    X, y = np.array([one["x"] for one in plain]), np.array([one["y"] for one in plain])
+    y = np.where(y > 0, "yes", "no") if labels else y
+    kind = ofw.FrankWolfeClassifier if labels else ofw.FrankWolfeRegressor
+    model = ofw.RadiusSearch(kind(), radii=[1.0, 2.0]).fit(X[:60], y[:60])
+    save_checkpoint(model, tmp_path / "search.ckpt")
+    engine = opened(tmp_path / "log", model=tmp_path / "search.ckpt")
+    later = zip(X[60:].tolist(), y[60:].tolist(), strict=True)
+    learn(engine, [{"x": x, "y": target} for x, target in later])
+    model.learn(X[60:], y[60:])
+    assert facts(engine)["digest"] == digest(model)
+    assert replayed(tmp_path / "log", [], None)["digest"] == digest(model)
+    with engine.reading() as served:
+        assert engine.face.predict(served, [(X[0].tolist(),)]) == model.predict(X[:1]).tolist()
+
+
 def test_a_model_file_only_predicts(opened, tmp_path):
     model = ofw.FrankWolfeRegressor(radius=1.0).fit(np.eye(3), [1.0, 2.0, 3.0])
     ofw.save(model, tmp_path / "model.ofw")

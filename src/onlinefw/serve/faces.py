@@ -415,6 +415,7 @@ def face_of(model: Any, facts: dict[str, Any]) -> Face:
     clicks = KINDS.get("clicks")
     if clicks is not None and isinstance(model, clicks):
         return ClicksFace(model)
-    best = model.estimator if isinstance(model, RadiusSearch) else model
-    classes = facts.get("classes") or getattr(best, "classes_", None)
-    return RowsFace(best, classes, facts.get("columns"))
+    best = model
+    if isinstance(model, RadiusSearch):
+        best = model.best_estimator_ if model.__sklearn_is_fitted__() else model.estimator
+    return RowsFace(best, facts.get("classes"), facts.get("columns"))
