@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         losses,
         objectives,
         plots,
+        readers,
         sets,
         steps,
         theory,
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
         FrankWolfeRegressor,
         RadiusSearch,
     )
-    from .files import load, save
+    from .files import load, load_checkpoint, save, save_checkpoint
 
 __all__ = [
     "BrokenModel",
@@ -84,10 +85,13 @@ __all__ = [
     "files",
     "iterates",
     "load",
+    "load_checkpoint",
     "losses",
     "objectives",
     "plots",
+    "readers",
     "save",
+    "save_checkpoint",
     "sets",
     "steps",
     "theory",
@@ -109,7 +113,9 @@ _HOME = {
     "Round": "algorithms",
     "SummaryFrankWolfe": "algorithms",
     "load": "files",
+    "load_checkpoint": "files",
     "save": "files",
+    "save_checkpoint": "files",
 }
 
 

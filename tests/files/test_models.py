@@ -342,3 +342,11 @@ def test_a_folder_that_is_not_there_is_not_made(tmp_path):
         with pytest.raises(FileNotFoundError, match="the folder does not exist; create it first"):
             write(model, tmp_path / "no" / "r.ofw")
     assert not (tmp_path / "no").exists()
+
+
+def test_load_reads_checkpoints_too_and_these_go_on(tmp_path, rng):
+    X = rng.standard_normal((60, 4))
+    model = ofw.FrankWolfeRegressor(radius=2.0).partial_fit(X[:30], X[:30, 0])
+    ofw.save_checkpoint(model, tmp_path / "run.ckpt")
+    loaded = ofw.load(tmp_path / "run.ckpt").partial_fit(X[30:], X[30:, 0])
+    np.testing.assert_array_equal(loaded.coef_, model.partial_fit(X[30:], X[30:, 0]).coef_)

@@ -12,7 +12,8 @@ from .._typing import State
 from ..estimators import FrankWolfeMatrixCompletion, FrankWolfeRecommender
 from ..estimators.ids import Ids
 from ..readers.id_tables import as_objects
-from .container import read_tree, write_tree
+from .checkpoints import load_checkpoint
+from .container import read_header, read_tree, write_tree
 from .errors import whole
 from .format_1 import from_format_1
 from .labels import labels_from_tree
@@ -107,15 +108,16 @@ def _ids_state(estimator: Any, *given: Any) -> State:
 
 
 def load(path: str | Path) -> Any:
-    """Return the estimator of a model file; reading it runs no code.
+    """Return the estimator of a model file or of a checkpoint; reading it runs no code.
 
     It predicts as the one that was saved did, bit for bit, and has its coefficients or factors,
-    certificate and history. ``partial_fit`` refuses, since the past is not in the file.
+    certificate and history. From a model file ``partial_fit`` refuses, since the past is not in it;
+    from a checkpoint it goes on.
 
     Parameters
     ----------
     path : str or Path
-        What :func:`save` wrote.
+        What :func:`save` or :func:`save_checkpoint` wrote.
 
     Examples
     --------
@@ -129,6 +131,8 @@ def load(path: str | Path) -> Any:
     >>> loaded.recommend("bob")[0], loaded.row_ids_.tolist()
     (array([20]), ['ann', 'bob'])
     """
+    if read_header(path)["kind"] == "checkpoint":
+        return load_checkpoint(path)
     header, tree = read_tree(path, "model")
     with whole(path, "model"):
         return _from_tree(from_format_1(tree) if header["format_version"] == 1 else tree)
