@@ -158,7 +158,8 @@ class RowPlan:
             return Wanted(order, numbers, self._fields, texts)
         if self.labels:
             return Wanted((target, *order), numbers, self._fields, texts)
-        targets = (replace(target, loss=self.loss),)
+        if_missing = "correct it" if self.treatment.fixed else "say --missing drop, correct it"
+        targets = (replace(target, loss=self.loss, if_missing=if_missing),)
         return Wanted(order, numbers + targets, self._fields, texts)
 
     def _learned_as(self, found: tuple[Column, ...], table: Table) -> list[tuple[Column, str]]:

@@ -66,12 +66,7 @@ class SortedReader(Reader[C]):
             return
         keys = [_keys(chunk, str(self._plan.sort_by)) for chunk in chunks]
         if len({part.dtype == object for part in keys}) > 1:
-            raise DataError(
-                "some rows have numbers and some have dates",
-                file=self._names,
-                column=str(self._plan.sort_by),
-                remedy="sort by a column that has one of them only",
-            )
+            raise _mixed(self._names, str(self._plan.sort_by))
         names = [f.name for f in fields(chunks[0]) if f.name not in ("file", "position", "order")]
         columns = {name: joined([getattr(chunk, name) for chunk in chunks]) for name in names}
         order = np.argsort(np.concatenate(keys), kind="stable")
@@ -94,6 +89,15 @@ class SortedReader(Reader[C]):
         return ", ".join(source.name for source in self._sources)
 
 
+def _mixed(files: str, column: str) -> DataError:
+    return DataError(
+        "some rows have numbers to sort by, and some have dates",
+        file=files,
+        column=column,
+        remedy="sort by another column (--sort-by), or write them in one form",
+    )
+
+
 def _grown(files: str) -> DataError:
     return DataError(
         "there are more rows than when they were sorted last",
@@ -112,7 +116,7 @@ def _keys(chunk: Chunk, column: str) -> Array:
     if not any(reason for _, reason, _ in read.values()):
         return np.array([read[text][0] for text in texts], dtype=np.float64)
     for row, text in zip(chunk.rows.tolist(), texts, strict=True):
-        if not _DATE.fullmatch(text):
+        if read[text][1] and not _DATE.fullmatch(text):
             raise DataError(
                 f"{shown(text)} is neither a number nor a date such as 2024-12-31",
                 file=chunk.file,
@@ -120,4 +124,6 @@ def _keys(chunk: Chunk, column: str) -> Array:
                 column=column,
                 remedy="correct it, or sort by another column (--sort-by)",
             )
+    if not all(reason for _, reason, _ in read.values()):
+        raise _mixed(chunk.file, column)
     return as_objects([text.replace("T", " ") for text in texts])
