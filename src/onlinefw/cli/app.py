@@ -28,6 +28,7 @@ from .options import (
     reading_options,
 )
 from .refuse import one_line_errors, refuse
+from .serving import replay, serve
 from .usage import OneLineUsage
 
 mend_zsh()
@@ -358,3 +359,9 @@ def reproduce(
     from .reproduce import run_reproduce
 
     run_reproduce(figure.value, dataset, quick, seeds, out)
+
+
+app.command(
+    epilog="Examples: ofw serve --new matrix --log events.db; ofw serve --follow events.db",
+)(serve)
+app.command(epilog="Example: ofw replay events.db --set half_life=5000")(replay)

@@ -6,7 +6,16 @@ no code.
 
 from .checkpoints import load_checkpoint, save_checkpoint
 from .container import read_header
+from .digest import digest
 from .errors import ModelFileError
 from .models import load, save
 
-__all__ = ["ModelFileError", "load", "load_checkpoint", "read_header", "save", "save_checkpoint"]
+__all__ = [
+    "ModelFileError",
+    "digest",
+    "load",
+    "load_checkpoint",
+    "read_header",
+    "save",
+    "save_checkpoint",
+]

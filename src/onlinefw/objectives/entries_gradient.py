@@ -93,12 +93,11 @@ class EntriesGradient(PairOperator):
         if counts.weight == 0.0:
             raise ValueError("nothing has been observed yet: call observe(X, y) first")
         self._background = background
-        # What LinearOperator's own __init__ would set, after checks that are not needed here.
-        self.dtype, self.shape = past.dtype, theta.shape
+        super().__init__(past.dtype, theta.shape)
         self._past, self._scaling, self._start, self._effort = past, scaling, start, effort
         self._mean, self._seed = 1.0 / weight, counts.observations
         self._precision = _PRECISION[past.dtype.char]
-        self._xp = xp = theta._xp
+        self._array_module = xp = theta._xp
         V = start.block
         if V is None or V.shape != (self.shape[1], LANES):
             V = start.columns(self.shape[1], self._seed, xp)
@@ -164,7 +163,7 @@ class EntriesGradient(PairOperator):
         known = self._scaling
         if scales is None or (known is not None and known.scales is scales):
             return None if scales is None else known
-        return Scaling(scales, self._xp, self.dtype)
+        return Scaling(scales, self._array_module, self.dtype)
 
     def normal(self, v: Array, scales: Scales | None = None) -> tuple[Array, Array]:
         """Return G v and G' G v, for the scaled G, with one read of the store."""
@@ -187,14 +186,14 @@ class EntriesGradient(PairOperator):
         """Return G V with one read of the store, in double precision."""
         product, background = self._past.forward(v), self._background
         if background is not None:
-            product = product + background.forward(self._xp.asarray(v))
+            product = product + background.forward(self._array_module.asarray(v))
         return product * self._mean
 
     def _rmatmat(self, u: Array) -> Array:
         """Return G' U with one read of the store, in double precision."""
         product, background = self._past.backward(u), self._background
         if background is not None:
-            product = product + background.backward(self._xp.asarray(u))
+            product = product + background.backward(self._array_module.asarray(u))
         return product * self._mean
 
     def toarray(self) -> Array:
@@ -222,7 +221,7 @@ class EntriesGradient(PairOperator):
         return self._found
 
     def _from_block(self, radius: float) -> tuple[Array, float, Array]:
-        xp, scaling = self._xp, self._scaling
+        xp, scaling = self._array_module, self._scaling
         to_left, values, to_right, before = ritz_pairs(
             self._overlap, self._W, self._precision, self._gram
         )
@@ -277,7 +276,7 @@ class EntriesGradient(PairOperator):
     ) -> tuple[Array, float, Array]:
         rng = np.random.default_rng([self._seed, 1])
         start = rng.standard_normal(self.shape[1])
-        start = self._xp.asarray(start / np.linalg.norm(start))
+        start = self._array_module.asarray(start / np.linalg.norm(start))
         products = partial(self._normal, scaling=scaling)
         with one_blas_thread():
             return krylov_pair(

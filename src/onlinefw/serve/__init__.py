@@ -1,0 +1,1 @@
+"""``ofw serve``: one process that learns and answers over HTTP, and loses no acknowledged event."""
