@@ -87,7 +87,7 @@ def test_rows_that_are_wrong_otherwise_are_refused_all_the_same(tmp_path):
         with pytest.raises(DataError, match="'inf' is not a finite number"):
             all_rows(read_rows(path, missing=missing))
     path.write_text("a,y\n1,1\n2,\n")
-    with pytest.raises(DataError, match="row 2 .*column 'y': the cell is empty"):
+    with pytest.raises(DataError, match=r"row 2 .*column 'y': the cell is empty"):
         all_rows(read_rows(path, missing="mean"))
 
 
@@ -161,7 +161,7 @@ def test_text_that_comes_late_in_a_column_of_numbers_is_refused(tmp_path, monkey
     monkeypatch.setattr("onlinefw.readers.text_look.LOOK", 3)
     columns = {"a": [1, 2, 3, "x"], "y": [1, 2, 3, 4]}
     path = write(tmp_path / "a.csv", columns)
-    with pytest.raises(DataError, match="row 4 .*'x' is not a number"):
+    with pytest.raises(DataError, match=r"row 4 .*'x' is not a number"):
         all_rows(read_rows(path, text="one-hot", block_bytes=8))
 
 
