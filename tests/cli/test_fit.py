@@ -125,6 +125,7 @@ def test_the_scores_are_those_of_a_plain_loop(tmp_path):
     assert told["test file"] == {
         "rows": 50,
         "mse": pytest.approx(expected, rel=1e-5),
+        "rmse": pytest.approx(expected**0.5, rel=1e-5),
         "r2": pytest.approx(1.0 - expected / np.var(ratings(50, seed=9)["rating"]), rel=1e-4),
     }
 
@@ -175,7 +176,7 @@ def test_json_is_one_valid_object_and_quiet_is_silent(matrix, tmp_path):
 def test_one_batch_has_no_progressive_score_and_still_gives_json(matrix, tmp_path):
     whole = "fit", "matrix", matrix, "-o", tmp_path / "m.ofw", "--batch-size", "1000"
     told = ofw_json(*whole, "--radius", "50")
-    assert told["progressive"] == {"rows": 0, "mse": None, "r2": None}
+    assert told["progressive"] == {"rows": 0, "mse": None, "rmse": None, "r2": None}
     told = ofw_json(*whole)  # one after another, whatever the batch
     assert told["progressive"]["rows"] == 239
 
@@ -413,12 +414,12 @@ def test_a_label_that_is_not_one_of_those_given_is_named_with_its_row(tmp_path):
     assert "first rows" not in line
 
 
-def test_a_column_of_text_is_left_out_with_features(tmp_path):
+def test_a_column_of_text_can_be_dropped_or_encoded(tmp_path):
     columns = rows(40)
     data = write(tmp_path / "a.csv", {**columns, "city": ["Rome"] * 40})
     line = refusal("fit", "regression", data, "-o", tmp_path / "m.ofw")
-    assert "row 1 (line 2), column 'city': 'Rome' is not a number; choose columns of" in line
-    assert "with --features" in line
+    assert "row 1 (line 2), column 'city': 'Rome' is not a number; leave the column out" in line
+    assert "(--drop city), say --text one-hot, correct it" in line
 
 
 # What is said of the model ------------------------------------------------------------------------

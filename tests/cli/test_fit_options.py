@@ -33,6 +33,7 @@ def test_an_option_of_another_kind_is_refused(tmp_path, kind):
     data = write(tmp_path / "a.csv", ratings() if kind in ("matrix", "clicks") else rows())
     numbers = {name: ["3"] for name in ("n_features", "at_least", "epochs", "workers")}
     values = {"zero_based": [], "classes": ["a,b"], "loss": ["square"], **numbers}
+    values |= {"missing": ["mean"], "text": ["hash"]}
     for name, kinds in KINDS.items():
         if kind not in kinds:
             option = f"--{name.replace('_', '-')}"

@@ -212,8 +212,8 @@ def test_pairs_keep_the_names_that_the_file_has_for_them(tmp_path, ending):
 def test_a_format_that_is_not_written_is_refused(tmp_path, name):
     data, model = fitted(tmp_path, "regression", rows())
     line = refusal("predict", model, data, "-o", tmp_path / name)
-    assert f"{name}: predictions are written as CSV or Parquet" in line
-    assert "ends in .csv or .parquet" in line
+    assert f"{name}: predictions are written as CSV, Parquet or JSON lines" in line
+    assert "ends in .csv, .parquet or .jsonl, or - for standard output" in line
 
 
 def test_libsvm_rows_for_a_model_of_named_columns_must_be_as_wide(tmp_path):

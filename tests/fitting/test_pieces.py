@@ -73,7 +73,7 @@ def test_the_running_squared_error_is_that_of_all_rows(rng):
 
 
 def test_scores_without_rows_say_so():
-    assert SquaredError().summary() == {"rows": 0, "mse": None, "r2": None}
+    assert SquaredError().summary() == {"rows": 0, "mse": None, "rmse": None, "r2": None}
     assert ErrorRate().summary()["error"] is None
     assert np.isnan(SquaredError().value) and np.isnan(ErrorRate().value)
 

@@ -17,11 +17,14 @@ from .model_commands import app as model_commands
 from .options import (
     DataFormat,
     Delimiter,
+    Drop,
     Force,
     Header,
     Item,
+    Missing,
     NFeatures,
     OnBadRow,
+    Text,
     reading_options,
 )
 from .refuse import one_line_errors, refuse
@@ -140,7 +143,20 @@ def fit(
     target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
     features: Annotated[
         str | None,
-        typer.Option(help="Columns to predict from, such as age,3-10; default: all others."),
+        typer.Option(help="Columns to predict from, such as age,3-10,f0-f39; default: all others."),
+    ] = None,
+    drop: Drop = None,
+    missing: Annotated[
+        Missing,
+        typer.Option(help="A feature is missing: end the run, fill in the mean, or drop the row."),
+    ] = Missing.refuse,
+    text: Annotated[
+        Text | None,
+        typer.Option(help="Columns of text: one column for each category, or a few by a hash."),
+    ] = None,
+    sort_by: Annotated[
+        str | None,
+        typer.Option(help="Learn in the order of this column, such as timestamp (needs memory)."),
     ] = None,
     radius: Annotated[
         str, typer.Option(help="Size of the constraint set; auto finds it on the first rows.")
@@ -220,7 +236,9 @@ def fit(
     columns: dict[str, Any] = {"user": user, "item": item, "rating": rating}
     if kind not in (Kind.matrix, Kind.clicks):
         columns = {"target": target, "features": features, "zero_based": zero_based}
-        columns["n_features"] = n_features
+        columns |= {"n_features": n_features, "drop": drop, "missing": missing.value}
+        columns["text"] = None if text is None else text.value
+    columns["sort_by"] = sort_by
     settings: dict[str, Any] = {"test_share": test_fraction, "seed": seed}
     if kind is Kind.clicks:
         settings["at_least"] = at_least

@@ -33,12 +33,17 @@ from ..readers.sources import find_sources
 from .fit_display import Display
 from .fit_kept import Learned, kept
 from .fit_options import check_resumed
+from .fit_test_file import check_test, model_is_written, test_score
 from .json_text import as_json_text
 from .model_file import check_checkpoint
 from .paths import check_output
 from .refuse import one_line_errors, refuse
 
 __all__ = ["FitOptions", "run_fit"]
+
+
+#: With more rows than this, it is said that they are sorted first.
+MANY_ROWS = 1_000_000
 
 
 @dataclass
@@ -61,15 +66,20 @@ class FitOptions:
         return self._opened(session, self.data, position=position, stop=stop)
 
     def test_reader(self, session: Session, test: str, learned: Reader[Any]) -> Reader[Any]:
-        """Open a test file, which must have the features of the data that are learned."""
-        names = learned.feature_names
-        more: dict[str, Any] = {}
-        if not names and learned.n_features:
-            more["n_features"] = learned.n_features
-        elif names and not self.columns.get("features"):
-            more["features"] = names
-            if learned.has_header and any(name.isdecimal() for name in names):
+        """Open a test file, whose columns are those that are learned, by their names."""
+        more: dict[str, Any] = {"sort_by": None}
+        names = learned.feature_columns
+        if learned.has_header:
+            # What was guessed is guessed again: one file may say userId, the other user_id.
+            known = learned.column_names
+            more |= {k: known[k] for k in known if self.columns.get(k) is not None}
+            if any(name.isdecimal() for name in [*(names or []), *known.values()]):
                 more["header"] = True  # these are names, not numbers of columns
+        if names:
+            rest = {"drop": None, "missing": "refuse", "text": None}
+            more |= {"features": names, "like": learned.treatment, **rest}
+        elif learned.n_features:
+            more["n_features"] = learned.n_features
         return self._opened(session, [test], **more)
 
     def _opened(self, session: Session, paths: list[str], **more: Any) -> Reader[Any]:
@@ -122,8 +132,9 @@ def run_fit(
                 checkpoint = Checkpoint(checkpoint_at, every, asdict(options))
                 if checkpoint_at == resume_from:
                     checkpoint.note(session)
+            run = _Run(session, options, out, checkpoint, test, quiet, quiet or as_json)
             with only_writer(checkpoint_at) if checkpoint_at else nullcontext():
-                summary = _learn_and_save(session, options, out, checkpoint, test, quiet or as_json)
+                summary = _learn_and_save(run)
         except (NoDevice, WorkerFailed) as error:
             refuse("fit", error)
         except ClusterLost as error:
@@ -165,15 +176,23 @@ def _use_place(session: Session, workers: int | None, device: str, wanted: bool)
         session.model.set_params(device=here(session.model.device).device)
 
 
-def _learn_and_save(
-    session: Session,
-    options: FitOptions,
-    out: Path,
-    checkpoint: Checkpoint | None,
-    test: str | None,
-    silent: bool,
-) -> dict[str, Any]:
+@dataclass
+class _Run:
+    """What is learned from what, and where it goes."""
+
+    session: Session
+    options: FitOptions
+    out: Path
+    checkpoint: Checkpoint | None
+    test: str | None
+    #: Whether nothing is said at all, or only at the end.
+    quiet: bool
+    silent: bool
+
+
+def _learn_and_save(run: _Run) -> dict[str, Any]:
     """Learn, score, and write the model; return the summary. What was learned is never lost."""
+    session, options, checkpoint = run.session, run.options, run.checkpoint
     interrupted: list[int] = []
 
     def stop() -> bool:
@@ -183,29 +202,37 @@ def _learn_and_save(
         _save(session, path, _notes(session, options, {"ended": False}, reader))
 
     with options.reader(session, position=session.position, stop=stop) as reader:
-        if test is not None:
-            _check_test(options, session, test, reader)
-        learned = Learned(session, asdict(options), out, checkpoint, save_as_it_is)
+        if run.test is not None:
+            with options.test_reader(session, run.test, reader) as rows:
+                check_test(rows, run.test, reader, run.quiet)
+        _say_sorting(run)
+        learned = Learned(session, asdict(options), run.out, checkpoint, save_as_it_is)
         with kept(learned):
-            with Display(silent) as display, _ctrl_c_noted(interrupted):
+            with Display(run.silent) as display, _ctrl_c_noted(interrupted):
                 ended = learn(
                     session, reader, checkpoint=checkpoint, on_round=display.show, stop=stop
                 )
             if session.rounds == 0:
                 _refuse_no_rounds(options, checkpoint, ended, reader)
-            summary = _summary(session, options, test, reader)
+            summary = _summary(session, options)
             summary["ended"] = ended
             if reader.bad_rows.total:
                 summary["rows left out"] = reader.bad_rows.counts
-            _save(session, out, _notes(session, options, summary, reader))
+            _save(session, run.out, _notes(session, options, summary, reader))
+        if run.test is not None:
+            # The model is on disk by now, whatever is in the test file.
+            with model_is_written(run.out):
+                with options.test_reader(session, run.test, reader) as rows:
+                    summary["test file"] = test_score(session, rows)
+                _save(session, run.out, _notes(session, options, summary, reader))
     return summary
 
 
-def _check_test(options: FitOptions, session: Session, test: str, reader: Reader[Any]) -> None:
-    """Refuse a test file whose columns or first rows cannot be used, before the run."""
-    with options.test_reader(session, test, reader) as rows:
-        if Path(test).is_file():  # a pipe can be read only once
-            next(rows, None)
+def _say_sorting(run: _Run) -> None:
+    rows = run.session.expected_rows or 0
+    if run.options.columns.get("sort_by") is not None and rows >= MANY_ROWS and not run.quiet:
+        said = f"ofw fit: about {rows:,} rows are read and sorted in memory before learning begins"
+        typer.echo(said, err=True)
 
 
 def _refuse_no_rounds(
@@ -231,6 +258,7 @@ def _notes(
         "features": reader.feature_names,
         "header": reader.has_header,
         "columns": options.columns,
+        "treatment": reader.treatment,
         "columns are scaled": getattr(session.model, "scale_", None) is not None,
         "score over time": {"name": session.score.name, **session.score_path.columns()},
     }
@@ -251,9 +279,7 @@ def _ctrl_c_noted(seen: list[int]) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _summary(
-    session: Session, options: FitOptions, test: str | None, learned: Reader[Any]
-) -> dict[str, Any]:
+def _summary(session: Session, options: FitOptions) -> dict[str, Any]:
     summary: dict[str, Any] = {
         "kind": options.kind,
         "rows read": session.rows_read,
@@ -270,12 +296,6 @@ def _summary(
         summary["forgetting"] = forgetting_facts(session.model)
     if session.n_test:
         summary["held out"] = session.test_score().summary()
-    if test is not None:
-        score = session.new_score()
-        with options.test_reader(session, test, learned) as rows:
-            for chunk in rows:
-                session.score_chunk(chunk, score)
-        summary["test file"] = score.summary()
     return summary
 
 
@@ -311,7 +331,8 @@ def _say(summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool) -> N
     ]
     for key in ("held out", "test file"):
         if key in summary:
-            lines.append(f"{key}: {_score(summary[key])}")
+            left_out = _left_out(summary[key].get("rows left out"))
+            lines.append(f"{key}: {_score(summary[key])}{left_out and f'; {left_out}'}")
     if "rank" in summary:
         size = f"rank {summary['rank']:,}"
     else:
@@ -322,10 +343,14 @@ def _say(summary: dict[str, Any], out: Path, *, quiet: bool, as_json: bool) -> N
     if "forgetting" in summary:
         lines.append(f"forgetting: {forgetting_in_words(**summary['forgetting'])}")
     if "rows left out" in summary:
-        reasons = ", ".join(f"{n:,} {reason}" for reason, n in summary["rows left out"].items())
-        lines.append(f"rows left out: {reasons}")
+        lines.append(_left_out(summary["rows left out"]))
     lines.append(f"written: {out}")
     typer.echo(printable("\n".join(lines)))
+
+
+def _left_out(counts: dict[str, int] | None) -> str:
+    reasons = ", ".join(f"{n:,} {reason}" for reason, n in (counts or {}).items())
+    return f"rows left out: {reasons}" if reasons else ""
 
 
 def _score(score: dict[str, Any]) -> str:
@@ -333,7 +358,8 @@ def _score(score: dict[str, Any]) -> str:
         return "no rows"
     if "mse" in score:
         r2 = "" if score["r2"] is None else f", R2 {score['r2']:.3f}"
-        return f"MSE {score['mse']:.4g}{r2} ({counted(score['rows'], 'row')})"
+        errors = f"MSE {score['mse']:.4g}, RMSE {score['rmse']:.4g}"
+        return f"{errors}{r2} ({counted(score['rows'], 'row')})"
     if "recall" in score:
         return (
             f"{score['recall']:.1%} of items were among the {score['at']} best for the user, NDCG "

@@ -33,7 +33,7 @@ KINDS = {
     **dict.fromkeys(("radius", "loss", "batch_size", "epochs"), IN_ROUNDS),
     **dict.fromkeys(("device", "workers", "ray_address"), IN_ROUNDS),
     "target": ("regression", "classification"),
-    "features": ("regression", "classification"),
+    **dict.fromkeys(("features", "drop", "missing", "text"), ("regression", "classification")),
     "n_features": ("regression", "classification"),
     "zero_based": ("regression", "classification"),
     "classes": ("classification",),
@@ -46,6 +46,7 @@ OF_RUN = ("device", "workers", "ray_address")
 FIXED = {
     **{name: ("columns", name) for name in KINDS if name not in OF_MODEL + OF_RUN},
     **{name: ("settings", name) for name in OF_MODEL},
+    "sort_by": ("columns", "sort_by"),
     "test_fraction": ("settings", "test_share"),
     "seed": ("settings", "seed"),
     "data_format": ("reading", "format"),

@@ -35,7 +35,9 @@ def predict(
     data: Annotated[list[str], typer.Argument(help="What to predict: as for ofw fit.")],
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", help="A .csv or .parquet file; otherwise standard output."),
+        typer.Option(
+            "-o", "--out", help="A .csv, .parquet or .jsonl file; otherwise standard output (-)."
+        ),
     ] = None,
     user: Annotated[str | None, typer.Option(help="Column of users, if named otherwise.")] = None,
     item: Item = None,
@@ -57,6 +59,7 @@ def predict(
     counted on standard error. Ids and labels are written as they are: one that begins with =, +, -
     or @ runs as a formula where a spreadsheet opens the CSV, unless you say --spreadsheet-safe.
     """
+    out = None if out == Path("-") else out
     outputs = [(out, "-o")]
     look_at("predict", models=[model], data=data, data_format=data_format, outputs=outputs)
     from .predict import run_predict

@@ -16,6 +16,22 @@ class OnBadRow(StrEnum):
     skip = "skip"
 
 
+class Missing(StrEnum):
+    """What to do where a feature is missing."""
+
+    refuse = "refuse"
+    mean = "mean"
+    drop = "drop"
+
+
+class Text(StrEnum):
+    """How columns of text become numbers."""
+
+    one_hot = "one-hot"
+    hash = "hash"
+
+
+Drop = Annotated[str | None, typer.Option(help="Columns not to predict from, such as name,f7-f9.")]
 Item = Annotated[str | None, typer.Option(help="Column of items.")]
 NFeatures = Annotated[
     int | None, typer.Option(min=1, help="Features of LIBSVM rows, where a pipe has them.")

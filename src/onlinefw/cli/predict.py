@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import typer
@@ -17,19 +15,17 @@ from .. import (
     FrankWolfeRecommender,
     RadiusSearch,
 )
-from .._files import whole_file
 from .._typing import Array
 from .._words import counted, printable
 from ..fitting.notes import notes_of
 from ..readers import DataError, IdMap, Reader, read_ratings, read_rows
 from .model_file import ids_of, load_model, nobody
 from .paths import check_output
+from .predictions_file import check_format, table_sink
 from .refuse import one_line_errors
 from .spreadsheet import safe_columns
 
 __all__ = ["run_predict", "with_gaps"]
-
-FORMATS = (".csv", ".parquet")
 
 
 def run_predict(
@@ -44,36 +40,26 @@ def run_predict(
     """Read, predict and write chunk by chunk."""
     with one_line_errors("predict"):
         if out is not None:
-            _check_format(out, spreadsheet_safe)
+            check_format(out, spreadsheet_safe)
             check_output(out, "-o", "predictions", [*data, model_path], force)
         model = load_model(model_path)
         notes = notes_of(model)
         given = {name: value for name, value in columns.items() if value is not None}
-        columns = {**notes.get("columns", {}), **given}
+        columns = {**notes.get("columns", {}), "features": None, **given}
         if isinstance(model, (FrankWolfeMatrixCompletion, FrankWolfeRecommender)):
             tables = _pairs(model, data, columns, reading)
         else:
             if reading["header"] is None and _has_names_like_numbers(notes):
                 reading = {**reading, "header": True}
-            tables = _rows(model, data, columns, reading, notes.get("features"))
-        with _sink(out) as write:
+            tables = _rows(model, data, columns, reading, notes)
+        with table_sink(out) as write:
             for table in tables:
                 write(safe_columns(table) if spreadsheet_safe else table)
 
 
-def _check_format(out: Path, spreadsheet_safe: bool) -> None:
-    if spreadsheet_safe and out.suffix == ".parquet":
-        raise ValueError("--spreadsheet-safe is for CSV; leave it out, or name a .csv file with -o")
-    if out.suffix not in FORMATS:
-        raise ValueError(
-            f"{out}: predictions are written as CSV or Parquet; name a file that ends in "
-            f"{' or '.join(FORMATS)}"
-        )
-
-
 def _has_names_like_numbers(notes: dict[str, Any]) -> bool:
     """Whether a feature has a name that could be taken for the number of a column."""
-    features = notes.get("features") or []
+    features = _columns_of(notes) or []
     return bool(notes.get("header")) and any(name.isdecimal() for name in features)
 
 
@@ -128,19 +114,26 @@ def _of_pairs(model: FrankWolfeMatrixCompletion | FrankWolfeRecommender, X: Arra
 
 def _names_of_pairs(reader: Any) -> tuple[str, str]:
     """Return the file's names of the two columns, unless one of them is that of the predictions."""
-    names = reader.id_names if reader.has_header else None
+    names = tuple(reader.column_names.values())[:2] if reader.has_header else None
     return names if names and "prediction" not in names else ("user", "item")
 
 
+def _columns_of(notes: dict[str, Any]) -> list[str] | None:
+    """Return the columns from which a model's features are made, as its data called them."""
+    treatment = notes.get("treatment") or {}
+    return treatment.get("columns") or notes.get("features")
+
+
 def _rows(
-    model: Any, data: list[str], columns: Any, reading: Any, features: list[str] | None
+    model: Any, data: list[str], columns: Any, reading: Any, notes: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     # The reader puts the columns in order and gives arrays, which have no names to compare.
     model.__dict__.pop("feature_names_in_", None)
-    names = columns.get("features") or features
+    names = columns["features"] or _columns_of(notes)
     wanted = {
         "target": columns.get("target"),
         "features": names,
+        "like": notes.get("treatment"),
         "zero_based": columns.get("zero_based", False),
         # LIBSVM rows have no names: a model of named columns can only compare their width, so
         # it must not be set here to what the model has.
@@ -182,7 +175,7 @@ def _tables(reader: Any, predicted: Callable[[Any], dict[str, Any]]) -> Iterator
         else:
             raise DataError("no row can be predicted", remedy=str(reader.bad_rows))
         take = pa.array(indices, mask=indices < 0)
-        yield {name: _filled(column.take(take)) for name, column in columns.items()}
+        yield {name: column.take(take) for name, column in columns.items()}
     if reader.bad_rows.total:
         left = printable(reader.bad_rows)
         typer.echo(f"ofw predict: {left}; their predictions are NaN or empty", err=True)
@@ -209,86 +202,3 @@ def with_gaps(reader: Reader[Any]) -> Iterator[tuple[Any, Array]]:
         yield chunk, indices
     if reader.bad_rows.total > gaps:
         yield None, np.full(reader.bad_rows.total - gaps, -1)
-
-
-def _filled(column: Any) -> Any:
-    import pyarrow as pa
-
-    if not column.null_count:
-        return column
-    if pa.types.is_floating(column.type):
-        return column.fill_null(float("nan"))
-    # An empty string is written as "", so that no line is blank: readers skip blank lines.
-    return column.fill_null("") if pa.types.is_string(column.type) else column
-
-
-@contextmanager
-def _sink(out: Path | None) -> Iterator[Any]:
-    """Yield a function that writes tables: CSV to standard output, CSV or Parquet to a file."""
-    with _opened(out) as file:
-        to_parquet = out is not None and out.suffix == ".parquet"
-        sink = _ParquetSink(file) if to_parquet else _CsvSink(file)
-        try:
-            yield sink.write
-        finally:
-            sink.close()
-
-
-@contextmanager
-def _opened(out: Path | None) -> Iterator[Any]:
-    if out is None:
-        yield sys.stdout.buffer
-        return
-    try:
-        with whole_file(out) as file:
-            yield file
-    except OSError as error:
-        reason = f"{error.strerror or error}; nothing was written"
-        raise OSError(error.errno, reason, str(out)) from error
-
-
-class _Sink:
-    """What writes tables to an open file."""
-
-    def __init__(self, file: Any) -> None:
-        self._file, self._writer, self._schema = file, cast(Any, None), None
-
-    def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-
-
-class _CsvSink(_Sink):
-    """Writes CSV; the type of an id column may change from integers to text on the way."""
-
-    def write(self, columns: dict[str, Any]) -> None:
-        import pyarrow as pa
-        from pyarrow import csv
-
-        table = pa.table(columns)
-        if table.num_columns == 1 and table.column(0).null_count:  # nulls would be blank lines
-            (name,) = table.column_names
-            table = pa.table({name: _filled(table.column(name).cast(pa.string()))})
-        if table.schema != self._schema:
-            self.close()
-            options = csv.WriteOptions(include_header=self._schema is None)
-            self._writer = csv.CSVWriter(self._file, table.schema, write_options=options)
-            self._schema = table.schema
-        self._writer.write_table(table)
-
-
-class _ParquetSink(_Sink):
-    def write(self, columns: dict[str, Any]) -> None:
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        table = pa.table(columns)
-        if self._writer is None:
-            self._writer = parquet.ParquetWriter(self._file, table.schema)
-        for now, before in zip(table.schema, self._writer.schema, strict=True):
-            if now.type != before.type:
-                raise ValueError(
-                    f"the column {now.name!r} has {before.type} values first and {now.type} "
-                    "later, which Parquet cannot hold; write CSV instead (-o predictions.csv)"
-                )
-        self._writer.write_table(table)

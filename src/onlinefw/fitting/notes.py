@@ -7,7 +7,13 @@ from typing import Any
 __all__ = ["notes_of"]
 
 #: What each note is. Whatever has another form was noted by somebody else.
-FORMS = {"summary": dict, "features": list, "columns": dict, "score over time": dict}
+FORMS = {
+    "summary": dict,
+    "features": list,
+    "columns": dict,
+    "treatment": dict,
+    "score over time": dict,
+}
 
 
 def notes_of(model: Any) -> dict[str, Any]:

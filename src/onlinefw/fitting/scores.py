@@ -50,7 +50,9 @@ class SquaredError:
     def summary(self) -> dict[str, Any]:
         """Return the number of rows and the scores, as JSON-able values."""
         r2 = 1.0 - self._error / self._spread if self._spread > 0.0 else None
-        return {"rows": self.n, "mse": self.value if self.n else None, "r2": r2}
+        mse = self.value if self.n else None
+        rmse = None if mse is None else mse**0.5
+        return {"rows": self.n, "mse": mse, "rmse": rmse, "r2": r2}
 
 
 class ErrorRate:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from .id_map import IdMap
     from .partitioned_ratings import ParquetRatings
     from .partitioned_rows import ParquetRows
-    from .reader import Reader, read_ratings, read_rows
+    from .reader import Reader
+    from .reading import read_ratings, read_rows
 
 __all__ = [
     "BadRows",
@@ -51,8 +52,8 @@ _MODULE_OF = {
     "RatingChunk": "chunks",
     "Reader": "reader",
     "RowChunk": "chunks",
-    "read_ratings": "reader",
-    "read_rows": "reader",
+    "read_ratings": "reading",
+    "read_rows": "reading",
 }
 
 

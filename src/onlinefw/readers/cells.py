@@ -20,6 +20,7 @@ from .id_tables import as_objects
 
 __all__ = [
     "EXACT",
+    "Outcome",
     "as_text",
     "id_cell",
     "ids_from_arrow",
@@ -28,6 +29,8 @@ __all__ = [
     "number_cell",
     "numbers",
     "remedy_for",
+    "text_cell",
+    "texts_from_arrow",
     "usable",
 ]
 
@@ -113,6 +116,12 @@ def id_cell(cell: Any) -> Outcome:
     return str(cell), "", ""
 
 
+def text_cell(cell: Any) -> Outcome:
+    """A text from one cell, whatever it is; empty if there is none."""
+    value, reason, problem = id_cell(cell)
+    return str(value) if not reason else "", reason, problem
+
+
 def _decoded(cell: bytes) -> str:
     return cell.decode("utf-8", "surrogateescape")
 
@@ -155,17 +164,34 @@ def _label(text: str) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < EXACT else text
 
 
-def numbers(column: Any, loss: Loss | None = None) -> Array | None:
-    """An Arrow column as float64, or None if any cell must be looked at one by one."""
+def numbers(column: Any, loss: Loss | None = None, *, may_miss: bool = False) -> Array | None:
+    """An Arrow column as float64, or None if any cell must be looked at one by one.
+
+    Where values ``may_miss``, they are NaN.
+    """
     import pyarrow as pa
 
-    if column.null_count:
+    if column.null_count and not may_miss:
         return None
     try:
         values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
-    return values if usable(values, loss) else None
+    known = values[~np.isnan(values)] if may_miss else values
+    return values if usable(known, loss) else None
+
+
+def texts_from_arrow(column: Any) -> Array:
+    """An Arrow column as text, empty where there is none."""
+    import pyarrow as pa
+
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.string())
+    # Each text is made a Python string once, however often it occurs.
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    texts = as_objects([text_cell(cell)[0] for cell in [*coded.dictionary.to_pylist(), None]])
+    indices = coded.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
+    return texts[indices]
 
 
 def ids_from_arrow(column: Any) -> Array | None:

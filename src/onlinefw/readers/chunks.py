@@ -28,6 +28,8 @@ class Chunk:
     file: str
     rows: Array
     position: dict[str, Any] = field(repr=False)
+    #: By what rows are to be sorted, while they wait for it.
+    order: Array | None = field(default=None, repr=False)
 
     @property
     def first_row(self) -> int:

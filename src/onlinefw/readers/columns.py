@@ -19,10 +19,15 @@ __all__ = [
     "find_features",
     "guess_columns",
     "is_number",
+    "names_columns",
 ]
 
 #: A name, or a number from 1; text of digits is a number unless a column has that name.
 ColumnSpec = str | int
+
+_DIGITS = re.compile(r"\d{1,9}", re.ASCII)
+#: From one number to another, or from a name to another of the same stem: 3-10, f0-f39.
+_RANGE = re.compile(r"(\D.*?|)(\d{1,9})-\1(\d{1,9})", re.ASCII)
 
 #: Names that say what a column is, the surest first; "_id" and the like are left out.
 _OBVIOUS = {
@@ -85,6 +90,20 @@ def is_number(text: str) -> bool:
     from .cells import number_cell
 
     return not number_cell(text)[1]
+
+
+def names_columns(spec: ColumnSpec) -> bool:
+    """Whether a spec has a name in it, rather than the number of a column, or a range of numbers.
+
+    Examples
+    --------
+    >>> from onlinefw.readers.columns import names_columns
+    >>> names_columns("3-10"), names_columns(" 7"), names_columns("f0-f39")
+    (False, False, True)
+    """
+    text = str(spec).strip()
+    limits = _RANGE.fullmatch(text)
+    return bool(limits.group(1)) if limits else not text.isdecimal()
 
 
 def find_column(spec: ColumnSpec, table: Table, option: str) -> Column:
@@ -220,30 +239,32 @@ def _known(table: Table) -> str:
 
 
 def find_features(
-    spec: str | Sequence[ColumnSpec] | None, table: Table, without: Column | None
+    spec: str | Sequence[ColumnSpec] | None,
+    table: Table,
+    without: Column | None,
+    drop: str | Sequence[ColumnSpec] | None = None,
+    unless_named: Column | None = None,
 ) -> tuple[Column, ...]:
     """The feature columns: names, numbers and ranges; by default all but the target.
+
+    Those of ``drop`` are left out; ``unless_named`` is left out where no features are given.
 
     Examples
     --------
     >>> from onlinefw.readers.columns import Table, find_features
-    >>> table = Table("rows.csv", ["age", "height", "weight", "city"], 4)
-    >>> [column.name for column in find_features("weight,1-2", table, None)]
-    ['weight', 'age', 'height']
+    >>> table = Table("rows.csv", ["age", "f0", "f1", "f2", "city"], 5)
+    >>> [column.name for column in find_features("f1-f2,1", table, None)]
+    ['f1', 'f2', 'age']
+    >>> [column.name for column in find_features(None, table, None, drop="city,2-3")]
+    ['age', 'f2']
     """
+    left_out = {column.index for column in _listed(drop or [], table, "drop")}
     if spec is None:
-        indices = [p for p in range(table.n_columns) if without is None or p != without.index]
-        found = [table.column(index) for index in indices]
+        left_out |= {column.index for column in (without, unless_named) if column is not None}
+        found = [table.column(index) for index in range(table.n_columns)]
     else:
-        parts = [p.strip() for p in spec.split(",")] if isinstance(spec, str) else list(spec)
-        found = []
-        for part in parts:
-            limits = re.fullmatch(r"(\d+)-(\d+)", part) if isinstance(part, str) else None
-            if limits and part not in (table.names or []):
-                first, last = (find_column(int(n), table, "features") for n in limits.groups())
-                found += [table.column(p) for p in range(first.index, last.index + 1)]
-            else:
-                found.append(find_column(part, table, "features"))
+        found = _listed(spec, table, "features")
+    found = [column for column in found if column.index not in left_out]
     if without is not None and any(c.index == without.index for c in found):
         raise DataError(
             "the target is among the features",
@@ -252,7 +273,50 @@ def find_features(
             remedy="leave it out of --features",
         )
     if not found:
-        raise DataError("there are no features", file=table.file, remedy="check --features")
+        options = "--features and --drop" if drop else "--features"
+        raise DataError("there are no features", file=table.file, remedy=f"check {options}")
     if len({c.index for c in found}) < len(found):
         raise DataError("a feature is named twice", file=table.file, remedy="check --features")
     return tuple(found)
+
+
+def _listed(spec: str | Sequence[ColumnSpec], table: Table, option: str) -> list[Column]:
+    """The columns of a list such as ``"age,3-10,f0-f39"``."""
+    parts = [p.strip() for p in spec.split(",")] if isinstance(spec, str) else list(spec)
+    found = []
+    for part in parts:
+        is_name = isinstance(part, int) or part in (table.names or [])
+        limits = None if is_name else _RANGE.fullmatch(str(part))
+        if limits:
+            found += _range(limits[1], limits[2], limits[3], table, option)
+        else:
+            found.append(find_column(part, table, option))
+    return found
+
+
+def _range(stem: str, first: str, last: str, table: Table, option: str) -> list[Column]:
+    """The columns from one number to another, or those of a stem and such a number."""
+    numbers = range(int(first), int(last) + 1)
+    if not numbers:
+        text = f"{stem}{first}-{stem}{last}"
+        raise DataError(
+            f"--{option}: the range {text} runs backwards",
+            file=table.file,
+            remedy=f"write it as {stem}{last}-{stem}{first}",
+        )
+    if not stem:
+        ends = [find_column(number, table, option) for number in (numbers[0], numbers[-1])]
+        return [table.column(index) for index in range(ends[0].index, ends[1].index + 1)]
+    if table.names is None:
+        return [find_column(f"{stem}{first}", table, option)]  # says that there is no header
+    # By number, not by name: x01 and x1 are both number 1 of x.
+    named = {
+        int(name.removeprefix(stem)): index
+        for index, name in enumerate(table.names)
+        if name.startswith(stem) and _DIGITS.fullmatch(name.removeprefix(stem))
+    }
+    for number in numbers:
+        if number not in named:
+            name = f"{stem}{number}"
+            raise _missing(f"there is no column {name!r}", name, table, option)
+    return [table.column(named[number]) for number in numbers]

@@ -16,6 +16,7 @@ from .._words import counted
 from .batches import Batch, Record, Wanted
 from .blocks import LONGEST_RECORD
 from .errors import BadRow
+from .missing import MISSING_WORDS
 
 __all__ = ["DelimitedParser", "split_line"]
 
@@ -45,6 +46,14 @@ def split_line(line: str, delimiter: str) -> list[str]:
     return [cell.strip() for cell in cells]
 
 
+def _null_words(wanted: Wanted) -> list[str]:
+    """Words for which Arrow is to put a gap; none where a text may be one of them."""
+    if wanted.texts or not any(column.may_miss for column in wanted.numbers):
+        return []
+    forms = {form for word in MISSING_WORDS for form in (word, word.upper(), word.capitalize())}
+    return sorted(forms | {"NaN"})
+
+
 class DelimitedParser:
     """Blocks of delimited text to batches.
 
@@ -60,7 +69,7 @@ class DelimitedParser:
         self.delimiter = "\t" if self._replaced else delimiter
         self.quotes = not self._replaced
         self._names = [str(index) for index in range(n_columns)]
-        kinds = {str(c.index): pa.string() for c in wanted.ids}
+        kinds = {str(c.index): pa.string() for c in wanted.ids + wanted.texts}
         kinds |= {str(c.index): pa.float64() for c in wanted.numbers}
         self._parse = pacsv.ParseOptions(
             delimiter=self.delimiter,
@@ -70,7 +79,7 @@ class DelimitedParser:
         self._convert = pacsv.ConvertOptions(
             column_types=kinds,
             include_columns=list(dict.fromkeys(kinds)),
-            null_values=[""],
+            null_values=["", *_null_words(wanted)],
             strings_can_be_null=True,
             quoted_strings_can_be_null=True,
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from .batches import Batch
 from .blocks import Cut, after_last_line, after_last_record, split, whole_records
-from .columns import Table, check_names, is_number, is_obvious
+from .columns import Table, check_names, is_number, is_obvious, names_columns
 from .errors import DataError, shown
 from .plans import Plan, RowPlan
 from .sources import Source, sniff_delimiter, sniff_format
@@ -63,6 +63,7 @@ def _open_text(stream: ByteStream, source: Source, plan: Plan, dialect: Dialect)
                 file=source.name,
                 remedy="give ratings as CSV, Parquet or JSON lines",
             )
+        _check_libsvm(plan, source.name)
         from .libsvm import LibsvmParser
 
         return _TextFile(stream, LibsvmParser(plan), after_last_line, begin, dialect, True)
@@ -99,6 +100,18 @@ def _open_text(stream: ByteStream, source: Source, plan: Plan, dialect: Dialect)
     parser = DelimitedParser(plan.wanted(table), len(cells), delimiter)
     cut = after_last_record(delimiter.encode()) if parser.quotes else after_last_line
     return _TextFile(stream, parser, cut, begin, dialect, header)
+
+
+def _check_libsvm(plan: RowPlan, name: str) -> None:
+    """Refuse what only columns with names or numbers can do."""
+    asked = {"--drop": plan.drop, "--sort-by": plan.sort_by, "--text": plan.treatment.text}
+    for option, value in asked.items():
+        if value:
+            raise DataError(
+                f"{option} is for columns, which LIBSVM rows do not have",
+                file=name,
+                remedy="leave the option out, or give the rows as CSV, Parquet or JSON lines",
+            )
 
 
 def empty(name: str) -> DataError:
@@ -138,7 +151,7 @@ def _has_header(cells: list[str], plan: Plan) -> bool:
     does if no cell in a column of numbers is a number.
     """
     specs = [str(spec) for spec in plan.specs]
-    if any(not spec.strip().isdecimal() for spec in specs):
+    if any(map(names_columns, specs)):
         return True
     numeric = plan.numeric_specs()
     if numeric is None:

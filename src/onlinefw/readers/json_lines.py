@@ -41,6 +41,7 @@ class JsonLinesParser:
             return None
         fields = [(c.name, kind) for c in self.wanted.ids]
         fields += [(c.name, pa.float64()) for c in self.wanted.numbers]
+        fields += [(c.name, pa.string()) for c in self.wanted.texts]
         read = pajson.ReadOptions(use_threads=False, block_size=len(data) + 1)
         try:
             parse = pajson.ParseOptions(

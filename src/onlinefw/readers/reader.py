@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any, Generic, Literal, TypeVar, cast
@@ -12,22 +11,21 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._typing import Array
-from ..losses import Loss
 from .batches import Batch
 from .cells import as_text
-from .chunks import Chunk, RatingChunk, RowChunk
-from .columns import ColumnSpec
+from .chunks import Chunk, RowChunk
 from .errors import BadRow, BadRows, DataError, shortened
 from .files import DataFile, Dialect, empty, open_source
-from .plans import Plan, RatingPlan, RowPlan
-from .sources import Source, find_sources
+from .missing import REASONS
+from .plans import Plan, RowPlan
+from .sources import Source
 from .streams import Stopped
+from .treatment import Treatment
 
-__all__ = ["Reader", "read_ratings", "read_rows"]
+__all__ = ["OnBadRow", "Reader", "joined"]
 
 C = TypeVar("C", bound=Chunk)
 OnBadRow = Literal["raise", "skip"]
-Paths = str | os.PathLike[str] | Sequence[str]
 
 
 class Reader(Generic[C]):
@@ -75,6 +73,9 @@ class Reader(Generic[C]):
 
     def __next__(self) -> C:
         chunk = next(self._chunks)
+        if isinstance(chunk, RowChunk) and isinstance(self._plan, RowPlan):
+            self._plan.treatment.fill(chunk.X)
+            chunk.position["treatment"] = self.treatment
         self.position = chunk.position
         return chunk
 
@@ -90,19 +91,41 @@ class Reader(Generic[C]):
 
     @property
     def feature_names(self) -> list[str] | None:
-        """The names (or numbers, as text) of the features; None for ratings and LIBSVM."""
+        """The names (or numbers, as text) of the features; None for ratings and LIBSVM.
+
+        A column of text makes several features.
+        """
+        return self._plan.treatment.names if isinstance(self._plan, RowPlan) else None
+
+    @property
+    def feature_columns(self) -> list[str] | None:
+        """The columns that features are made of; None for ratings and LIBSVM."""
         return getattr(self._plan, "feature_names", None)
 
     @property
-    def id_names(self) -> tuple[str, str] | None:
-        """The names (or numbers, as text) of the columns of users and items; None for rows."""
-        return getattr(self._plan, "id_names", None)
+    def column_names(self) -> dict[str, str]:
+        """The names (or numbers, as text) of user, item, rating and target, where they are read."""
+        return self._plan.column_names
+
+    @property
+    def all_names(self) -> list[str] | None:
+        """The names of all columns of the first file, used or not; None if they have none."""
+        return self._plan.all_names
 
     @property
     def n_features(self) -> int | None:
         """How many features each row has; None for ratings."""
         names = self.feature_names
         return len(names) if names else getattr(self._plan, "n_features", None)
+
+    @property
+    def treatment(self) -> dict[str, Any] | None:
+        """How cells that are missing or text were treated so far, as JSON values.
+
+        ``read_rows(..., like=treatment)`` treats other rows in the same way. None if every cell
+        must be a number.
+        """
+        return self._plan.treatment.state_dict() if isinstance(self._plan, RowPlan) else None
 
     def _restore(self, position: dict[str, Any]) -> None:
         self._first = self._source_of(position)
@@ -111,10 +134,16 @@ class Reader(Generic[C]):
             self._start = {k: position[k] for k in ("offset", "row", "line", "passed")}
         self._texts = list(position["texts"])
         self.bad_rows = BadRows.from_state(position["bad_rows"])
-        if isinstance(self._plan, RowPlan):
-            if position["feature_names"] is not None:
-                self._plan.feature_names = list(position["feature_names"])
-            self._plan.n_features = position["n_features"]
+        self._restore_columns(position)
+
+    def _restore_columns(self, position: dict[str, Any]) -> None:
+        if not isinstance(self._plan, RowPlan):
+            return
+        if position["feature_names"] is not None:
+            self._plan.feature_names = list(position["feature_names"])
+        self._plan.n_features = position["n_features"]
+        if position.get("treatment") is not None:
+            self._plan.treatment = Treatment.from_state(position["treatment"])
 
     def _source_of(self, position: dict[str, Any]) -> int:
         """Return which source to go on with; a pipe goes on with what comes."""
@@ -144,9 +173,13 @@ class Reader(Generic[C]):
             "passed": passed,
             "texts": list(self._texts),
             "bad_rows": self.bad_rows.state_dict(),
-            "feature_names": self.feature_names,
-            "n_features": self.n_features,
+            **self._columns_found(),
         }
+
+    def _columns_found(self) -> dict[str, Any]:
+        names = getattr(self._plan, "feature_names", None)
+        width = len(names) if names else getattr(self._plan, "n_features", None)
+        return {"feature_names": names, "n_features": width, "treatment": self.treatment}
 
     def _check_columns(self) -> None:
         """Refuse missing columns before any row is read; not of a pipe, which opens only once."""
@@ -154,6 +187,20 @@ class Reader(Generic[C]):
             if not source.is_pipe:
                 with closing(open_source(source, self._plan, self._dialect)) as file:
                     self.has_header = file.has_header
+        if isinstance(self._plan, RowPlan) and self._plan.treatment.looks_for_text:
+            self._look_for_text(self._plan)
+
+    def _look_for_text(self, plan: RowPlan) -> None:
+        from .text_look import look_for_text
+
+        first = self._sources[0]
+        if first.is_pipe:
+            raise DataError(
+                "--text needs a file: its first rows tell which columns are text",
+                file=first.name,
+                remedy="write what comes through the pipe to a file first",
+            )
+        look_for_text(first, plan, self._dialect, bool(self.has_header))
 
     def _find_width(self) -> None:
         """Read LIBSVM files once to find how many features they have."""
@@ -168,6 +215,8 @@ class Reader(Generic[C]):
         cast(RowPlan, self._plan).n_features = width
 
     def _refuse(self, bad: list[BadRow], source: Source, file: DataFile) -> None:
+        if isinstance(self._plan, RowPlan) and self._plan.treatment.missing == "drop":
+            bad = [b for b in bad if b.reason not in REASONS]
         if not bad or self._on_bad_row == "skip":
             return
         first = bad[0]
@@ -270,13 +319,14 @@ class _Held:
 
     def take(self) -> tuple[dict[str, Any], Array]:
         names = self._parts[0][0]
-        fields = {name: _joined([part[name] for part, _ in self._parts]) for name in names}
+        fields = {name: joined([part[name] for part, _ in self._parts]) for name in names}
         rows = np.concatenate([rows for _, rows in self._parts])
         self._parts, self._n = [], 0
         return fields, rows
 
 
-def _joined(parts: list[Any]) -> Any:
+def joined(parts: list[Any]) -> Any:
+    """Put pieces of a field together; None if there is no such field."""
     if parts[0] is None:
         return None
     if sp.issparse(parts[0]):
@@ -285,154 +335,3 @@ def _joined(parts: list[Any]) -> Any:
         parts = [as_text(part) for part in parts]
     # Always a copy: Arrow's memory may not be written to.
     return np.concatenate(parts)
-
-
-def read_ratings(
-    paths: Paths,
-    *,
-    user: ColumnSpec | None = None,
-    item: ColumnSpec | None = None,
-    rating: ColumnSpec | None = None,
-    needs_rating: bool = True,
-    loss: Loss | None = None,
-    chunk_rows: int = 65_536,
-    on_bad_row: OnBadRow = "raise",
-    position: dict[str, Any] | None = None,
-    format: str | None = None,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    pause: float = 0.2,
-    block_bytes: int = 1 << 22,
-    stop: Callable[[], bool] = lambda: False,
-) -> Reader[RatingChunk]:
-    r"""Read ratings in chunks.
-
-    Parameters
-    ----------
-    paths : str, path, or sequence of them
-        Files, patterns (``"part-*.csv"``, sorted), or ``"-"`` for standard input; ``.gz`` and
-        ``.zst`` are read as they are.
-    user, item, rating : str or int, optional
-        Columns by name, or by number counted from 1 as cut and awk do. By default those whose
-        names are obvious: user, user_id, userId; item, item_id, movieId; rating, stars, score,
-        value.
-    needs_rating : bool
-        False to read pairs of user and item only.
-    loss : Loss, optional
-        A rating that this loss is not defined for makes a row a bad one.
-    chunk_rows : int
-        Rows of a chunk; fewer at the end of a file, and when a pipe pauses.
-    on_bad_row : {"raise", "skip"}
-        Whether a row that cannot be used is an error, or is left out and counted.
-    position : dict, optional
-        Go on from here: the ``position`` of a reader or chunk. Standard input goes on with
-        what comes.
-    format : {"csv", "tsv", "parquet", "libsvm", "jsonl"}, optional
-        By default what the name's ending says (.csv .tsv .txt .data .dat .parquet .libsvm .svm
-        .jsonl .ndjson), otherwise what the beginning looks like.
-    delimiter : str, optional
-        What separates the cells; by default what the format says, or the first line shows.
-    header : bool, optional
-        Whether the first line names the columns. By default it does if columns are given by
-        name or not at all; if they are given by number, it does if it has no number where there
-        should be one.
-    pause : float
-        Seconds without data after which the rows that came through a pipe are handed out.
-    block_bytes : int
-        Text is read in blocks of about this size.
-    stop : callable
-        Called while a pipe has no data; True ends the reading.
-
-    Returns
-    -------
-    Reader
-        An iterator of :class:`RatingChunk`.
-
-    Raises
-    ------
-    DataError
-        One line that names file, row, column, value and remedy.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from onlinefw.readers import read_ratings
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> path = folder / "u.data"
-    >>> _ = path.write_text("196\t242\t3\t881250949\n186\t302\t3\t891717742\n")
-    >>> chunk = next(read_ratings(path, user=1, item=2, rating=3))
-    >>> chunk.users, chunk.items, chunk.values, chunk.first_row
-    (array([196, 186]), array([242, 302]), array([3., 3.]), 1)
-    """
-    plan = RatingPlan(user, item, rating, needs_rating, loss)
-    dialect = Dialect(delimiter, header, pause, block_bytes, stop)
-    sources = find_sources(paths, format)
-    return Reader(sources, plan, dialect, chunk_rows, on_bad_row, position)
-
-
-def read_rows(
-    paths: Paths,
-    *,
-    target: ColumnSpec | None = None,
-    features: str | Sequence[ColumnSpec] | None = None,
-    labels: bool = False,
-    needs_target: bool = True,
-    n_features: int | None = None,
-    zero_based: bool = False,
-    loss: Loss | None = None,
-    dtype: Any = np.float64,
-    chunk_rows: int = 65_536,
-    on_bad_row: OnBadRow = "raise",
-    position: dict[str, Any] | None = None,
-    format: str | None = None,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    pause: float = 0.2,
-    block_bytes: int = 1 << 22,
-    stop: Callable[[], bool] = lambda: False,
-) -> Reader[RowChunk]:
-    r"""Read rows of features in chunks.
-
-    Parameters
-    ----------
-    paths : str, path, or sequence of them
-        As for :func:`read_ratings`.
-    target : str or int, optional
-        The column to predict; by default the one called target, label, class or y.
-    features : str or sequence, optional
-        Columns: ``"age,height"``, ``"3-10"``, or a list. By default all but the target.
-    labels : bool
-        The target is a label (an integer or text) rather than a number. "1.0" is 1, "01" is text.
-    needs_target : bool
-        False to read rows to predict; a ``target`` that is there is left out of the features.
-    n_features : int, optional
-        How many there are; LIBSVM from a pipe needs it, and LIBSVM files are read twice
-        without it.
-    zero_based : bool
-        LIBSVM indices count from 0 rather than from 1.
-    loss : Loss, optional
-        A target that this loss is not defined for makes a row a bad one.
-    dtype : dtype
-        Of the features.
-    chunk_rows, on_bad_row, position, format, delimiter, header, pause, block_bytes, stop
-        As for :func:`read_ratings`.
-
-    Returns
-    -------
-    Reader
-        An iterator of :class:`RowChunk`.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from onlinefw.readers import read_rows
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "flowers.csv"
-    >>> _ = path.write_text("length,width,kind\n5.1,3.5,setosa\n7.0,3.2,versicolor\n")
-    >>> chunk = next(read_rows(path, target="kind", labels=True))
-    >>> chunk.X.tolist(), chunk.y.tolist()
-    ([[5.1, 3.5], [7.0, 3.2]], ['setosa', 'versicolor'])
-    """
-    plan = RowPlan(target, features, labels, needs_target, dtype, n_features, zero_based, loss)
-    dialect = Dialect(delimiter, header, pause, block_bytes, stop)
-    sources = find_sources(paths, format)
-    return Reader(sources, plan, dialect, chunk_rows, on_bad_row, position)
