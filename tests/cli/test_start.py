@@ -61,7 +61,7 @@ def test_bash_completes_commands_and_kinds(environment):
     result = subprocess.run(["bash"], input=ask, env=environment, text=True, capture_output=True)
     commands, kinds = result.stdout.splitlines()
     assert set(commands.split()) >= COMMANDS, result.stderr
-    assert set(kinds.split()) == {"matrix", "regression", "classification"}
+    assert set(kinds.split()) == {"matrix", "clicks", "regression", "classification"}
 
 
 @pytest.mark.slow

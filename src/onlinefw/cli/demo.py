@@ -13,6 +13,7 @@ import typer
 
 from .._files import whole_file
 from ..datasets import make_movielens_like
+from . import typed
 from .fit import FitOptions, run_fit
 from .recommend import Wish, run_recommend
 from .refuse import one_line_errors
@@ -45,6 +46,7 @@ def run_demo(ratings: int, seed: int, out: Path) -> None:
     run_recommend(model, Wish(user), 3)
     _say(f"4. {ofw} report {model} -o {page}")
     run_report(model, page)
+    _say(f"That took {typed.in_words(typed.seconds())}.")
     _say("Open the page in a browser. Then, on your own data:")
     for command in TRY_NEXT:
         typer.echo(f"  {ofw} {command}")
@@ -52,10 +54,10 @@ def run_demo(ratings: int, seed: int, out: Path) -> None:
 
 def as_called() -> str:
     """Return ``ofw``, or its path as it was typed where the shell would not find it by name."""
-    typed = sys.argv[0]
-    if shutil.which("ofw") or Path(typed).stem != "ofw":
+    called = sys.argv[0]
+    if shutil.which("ofw") or Path(called).stem != "ofw":
         return "ofw"
-    return shlex.quote(typed)
+    return shlex.quote(called)
 
 
 def _say(line: str) -> None:

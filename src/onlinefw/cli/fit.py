@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from .._devices import NoDevice
 from .._files import only_writer
+from .._version import __version__
 from .._words import counted, forgetting_in_words, printable
 from ..distributed import ClusterLost
 from ..files import ModelFileError, save
@@ -23,6 +24,7 @@ from ..fitting.clicks import ClicksSession
 from ..fitting.forgetting import forgetting_facts
 from ..fitting.loop import Checkpoint, learn, new_session, resume
 from ..fitting.ratings import RatingsSession
+from ..fitting.rows import RowsSession
 from ..fitting.session import Session
 from ..past.place import here
 from ..past.ray.cluster import check_workers
@@ -30,6 +32,7 @@ from ..past.ray.errors import WorkerFailed
 from ..readers import DataError, Reader, read_ratings, read_rows
 from ..readers.expected import expected_rows
 from ..readers.sources import find_sources
+from . import typed
 from .fit_display import Display
 from .fit_kept import Learned, kept
 from .fit_options import check_resumed
@@ -114,6 +117,7 @@ def run_fit(
             check_output(checkpoint_at, "--checkpoint", "checkpoint", [*read, out], force)
         _use_ray(workers, ray_address)
         checkpoint_at = checkpoint_at or resume_from
+        display = Display(quiet or as_json)
         try:
             session, options = _begin(options, resume_from, given)
             _use_place(session, workers, device, resume_from is None or "device" in given)
@@ -123,7 +127,7 @@ def run_fit(
                 if checkpoint_at == resume_from:
                     checkpoint.note(session)
             with only_writer(checkpoint_at) if checkpoint_at else nullcontext():
-                summary = _learn_and_save(session, options, out, checkpoint, test, quiet or as_json)
+                summary = _learn_and_save(session, options, out, checkpoint, test, display)
         except (NoDevice, WorkerFailed) as error:
             refuse("fit", error)
         except ClusterLost as error:
@@ -131,6 +135,7 @@ def run_fit(
             raise typer.Exit(1) from None
         with one_line_errors("fit", f"; the model is written: {out}"):
             _say(summary, out, quiet=quiet, as_json=as_json)
+            display.say_how_long()
         if not summary["ended"]:
             _say_how_to_go_on(checkpoint)
             raise typer.Exit(1)
@@ -171,7 +176,7 @@ def _learn_and_save(
     out: Path,
     checkpoint: Checkpoint | None,
     test: str | None,
-    silent: bool,
+    display: Display,
 ) -> dict[str, Any]:
     """Learn, score, and write the model; return the summary. What was learned is never lost."""
     interrupted: list[int] = []
@@ -186,17 +191,24 @@ def _learn_and_save(
         if test is not None:
             _check_test(options, session, test, reader)
         learned = Learned(session, asdict(options), out, checkpoint, save_as_it_is)
-        with kept(learned):
-            with Display(silent) as display, _ctrl_c_noted(interrupted):
+        with kept(learned), display:
+            with _ctrl_c_noted(interrupted):
                 ended = learn(
-                    session, reader, checkpoint=checkpoint, on_round=display.show, stop=stop
+                    session,
+                    reader,
+                    checkpoint=checkpoint,
+                    on_round=display.show,
+                    on_phase=display.phase,
+                    stop=stop,
                 )
             if session.rounds == 0:
                 _refuse_no_rounds(options, checkpoint, ended, reader)
+            display.phase("scoring" if test or session.n_test else "computing the certificate")
             summary = _summary(session, options, test, reader)
             summary["ended"] = ended
             if reader.bad_rows.total:
                 summary["rows left out"] = reader.bad_rows.counts
+            display.phase(f"writing {out.name}")
             _save(session, out, _notes(session, options, summary, reader))
     return summary
 
@@ -226,13 +238,18 @@ def _notes(
     session: Session, options: FitOptions, summary: dict[str, Any], reader: Reader[Any]
 ) -> dict[str, Any]:
     """Return what is kept beside the model."""
+    seen = {}
+    if isinstance(session, RowsSession):
+        seen = {"columns seen": session.counts.of_used(session.model.coef_)}
     return {
+        "made": {"command": typed.command(), "date": typed.date(), "version": __version__},
         "summary": summary,
         "features": reader.feature_names,
         "header": reader.has_header,
         "columns": options.columns,
         "columns are scaled": getattr(session.model, "scale_", None) is not None,
         "score over time": {"name": session.score.name, **session.score_path.columns()},
+        **seen,
     }
 
 
