@@ -38,7 +38,9 @@ def run_demo(ratings: int, seed: int, out: Path) -> None:
         data, model, page = (out / name for name in ("ratings.csv", "ratings.ofw", "report.html"))
         typer.echo(f"1. A file of {ratings:,} made-up ratings, the way yours may look: {data}")
         user = _write_ratings(data, ratings, seed)
-    _say(f"2. {ofw} fit matrix {data} --test-fraction {HELD_OUT} -o {model}")
+    words = ["fit", "matrix", str(data), "--test-fraction", str(HELD_OUT), "-o", str(model)]
+    _say(f"2. {ofw} {shlex.join(words)}")
+    typed.speak_for(words)
     settings = {"radius": "auto", "batch_size": "auto", "test_share": HELD_OUT, "seed": seed}
     columns = dict.fromkeys(("user", "item", "rating"))  # found by their names
     run_fit(FitOptions("matrix", [str(data)], columns, settings=settings), model)

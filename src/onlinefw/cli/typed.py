@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from time import perf_counter
 
-__all__ = ["command", "date", "in_words", "note", "say_starting", "seconds"]
+__all__ = ["command", "date", "in_words", "note", "say_starting", "seconds", "speak_for"]
 
 _words: list[str] = []
 _began = perf_counter()
@@ -18,6 +18,11 @@ def note(words: Sequence[str]) -> None:
     """Note that a command was typed, now."""
     global _began
     _words[:], _began = words, perf_counter()
+
+
+def speak_for(words: Sequence[str]) -> None:
+    """Take these words for what was typed: the demo runs commands that it shows."""
+    _words[:] = words
 
 
 def command() -> str:
