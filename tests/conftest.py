@@ -9,6 +9,8 @@ from threadpoolctl import threadpool_limits
 
 from onlinefw._threads import use_threads
 
+from .skipped import skipped_line
+
 settings.register_profile(
     "default",
     max_examples=30,  # new ones in every run
@@ -39,3 +41,9 @@ def interrupts():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+def pytest_terminal_summary(terminalreporter):
+    line = skipped_line(terminalreporter.stats.get("skipped", []))
+    if line is not None:
+        terminalreporter.write_line(line)

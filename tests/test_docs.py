@@ -151,7 +151,8 @@ def test_an_example_of_the_gallery_runs_and_draws(example, tmp_path, monkeypatch
 def test_every_name_of_the_package_is_in_the_api_reference():
     index = (ROOT / "docs" / "api" / "index.rst").read_text(encoding="utf-8").split()
     parts_of_others = {"__version__", "algorithms", "estimators"}  # their classes are listed
-    assert set(onlinefw.__all__) - parts_of_others <= set(index)
+    listed = {name.split(".")[0] for name in index}  # of some modules, what is in them
+    assert set(onlinefw.__all__) - parts_of_others <= listed
     for module in "algorithms", "estimators":
         names = importlib.import_module(f"onlinefw.{module}").__all__
         assert {name.rpartition(".")[2] for name in index} >= set(names)

@@ -181,7 +181,7 @@ def test_identifiers_must_name_every_row(tmp_path):
         ofw.save(model, tmp_path / "model.ofw", row_ids=["ann"])
     with pytest.raises(ValueError, match="all text or all whole numbers"):
         ofw.save(model, tmp_path / "model.ofw", row_ids=[1, "two", None])
-    with pytest.raises(ValueError, match="for users and items"):
+    with pytest.raises(ValueError, match="are for users and items"):
         ofw.save(fitted("regressor, sums")[0], tmp_path / "model.ofw", row_ids=["ann"])
     assert not list(tmp_path.iterdir())
 

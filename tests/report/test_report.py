@@ -102,7 +102,8 @@ def test_a_matrix_model(tmp_path, ratings):
     assert {"scores", "learning", "certificate", "factors", "use"} <= page.ids
     for heading in ("Score over time", "Learning curve", "Patterns by weight", "Items in the"):
         assert heading in page.text
-    assert text.count("<svg") == 6
+    assert text.count("<svg") == 6  # one of them twice, for wide and for narrow screens
+    assert 'aria-label="the duality gap' not in text  # single ratings have no gap: nothing to draw
     assert "film " in text and "u<" not in text  # items have names, users' names are escaped
     assert "ofw recommend ratings.ofw --user" in page.text
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 
 __all__ = ["main"]
@@ -9,6 +11,8 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line, or say in one line what to install for it."""
+    # Otherwise Python looks through all objects for cycles when the work is done: half a second.
+    atexit.register(gc.freeze)
     try:
         from .app import app
     except ModuleNotFoundError as error:

@@ -10,6 +10,7 @@ import rich  # noqa: F401 (if it is missing, fail here and not in the middle of 
 import typer
 
 from .._version import __version__
+from . import typed
 from .completion import mend_zsh
 from .first_look import look_at
 from .fit_options import losses_in_words
@@ -73,6 +74,7 @@ def demo(
 
     Every step is a command that works the same on your own data.
     """
+    typed.say_starting()
     from .demo import run_demo
 
     run_demo(ratings, seed, out)
@@ -259,6 +261,7 @@ def fit(
     outputs = [(out, "-o"), (checkpoint, "--checkpoint")]
     files = [*data, test]
     look_at("fit", models=[resume], data=files, data_format=data_format, outputs=outputs)
+    typed.say_starting(quiet or as_json)
     from .fit import FitOptions, run_fit
 
     run_fit(

@@ -13,6 +13,7 @@ import typer
 
 from .._files import whole_file
 from ..datasets import make_movielens_like
+from . import typed
 from .fit import FitOptions, run_fit
 from .recommend import Wish, run_recommend
 from .refuse import one_line_errors
@@ -37,7 +38,9 @@ def run_demo(ratings: int, seed: int, out: Path) -> None:
         data, model, page = (out / name for name in ("ratings.csv", "ratings.ofw", "report.html"))
         typer.echo(f"1. A file of {ratings:,} made-up ratings, the way yours may look: {data}")
         user = _write_ratings(data, ratings, seed)
-    _say(f"2. {ofw} fit matrix {data} --test-fraction {HELD_OUT} -o {model}")
+    words = ["fit", "matrix", str(data), "--test-fraction", str(HELD_OUT), "-o", str(model)]
+    _say(f"2. {ofw} {shlex.join(words)}")
+    typed.speak_for(words)
     settings = {"radius": "auto", "batch_size": "auto", "test_share": HELD_OUT, "seed": seed}
     columns = dict.fromkeys(("user", "item", "rating"))  # found by their names
     run_fit(FitOptions("matrix", [str(data)], columns, settings=settings), model)
@@ -45,6 +48,7 @@ def run_demo(ratings: int, seed: int, out: Path) -> None:
     run_recommend(model, Wish(user), 3)
     _say(f"4. {ofw} report {model} -o {page}")
     run_report(model, page)
+    _say(f"That took {typed.in_words(typed.seconds())}.")
     _say("Open the page in a browser. Then, on your own data:")
     for command in TRY_NEXT:
         typer.echo(f"  {ofw} {command}")
@@ -52,10 +56,10 @@ def run_demo(ratings: int, seed: int, out: Path) -> None:
 
 def as_called() -> str:
     """Return ``ofw``, or its path as it was typed where the shell would not find it by name."""
-    typed = sys.argv[0]
-    if shutil.which("ofw") or Path(typed).stem != "ofw":
+    called = sys.argv[0]
+    if shutil.which("ofw") or Path(called).stem != "ofw":
         return "ofw"
-    return shlex.quote(typed)
+    return shlex.quote(called)
 
 
 def _say(line: str) -> None:

@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from .._devices import NoDevice
 from .._files import only_writer
+from .._version import __version__
 from .._words import counted, forgetting_in_words, printable
 from ..distributed import ClusterLost
 from ..files import ModelFileError, save
@@ -23,6 +24,7 @@ from ..fitting.clicks import ClicksSession
 from ..fitting.forgetting import forgetting_facts
 from ..fitting.loop import Checkpoint, learn, new_session, resume
 from ..fitting.ratings import RatingsSession
+from ..fitting.rows import RowsSession
 from ..fitting.session import Session
 from ..past.place import here
 from ..past.ray.cluster import check_workers
@@ -30,6 +32,7 @@ from ..past.ray.errors import WorkerFailed
 from ..readers import DataError, Reader, read_ratings, read_rows
 from ..readers.expected import expected_rows
 from ..readers.sources import find_sources
+from . import typed
 from .fit_display import Display
 from .fit_kept import Learned, kept
 from .fit_options import check_resumed
@@ -124,6 +127,7 @@ def run_fit(
             check_output(checkpoint_at, "--checkpoint", "checkpoint", [*read, out], force)
         _use_ray(workers, ray_address)
         checkpoint_at = checkpoint_at or resume_from
+        display = Display(quiet or as_json)
         try:
             session, options = _begin(options, resume_from, given)
             _use_place(session, workers, device, resume_from is None or "device" in given)
@@ -132,7 +136,7 @@ def run_fit(
                 checkpoint = Checkpoint(checkpoint_at, every, asdict(options))
                 if checkpoint_at == resume_from:
                     checkpoint.note(session)
-            run = _Run(session, options, out, checkpoint, test, quiet, quiet or as_json)
+            run = _Run(session, options, out, checkpoint, test, quiet, display)
             with only_writer(checkpoint_at) if checkpoint_at else nullcontext():
                 summary = _learn_and_save(run)
         except (NoDevice, WorkerFailed) as error:
@@ -142,6 +146,7 @@ def run_fit(
             raise typer.Exit(1) from None
         with one_line_errors("fit", f"; the model is written: {out}"):
             _say(summary, out, quiet=quiet, as_json=as_json)
+            display.say_how_long()
         if not summary["ended"]:
             _say_how_to_go_on(checkpoint)
             raise typer.Exit(1)
@@ -185,14 +190,14 @@ class _Run:
     out: Path
     checkpoint: Checkpoint | None
     test: str | None
-    #: Whether nothing is said at all, or only at the end.
+    #: Whether nothing is said at all.
     quiet: bool
-    silent: bool
+    display: Display
 
 
 def _learn_and_save(run: _Run) -> dict[str, Any]:
     """Learn, score, and write the model; return the summary. What was learned is never lost."""
-    session, options, checkpoint = run.session, run.options, run.checkpoint
+    session, options, checkpoint, display = run.session, run.options, run.checkpoint, run.display
     interrupted: list[int] = []
 
     def stop() -> bool:
@@ -207,17 +212,24 @@ def _learn_and_save(run: _Run) -> dict[str, Any]:
                 check_test(rows, run.test, reader, run.quiet)
         _say_sorting(run)
         learned = Learned(session, asdict(options), run.out, checkpoint, save_as_it_is)
-        with kept(learned):
-            with Display(run.silent) as display, _ctrl_c_noted(interrupted):
+        with kept(learned), display:
+            with _ctrl_c_noted(interrupted):
                 ended = learn(
-                    session, reader, checkpoint=checkpoint, on_round=display.show, stop=stop
+                    session,
+                    reader,
+                    checkpoint=checkpoint,
+                    on_round=display.show,
+                    on_phase=display.phase,
+                    stop=stop,
                 )
             if session.rounds == 0:
                 _refuse_no_rounds(options, checkpoint, ended, reader)
+            display.phase("scoring" if session.n_test else "computing the certificate")
             summary = _summary(session, options)
             summary["ended"] = ended
             if reader.bad_rows.total:
                 summary["rows left out"] = reader.bad_rows.counts
+            display.phase(f"writing {run.out.name}")
             _save(session, run.out, _notes(session, options, summary, reader))
         if run.test is not None:
             # The model is on disk by now, whatever is in the test file.
@@ -253,7 +265,11 @@ def _notes(
     session: Session, options: FitOptions, summary: dict[str, Any], reader: Reader[Any]
 ) -> dict[str, Any]:
     """Return what is kept beside the model."""
+    seen = {}
+    if isinstance(session, RowsSession):
+        seen = {"columns seen": session.counts.of_used(session.model.coef_)}
     return {
+        "made": {"command": typed.command(), "date": typed.date(), "version": __version__},
         "summary": summary,
         "features": reader.feature_names,
         "header": reader.has_header,
@@ -261,6 +277,7 @@ def _notes(
         "treatment": reader.treatment,
         "columns are scaled": getattr(session.model, "scale_", None) is not None,
         "score over time": {"name": session.score.name, **session.score_path.columns()},
+        **seen,
     }
 
 

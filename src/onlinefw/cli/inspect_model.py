@@ -10,10 +10,12 @@ import numpy as np
 import typer
 
 from .. import RadiusSearch
-from .._words import forgetting_in_words, memory_in_words, mixture_in_words, printable
+from .._words import counted, forgetting_in_words, memory_in_words, mixture_in_words, printable
 from ..files import read_header
 from ..fitting.certificate import gap_said
+from ..fitting.column_counts import is_rare
 from ..fitting.described import described
+from ..fitting.notes import notes_of
 from .first_look import check_path
 from .json_text import as_json_text
 from .model_file import load_model
@@ -27,6 +29,9 @@ SENTENCES: dict[str, Callable[..., str]] = {
     "mixture": mixture_in_words,
     "short memory": memory_in_words,
 }
+RARE = "rare, so this rests on few rows"
+#: What ``ofw fit`` notes of itself.
+MADE = {"date": "on", "command": "with"}
 
 
 def run_inspect(model_path: Path, top: int, plot: Path | None, as_json: bool) -> None:
@@ -37,6 +42,8 @@ def run_inspect(model_path: Path, top: int, plot: Path | None, as_json: bool) ->
         model, header = load_model(model_path), read_header(model_path)
         facts = described(model, top)
         facts["made by"] = f"onlinefw {header['onlinefw']}"
+        made = notes_of(model).get("made", {})
+        facts |= {f"made {how}": made[what] for what, how in MADE.items() if what in made}
         if plot is not None:
             from ..plots import plot_history
 
@@ -60,10 +67,12 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
         elif name == "largest coefficients" and "classes" in facts:
             for label, row in value.items():
                 yield f"{name}, for the class {label}:"
-                yield from _rows(row)
+                yield from _rows(row, facts)
         elif name == "largest coefficients":
             yield f"{name}:"
-            yield from _rows(value)
+            yield from _rows(value, facts)
+        elif name == "seen in rows":
+            continue  # beside the coefficients
         elif name in SENTENCES:
             yield f"{name}: {SENTENCES[name](**value)}"
         elif isinstance(value, dict):
@@ -72,8 +81,15 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
             yield f"{name}: {_shown(value)}"
 
 
-def _rows(coefficients: dict[str, float]) -> Iterator[str]:
-    return (f"  {feature}\t{value:+.4g}" for feature, value in coefficients.items())
+def _rows(coefficients: dict[str, float], facts: dict[str, Any]) -> Iterator[str]:
+    """Return lines of coefficients, with the number of rows in which their columns were seen."""
+    seen, rows = facts["seen in rows"], facts.get("rows learned", 0)
+    for feature, value in coefficients.items():
+        beside = ""
+        if feature in seen:
+            rare = f": {RARE}" if is_rare(seen[feature], rows) else ""
+            beside = f"\tseen in {seen[feature]:,} of {counted(rows, 'row')}{rare}"
+        yield f"  {feature}\t{value:+.4g}{beside}"
 
 
 def _shown(value: Any) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from . import typed
+
 __all__ = ["OneLineUsage"]
 
 #: Of the click that typer uses, which is its own copy in some versions.
@@ -19,6 +21,8 @@ class OneLineUsage(TyperGroup):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run, and end the process unless told otherwise."""
+        words = args[0] if args else extra.get("args")
+        typed.note(sys.argv[1:] if words is None else words)
         if not extra.pop("standalone_mode", True):
             return super().main(*args, **extra, standalone_mode=False)  # type: ignore[misc]
         try:

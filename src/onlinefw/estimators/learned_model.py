@@ -108,6 +108,11 @@ class LearnedModel(SavedByState):
         return float(self._fitted("radius_").radius)
 
     @property
+    def n_radii_(self) -> int:
+        """How many radii race each other; 1 when one is given, or has been chosen."""
+        return len(self._fitted("n_radii_").radii)
+
+    @property
     def gap_(self) -> float:
         """The certificate of the current model, computed when asked for; nothing changes."""
         return self._fitted("gap_").certified()[0]

@@ -10,7 +10,7 @@ from .._typing import Array
 from ..estimators import FrankWolfeRecommender, RadiusSearch
 from .certificate import gap_facts
 from .forgetting import forgetting_facts
-from .notes import notes_of
+from .notes import columns_seen, notes_of
 
 __all__ = ["described"]
 
@@ -53,6 +53,8 @@ def described(model: Any, top: int = 10) -> dict[str, Any]:
         )
     names = notes.get("features") or [f"feature {j + 1}" for j in range(coef.shape[1])]
     largest = [_largest(row, names, top) for row in coef]
+    seen = columns_seen(notes)
+    facts["seen in rows"] = {names[j]: seen[j] for j in seen if any(names[j] in r for r in largest)}
     if not hasattr(model, "classes_"):
         facts["largest coefficients"] = largest[0]
         return facts

@@ -73,13 +73,32 @@ def learn(
     *,
     checkpoint: Checkpoint | None = None,
     on_round: Callable[[Session], None] | None = None,
+    on_phase: Callable[[str], None] = lambda doing: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> bool:
     """Learn from chunks until they end, or until ``stop`` says so; return whether they ended.
 
     Chunks have their ``position``. The checkpoint is written now and then, when stopped, and at the
-    end. After every round ``on_round`` is called with the session, and ``stop`` is asked.
+    end. After every round ``on_round`` is called with the session, and ``stop`` is asked. What is
+    not a round is named to ``on_phase`` before it begins.
     """
+
+    def write() -> None:
+        if checkpoint is not None:
+            on_phase("writing the checkpoint")
+            checkpoint.write(session)
+            on_phase("learning")
+
+    def told(chunks: Iterable[Any]) -> Iterator[Any]:
+        """Name reading and learning by turns until the first round, whose rows take a while."""
+        for chunk in chunks:
+            if session.rounds == 0:
+                on_phase("learning")
+            yield chunk
+            if session.rounds == 0:
+                on_phase("reading")
+        if session.rounds == 0:
+            on_phase("learning")
 
     def ended(rounds: Iterator[None]) -> bool:
         before = session.rounds
@@ -91,16 +110,16 @@ def learn(
                 checkpoint is not None
                 and session.rounds // checkpoint.every > before // checkpoint.every
             ):
-                checkpoint.write(session)
+                write()
             before = session.rounds
             if stop():
                 return False
         return True
 
     # A pipe ends its chunks early when ``stop`` says so: the queue is not the end of the data.
-    done = ended(session.play_chunks(chunks)) and not stop() and ended(session.play_rest())
+    done = ended(session.play_chunks(told(chunks))) and not stop() and ended(session.play_rest())
     if done and session.rounds:
+        on_phase("correcting the model")
         session.model.finish()
-    if checkpoint is not None:
-        checkpoint.write(session)
+    write()
     return done

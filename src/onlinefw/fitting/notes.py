@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["notes_of"]
+__all__ = ["columns_seen", "notes_of"]
 
 #: What each note is. Whatever has another form was noted by somebody else.
 FORMS = {
@@ -13,6 +13,8 @@ FORMS = {
     "columns": dict,
     "treatment": dict,
     "score over time": dict,
+    "made": dict,
+    "columns seen": dict,
 }
 
 
@@ -37,3 +39,22 @@ def notes_of(model: Any) -> dict[str, Any]:
     if names is not None and (len(names) != width or not all(isinstance(n, str) for n in names)):
         del kept["features"]
     return kept
+
+
+def columns_seen(notes: dict[str, Any]) -> dict[int, int]:
+    """Return in how many rows the columns with a coefficient were seen, by their numbers.
+
+    Empty for models of older versions, and for those that ``ofw fit`` has not made.
+
+    Examples
+    --------
+    >>> from onlinefw.fitting.notes import columns_seen
+    >>> columns_seen({"columns seen": {"columns": [0, 4], "rows": [3000, 7]}})
+    {0: 3000, 4: 7}
+    """
+    seen = notes.get("columns seen", {})
+    columns, rows = seen.get("columns"), seen.get("rows")
+    for numbers in columns, rows:
+        if not isinstance(numbers, list) or not all(isinstance(n, int) for n in numbers):
+            return {}
+    return dict(zip(columns, rows, strict=False))

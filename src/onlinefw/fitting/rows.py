@@ -11,6 +11,7 @@ from ..estimators import FrankWolfeClassifier, FrankWolfeRegressor
 from ..estimators.base import FIRST_ROWS
 from ..losses import Loss
 from ..readers import DataError
+from .column_counts import ColumnCounts
 from .scores import ErrorRate, SquaredError
 from .session import Session
 
@@ -47,6 +48,7 @@ class RowsSession(Session):
         self.classes: Array | None = None if classes is None else np.unique(classes)
         self._classes_were_given = classes is not None
         self._file: str | None = None
+        self.counts = ColumnCounts()
 
     def _new_model(self, settings: dict[str, Any]) -> FrankWolfeRegressor | FrankWolfeClassifier:
         estimator = FrankWolfeRegressor if self.kind == "regression" else FrankWolfeClassifier
@@ -139,6 +141,11 @@ class RowsSession(Session):
             )
         return classes
 
+    def _learn(self, X: Any, y: Array) -> Array:
+        predicted = super()._learn(X, y)
+        self.counts.add(X)
+        return predicted
+
     def size(self) -> dict[str, int]:
         """Return how many coefficients are not zero, of all classes, and how many there are."""
         coef = self.model.coef_
@@ -159,10 +166,11 @@ class RowsSession(Session):
     def state_dict(self) -> State:
         """Return everything: the model itself, and plain values and arrays beside it."""
         labels = {"classes": self.classes, "classes_were_given": self._classes_were_given}
-        return {**super().state_dict(), **labels}
+        return {**super().state_dict(), **labels, "seen": self.counts.seen}
 
     def load_state(self, state: State) -> None:
         """Become what ``state_dict`` described."""
         super().load_state(state)
         self.classes = state["classes"]
         self._classes_were_given = bool(state["classes_were_given"])
+        self.counts = ColumnCounts(state.get("seen", ()))  # older checkpoints did not count

@@ -15,7 +15,7 @@ from .. import (
     RadiusSearch,
 )
 from .._typing import Array
-from ..fitting.notes import notes_of
+from ..fitting.notes import columns_seen, notes_of
 
 __all__ = ["Facts"]
 
@@ -105,6 +105,11 @@ class Facts:
         return bool(self.best.loss_.convex)
 
     @property
+    def has_gaps(self) -> bool:
+        """Whether the gaps of rounds are known; single events have none."""
+        return bool(np.any(self.best.history_["gap"] > 0.0))
+
+    @property
     def coefficients(self) -> Array:
         """Of a linear model: a row for each class, or one."""
         return np.reshape(self.best.coef_, (-1, self.best.n_features_in_))
@@ -118,6 +123,16 @@ class Facts:
         if names is None or len(names) != self.best.n_features_in_:
             return [f"feature {j + 1}" for j in range(self.best.n_features_in_)]
         return [str(name) for name in names]
+
+    @property
+    def columns_seen(self) -> dict[int, int]:
+        """Of a linear model: in how many rows its columns were seen, by their numbers."""
+        return columns_seen(self.notes)
+
+    @property
+    def made(self) -> dict[str, str]:
+        """The date, command and version with which ``ofw fit`` made it, as far as known."""
+        return {name: str(value) for name, value in self.notes.get("made", {}).items()}
 
     @property
     def target(self) -> str | None:

@@ -9,6 +9,8 @@ import numpy as np
 
 from .._html import html_page
 from .._version import __version__
+from .._words import counted
+from ..fitting.column_counts import is_rare
 from . import pictures, words
 from .facts import Facts
 
@@ -47,14 +49,26 @@ def report_page(model: Any, file_name: str) -> str:
     body = [
         f"<header><h1>{escape(title)}</h1>",
         *(f"<p>{escape(paragraph)}</p>" for paragraph in words.what_it_is(facts)),
+        _made(facts),
         "</header>",
         *_scores(facts),
         *_learning(facts),
         *details,
         *_use(facts, file_name),
-        f"<footer>{escape(file_name)}, onlinefw {escape(__version__)}</footer>",
+        f"<footer>{escape(file_name)}, page by onlinefw {escape(__version__)}</footer>",
     ]
     return html_page(f"{file_name}: {title}", body, STYLE)
+
+
+def _made(facts: Facts) -> str:
+    """Say when, by which version and with which command the model was made."""
+    made = facts.made
+    if not made.keys() >= {"date", "version", "command"}:
+        return ""
+    return (
+        f'<p class="made">Made on {escape(made["date"])} by onlinefw {escape(made["version"])} '
+        f"with <code>{escape(made['command'])}</code></p>"
+    )
 
 
 def _scores(facts: Facts) -> list[str]:
@@ -70,11 +84,15 @@ def _scores(facts: Facts) -> list[str]:
     lines.append(f'<div class="cards">{"".join(cards)}</div>')
     if (facts.notes.get("score over time") or {}).get("rows"):
         lines.append("<h3>Score over time</h3>")
-        lines.append(pictures.draw("score", pictures.draw_score, facts, "score over time", WIDE))
+        # On a phone the text of the wide picture would be too small to read.
+        for name, size in ("score", WIDE), ("score-narrow", pictures.SIZE):
+            picture = pictures.draw(name, pictures.draw_score, facts, "score over time", size)
+            lines.append(f'<div class="{name}">{picture}</div>')
     return [*lines, "</section>"]
 
 
 def _learning(facts: Facts) -> list[str]:
+    gap = ("gap", pictures.draw_gap, facts, "the duality gap, over rounds")
     return [
         '<section id="learning"><h2>How it learned</h2><div class="pair"><div>',
         "<h3>Learning curve</h3>",
@@ -82,7 +100,7 @@ def _learning(facts: Facts) -> list[str]:
         f"<p>The {escape(facts.loss)} loss of each batch before it was learned, and its mean over "
         "the last quarter of the rounds so far.</p></div><div>",
         '<h3 id="certificate">The certificate</h3>',
-        pictures.draw("gap", pictures.draw_gap, facts, "the duality gap, over rounds"),
+        *([pictures.draw(*gap)] if facts.has_gaps else []),
         f"<p>{escape(words.certificate(facts))}</p></div>",
         *_forgetting(facts),
         "</div></section>",
@@ -112,23 +130,41 @@ def _coefficients(facts: Facts) -> list[str]:
         largest = [int(j) for j in np.argsort(-np.abs(row), kind="stable")[:TOP] if row[j] != 0.0]
         if label is not None:
             lines.append(f"<h3>For {escape(str(label))}</h3>")
-        lines += _bars([(names[j], float(row[j])) for j in largest], most)
+        seen = [_seen(facts, j) for j in largest] if facts.columns_seen else None
+        lines += _bars([(names[j], float(row[j])) for j in largest], most, seen)
         if len(largest) < np.count_nonzero(row):
             lines.append(f"<p>The largest {TOP} of {np.count_nonzero(row):,}.</p>")
+    if facts.columns_seen:
+        lines.append(
+            "<p>Beside each coefficient: in how many rows its column was not zero. Those "
+            '<span class="rare">in red</span> were seen in few rows, so their coefficients may be '
+            "large by chance.</p>"
+        )
     if facts.best.path_["coef"].nnz:
         lines.append("<h3>How they came and went</h3>")
         lines.append(pictures.draw("path", pictures.draw_path, facts, "coefficients, over rounds"))
     return [*lines, "</section>"]
 
 
-def _bars(values: list[tuple[str, float]], most: float) -> list[str]:
+def _seen(facts: Facts, column: int) -> str:
+    """Return a cell: in how many rows the column was seen."""
+    n = facts.columns_seen.get(column, 0)
+    rare = " rare" if is_rare(n, facts.n_rows) else ""
+    return f'<td class="seen{rare}">{counted(n, "row")}</td>'
+
+
+def _bars(
+    values: list[tuple[str, float]], most: float, beside: list[str] | None = None
+) -> list[str]:
+    """Return a table of bars, with a cell more ``beside`` each number."""
     if not values:
         return ["<p>All coefficients are zero.</p>"]
+    beside = [""] * len(values) if beside is None else beside
     rows = [
-        f'<tr><th scope="row">{escape(name)}</th><td class="number">{value:+.4g}</td>'
+        f'<tr><th scope="row">{escape(name)}</th><td class="number">{value:+.4g}</td>{more}'
         f'<td class="bar"><i class="{"plus" if value > 0 else "minus"}" '
         f'style="width:{50 * abs(value) / most:.1f}%"></i></td></tr>'
-        for name, value in values
+        for (name, value), more in zip(values, beside, strict=True)
     ]
     return ['<div class="wide"><table class="bars"><tbody>', *rows, "</tbody></table></div>"]
 
@@ -189,7 +225,8 @@ def _use(facts: Facts, file_name: str) -> list[str]:
 STYLE = """
 header p { max-width: 62rem; }
 figure.plain { background: none; padding: 0; }
-figure.plain svg { display: block; width: 100%; height: auto; }
+figure.plain svg { display: block; width: 100%; height: auto; max-width: 40rem; }
+.score figure.plain svg { max-width: none; }
 figure.plain svg text { font-family: system-ui, sans-serif !important; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr));
   gap: 1.5rem 2.5rem; }
@@ -202,6 +239,10 @@ figure.plain svg text { font-family: system-ui, sans-serif !important; }
 .bars th, .bars td { padding: .25rem .7rem; vertical-align: middle; }
 .bars th { font-weight: 500; max-width: 22rem; overflow-wrap: anywhere; }
 .bars .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.bars .seen { text-align: right; white-space: nowrap; color: var(--soft); }
+.rare, .bars .seen.rare { color: var(--bad); font-weight: 600; }
+.made { color: var(--soft); font-size: .92rem; overflow-wrap: anywhere; }
+.score-narrow { display: none; }
 .bars .bar { width: 55%; min-width: 12rem; }
 .bars i { display: block; height: .8rem; border-radius: 2px; }
 .bars .plus { background: var(--blue); margin-left: 50%; }
@@ -213,4 +254,13 @@ pre { overflow-x: auto; }
 .commands dd { color: var(--soft); margin-bottom: .6rem; }
 footer { max-width: 1180px; margin: 0 auto 3rem; padding: 0 2rem; color: var(--soft);
   font-size: .85rem; }
+@media (max-width: 40rem) {
+  header, section { padding: 1rem; }
+  footer { padding: 0 1rem; }
+  h1 { font-size: 1.6rem; }
+  .score { display: none; }
+  .score-narrow { display: block; }
+  .bars th, .bars td { padding: .25rem .35rem; }
+  .bars .bar { width: 30%; min-width: 4rem; }
+}
 """

@@ -15,9 +15,10 @@ from ..plots.frame import plain
 from ..plots.history import GAP, LOSS, WINDOW, plot_history
 from ..plots.path import plot_path
 from .facts import Facts
+from .names import put_names
 
 __all__ = ["draw", "draw_gap", "draw_half_life", "draw_items", "draw_loss", "draw_path",
-           "draw_predictions", "draw_score", "draw_singular_values"]  # fmt: skip
+           "draw_predictions", "draw_score", "draw_singular_values", "short"]  # fmt: skip
 
 #: Colours of the page; ink is the colour of its text.
 INK = "#010203"
@@ -25,6 +26,8 @@ PAGE_COLORS = {INK: "currentColor", "#000000": "currentColor", GAP: "var(--blue)
                LOSS: "var(--red)"}  # fmt: skip
 #: Points of a scatter plot: enough to show the shape, few enough for a small page.
 MOST_POINTS, MOST_VALUES, SAMPLE, NAMED = 800, 60, 20_000, 10
+#: Inches of a picture, and points of its text: on a phone of 360 pixels that is text of 10.
+SIZE, TEXT = (5.2, 3.3), 11.5
 
 
 def draw(
@@ -32,7 +35,7 @@ def draw(
     picture: Callable[[Any, Facts], None],
     facts: Facts,
     alt: str,
-    size: tuple[float, float] = (6.2, 3.6),
+    size: tuple[float, float] = SIZE,
 ) -> str:
     """Return a picture as a figure of HTML.
 
@@ -45,6 +48,7 @@ def draw(
     style: Any = {
         "svg.fonttype": "none",  # text stays text
         "svg.hashsalt": name,  # the same page every time, and no id twice
+        "font.size": TEXT,
         "text.color": INK,
         "axes.edgecolor": INK,
         "axes.labelcolor": INK,
@@ -57,10 +61,61 @@ def draw(
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots()
         picture(axes, facts)
+        calm(axes)
         file = io.StringIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         figure.savefig(file, format="svg", transparent=True, metadata=nothing)
     return f'<figure class="plain" role="img" aria-label="{alt}">{_inline(file, name)}</figure>'
+
+
+def calm(axes: Any) -> None:
+    """Write few numbers beside the axes, so that they do not run into each other."""
+    from matplotlib.ticker import FixedLocator
+
+    for axis in (axes.xaxis, axes.yaxis):
+        chosen = isinstance(axis.get_major_locator(), FixedLocator)
+        if chosen or axis.get_scale() != "log":
+            continue
+        axis.set_minor_formatter(lambda value, _: "")
+        low, high = sorted(axis.get_view_interval())
+        if high < 100.0 * low:  # there is no power of ten, or one only
+            ticks = round_numbers(low, high)
+            axis.set_ticks(ticks, [short(tick) for tick in ticks])
+
+
+def round_numbers(low: float, high: float) -> Array:
+    """Return some of 1, 2, 5, 10, 20, ... between two positive numbers, or others if they are few.
+
+    Examples
+    --------
+    >>> from onlinefw.report.pictures import round_numbers
+    >>> round_numbers(0.8, 15.0).tolist(), round_numbers(12.0, 14.5).tolist()
+    ([1.0, 2.0, 5.0, 10.0], [12.0, 13.0, 14.0])
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    ticks = np.sort(np.multiply.outer((1.0, 2.0, 5.0), powers).ravel())
+    ticks = ticks[(low <= ticks) & (ticks <= high)]
+    if ticks.size > 1:
+        return ticks
+    even = np.asarray(MaxNLocator(3).tick_values(low, high))
+    return even[(low <= even) & (even <= high)]
+
+
+def short(number: float) -> str:
+    """Return a number of at most five characters, for an axis.
+
+    Examples
+    --------
+    >>> from onlinefw.report.pictures import short
+    >>> short(7.0), short(60_000.0), short(2_500_000.0), short(12_345.0), short(0.0)
+    ('7', '60k', '2.5M', '12.3k', '0')
+    """
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= size:
+            return f"{number / size:.3g}{letter}"
+    return f"{number:.3g}"
 
 
 def _inline(file: io.StringIO, name: str) -> str:
@@ -134,8 +189,8 @@ def draw_score(axes: Any, facts: Facts) -> None:
     if beside is not None:
         axes.axhline(beside, color=LOSS, linestyle=":", label=label)
     axes.set(xlabel="rows predicted", ylabel=ylabel)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.locator_params(axis="x", nbins=6)
+    axes.xaxis.set_major_formatter(lambda value, _: short(value))
+    axes.locator_params(axis="x", nbins=5)
     plain(axes)
     axes.legend(frameon=False)
 
@@ -177,16 +232,8 @@ def draw_items(axes: Any, facts: Facts) -> None:
         (order[:NAMED], np.random.default_rng(0).permutation(order[NAMED:])[: MOST_POINTS - NAMED])
     )  # fmt: skip
     axes.plot(*points[kept].T, "o", color=GAP, markersize=3, alpha=0.6, markeredgewidth=0)
-    ids = facts.item_ids
-    for k in order[:NAMED]:
-        label = str(k if ids is None or k >= len(ids) else ids[k])
-        axes.annotate(
-            label if len(label) <= 24 else f"{label[:23]}...",
-            points[k],
-            xytext=(4, 2),
-            textcoords="offset points",
-            fontsize="small",
-            parse_math=False,
-        )
     axes.set(xlabel="weight in the first pattern", ylabel="in the second")
     plain(axes)
+    ids, far = facts.item_ids, order[:NAMED]
+    names = [str(k if ids is None or k >= len(ids) else ids[k]) for k in far]
+    put_names(axes, points[far], names)

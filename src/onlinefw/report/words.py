@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from math import isnan
+from math import isnan, sqrt
 from typing import Any
 
 from .._words import (
@@ -133,20 +133,27 @@ def certificate(facts: Facts) -> str:
     if informative is False:
         return (
             f"The certificate is {UNINFORMATIVE.format(gap=gap, loss=loss)}. It is about {data}; "
-            "the scores are about new data. The line is the gap of each round before its step."
+            f"the scores are about new data.{_line(facts)}"
         )
     share = f": {gap_share(gap, loss)} of that loss, {loss:.3g}" if informative else ""
-    searched = facts.kind == "matrix" and facts.best.radius == "auto"
-    jumps = " It jumps where another radius took the lead." if searched else ""
     given = ", with the offsets and weights of users and items as they are" * (
         facts.kind == "matrix"
     )
     return (
         f"On {data} the model's mean loss is at most {gap:.3g} above the smallest that any model "
         f"of the same radius has{given}{share}. That is proved by the duality gap, without "
-        "knowing the best model. It is about the data seen; the scores are about new data. The "
-        f"line is the gap of each round before its step.{jumps}"
+        "knowing the best model. It is about the data seen; the scores are about new data."
+        f"{_line(facts)}"
     )
+
+
+def _line(facts: Facts) -> str:
+    """Return what the picture of the gap shows, if there is one."""
+    if not facts.has_gaps:
+        return ""
+    searched = facts.kind == "matrix" and facts.best.radius == "auto"
+    jumps = " It jumps where another radius took the lead." if searched else ""
+    return f" The line is the gap of each round before its step.{jumps}"
 
 
 def score_cards(facts: Facts) -> list[tuple[str, str, str]]:
@@ -178,9 +185,10 @@ def _beside(score: dict[str, Any]) -> str:
     if "error" in score:
         plain = score["error of the commonest label"]
         return f"always saying the commonest label: {plain:.2%} wrong. "
+    said = f"RMSE {sqrt(score['mse']):.4g}, the size of a usual error. "
     if score["r2"] is None or score["r2"] >= 1.0:
-        return ""
-    return f"always saying the mean: {score['mse'] / (1.0 - score['r2']):.4g}. "
+        return said
+    return f"{said}Always saying the mean: MSE {score['mse'] / (1.0 - score['r2']):.4g}. "
 
 
 def commands(facts: Facts, file_name: str) -> list[tuple[str, str]]:
