@@ -132,9 +132,9 @@ def run_fit(
                 checkpoint = Checkpoint(checkpoint_at, every, asdict(options))
                 if checkpoint_at == resume_from:
                     checkpoint.note(session)
-            run = _Run(session, options, out, checkpoint, test, quiet, quiet or as_json)
+            silent = quiet or as_json
             with only_writer(checkpoint_at) if checkpoint_at else nullcontext():
-                summary = _learn_and_save(run)
+                summary = _learn_and_save(session, options, out, checkpoint, test, silent, quiet)
         except (NoDevice, WorkerFailed) as error:
             refuse("fit", error)
         except ClusterLost as error:
@@ -176,23 +176,16 @@ def _use_place(session: Session, workers: int | None, device: str, wanted: bool)
         session.model.set_params(device=here(session.model.device).device)
 
 
-@dataclass
-class _Run:
-    """What is learned from what, and where it goes."""
-
-    session: Session
-    options: FitOptions
-    out: Path
-    checkpoint: Checkpoint | None
-    test: str | None
-    #: Whether nothing is said at all, or only at the end.
-    quiet: bool
-    silent: bool
-
-
-def _learn_and_save(run: _Run) -> dict[str, Any]:
+def _learn_and_save(
+    session: Session,
+    options: FitOptions,
+    out: Path,
+    checkpoint: Checkpoint | None,
+    test: str | None,
+    silent: bool,
+    quiet: bool,
+) -> dict[str, Any]:
     """Learn, score, and write the model; return the summary. What was learned is never lost."""
-    session, options, checkpoint = run.session, run.options, run.checkpoint
     interrupted: list[int] = []
 
     def stop() -> bool:
@@ -202,13 +195,13 @@ def _learn_and_save(run: _Run) -> dict[str, Any]:
         _save(session, path, _notes(session, options, {"ended": False}, reader))
 
     with options.reader(session, position=session.position, stop=stop) as reader:
-        if run.test is not None:
-            with options.test_reader(session, run.test, reader) as rows:
-                check_test(rows, run.test, reader, run.quiet)
-        _say_sorting(run)
-        learned = Learned(session, asdict(options), run.out, checkpoint, save_as_it_is)
+        if test is not None:
+            with options.test_reader(session, test, reader) as rows:
+                check_test(rows, test, reader, quiet)
+        _say_sorting(session, options, quiet)
+        learned = Learned(session, asdict(options), out, checkpoint, save_as_it_is)
         with kept(learned):
-            with Display(run.silent) as display, _ctrl_c_noted(interrupted):
+            with Display(silent) as display, _ctrl_c_noted(interrupted):
                 ended = learn(
                     session, reader, checkpoint=checkpoint, on_round=display.show, stop=stop
                 )
@@ -218,19 +211,19 @@ def _learn_and_save(run: _Run) -> dict[str, Any]:
             summary["ended"] = ended
             if reader.bad_rows.total:
                 summary["rows left out"] = reader.bad_rows.counts
-            _save(session, run.out, _notes(session, options, summary, reader))
-        if run.test is not None:
+            _save(session, out, _notes(session, options, summary, reader))
+        if test is not None:
             # The model is on disk by now, whatever is in the test file.
-            with model_is_written(run.out):
-                with options.test_reader(session, run.test, reader) as rows:
+            with model_is_written(out):
+                with options.test_reader(session, test, reader) as rows:
                     summary["test file"] = test_score(session, rows)
-                _save(session, run.out, _notes(session, options, summary, reader))
+                _save(session, out, _notes(session, options, summary, reader))
     return summary
 
 
-def _say_sorting(run: _Run) -> None:
-    rows = run.session.expected_rows or 0
-    if run.options.columns.get("sort_by") is not None and rows >= MANY_ROWS and not run.quiet:
+def _say_sorting(session: Session, options: FitOptions, quiet: bool) -> None:
+    rows = session.expected_rows or 0
+    if options.columns.get("sort_by") is not None and rows >= MANY_ROWS and not quiet:
         said = f"ofw fit: about {rows:,} rows are read and sorted in memory before learning begins"
         typer.echo(said, err=True)
 

@@ -38,8 +38,8 @@ class TextColumn:
     ['city=Oslo', 'city=Rome', 'city=(others)']
     >>> city.numbers(["Rome", "Lima", ""]).tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
-    >>> TextColumn("city", None).numbers(["Rome"]).sum()
-    1.0
+    >>> int(TextColumn("city", None).numbers(["Rome"]).argmax())
+    21
     """
 
     def __init__(self, name: str, categories: Sequence[str] | None) -> None:
