@@ -20,6 +20,7 @@ __all__ = [
     "guess_columns",
     "is_number",
     "names_columns",
+    "typed_column",
 ]
 
 #: A name, or a number from 1; text of digits is a number unless a column has that name.
@@ -192,7 +193,7 @@ def _open_questions(found: dict[str, Column | None], table: Table) -> DataError:
             return _missing(problem, None, table, option)
         where = -1 if option == "target" else 0  # which is often the last column
         index = free.pop(where) if column is None else column.index
-        example.append(f"--{option} {_typed(index, table)}")
+        example.append(f"--{option} {typed_column(index, table)}")
     if without_names:
         return DataError(
             f"{problem}: the file seems to have no header",
@@ -227,7 +228,7 @@ def _missing(problem: str, spec: str | None, table: Table, option: str) -> DataE
     return DataError(problem, file=table.file, remedy=f"{remedy} columns are {_known(table)}")
 
 
-def _typed(index: int, table: Table) -> str:
+def typed_column(index: int, table: Table) -> str:
     """A column as it can be typed on a command line: its name, or its number."""
     name = (table.names or [])[index] if table.names and not table.looks_like_data else ""
     return shlex.quote(name) if name.isprintable() and 0 < len(name) <= 40 else str(index + 1)

@@ -5,7 +5,6 @@ Where rows are to be sorted, the column that decides it is read as the last of t
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,6 +22,7 @@ from .columns import (
     find_features,
     guess_columns,
     names_columns,
+    typed_column,
 )
 from .errors import DataError
 from .treatment import Treatment
@@ -174,14 +174,14 @@ class RowPlan:
                 remedy="check --features",
             )
         gaps = treatment.missing == "mean"
-        columns = [self._as_feature(column, gaps) for column in found]
+        columns = [self._as_feature(column, gaps, table) for column in found]
         return list(zip(columns, treatment.columns, strict=True))
 
-    def _as_feature(self, column: Column, may_miss: bool) -> Column:
+    def _as_feature(self, column: Column, may_miss: bool, table: Table) -> Column:
         """Say what to do about cells that are missing or text; rows to predict can be mended."""
         if not self.needs_target or self.treatment.fixed:
             return replace(column, may_miss=may_miss, if_missing="correct it")
-        drop = f"leave the column out (--drop {shlex.quote(column.name)})"
+        drop = f"leave the column out (--drop {typed_column(column.index, table)})"
         encode = "" if self.treatment.text else ", say --text one-hot"
         return replace(
             column,

@@ -38,8 +38,8 @@ class TextColumn:
     ['city=Oslo', 'city=Rome', 'city=(others)']
     >>> city.numbers(["Rome", "Lima", ""]).tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
-    >>> TextColumn("city", None).numbers(["Rome"]).sum()
-    1.0
+    >>> int(TextColumn("city", None).numbers(["Rome"]).argmax())
+    21
     """
 
     def __init__(self, name: str, categories: Sequence[str] | None) -> None:
@@ -74,8 +74,18 @@ def find_text_columns(columns: dict[str, Sequence[str]]) -> dict[str, list[str]]
     found = {}
     for name, texts in columns.items():
         counts = Counter(text for text in texts if text)
-        if any(number_cell(text)[1] == "not a number" and not is_missing(text) for text in counts):
+        if _has_text(list(counts)):
             # The commonest, in the order of the alphabet; of equally common ones the first there.
             ranked = sorted(counts, key=lambda text: (-counts[text], text))
             found[name] = sorted(ranked[:MOST_CATEGORIES])
     return found
+
+
+def _has_text(cells: list[str]) -> bool:
+    try:
+        np.array(cells, dtype=object).astype(np.float64)  # most columns, and all at once
+    except ValueError:
+        return any(
+            number_cell(cell)[1] == "not a number" and not is_missing(cell) for cell in cells
+        )
+    return False

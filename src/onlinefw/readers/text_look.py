@@ -19,6 +19,10 @@ from .treatment import Treatment
 __all__ = ["look_for_text"]
 
 
+#: Text is looked at in blocks of this size: no more than needed.
+SOME_BYTES = 1 << 18
+
+
 class _EveryColumn(Treatment):
     """All columns are taken for text, which is kept as it is."""
 
@@ -37,7 +41,8 @@ def look_for_text(source: Source, plan: RowPlan, dialect: Dialect, has_header: b
     names = plan.feature_names or []
     look = RowPlan(None, names, False, False, object, treatment=_EveryColumn())
     parts, n = [], 0
-    with closing(open_source(source, look, replace(dialect, header=has_header))) as file:
+    dialect = replace(dialect, header=has_header, block_bytes=min(dialect.block_bytes, SOME_BYTES))
+    with closing(open_source(source, look, dialect)) as file:
         for batch in file.batches(None, LOOK):
             parts.append(batch.fields["X"])
             n += len(parts[-1])

@@ -170,9 +170,7 @@ def score_cards(facts: Facts) -> list[tuple[str, str, str]]:
 def _value(score: dict[str, Any]) -> str:
     if "recall" in score:
         return f"{score['recall']:.1%} found"
-    if "mse" in score:
-        return f"MSE {score['mse']:.4g} (RMSE {score['mse'] ** 0.5:.4g})"
-    return f"{score['error']:.2%} wrong"
+    return f"MSE {score['mse']:.4g}" if "mse" in score else f"{score['error']:.2%} wrong"
 
 
 def _beside(score: dict[str, Any]) -> str:
