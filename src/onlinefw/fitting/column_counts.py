@@ -49,11 +49,12 @@ class ColumnCounts:
 
     def add(self, X: Any) -> None:
         """Count rows, dense or sparse."""
-        if sparse.issparse(X):
-            new = np.bincount(X.indices[X.data != 0], minlength=X.shape[1])
+        if not self.seen.size:
+            self.seen = np.zeros(X.shape[1], dtype=np.int64)
+        if sparse.issparse(X):  # there may be far more columns than values
+            np.add.at(self.seen, X.indices if X.data.all() else X.indices[X.data != 0], 1)
         else:
-            new = np.count_nonzero(X, axis=0)
-        self.seen = new + self.seen if self.seen.size else new
+            self.seen += np.count_nonzero(X, axis=0)
 
     def of_used(self, coef: Array) -> dict[str, list[int]]:
         """Return the columns with a coefficient, and in how many rows they were seen."""
