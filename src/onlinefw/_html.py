@@ -7,18 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-__all__ = ["cell", "definitions", "html_page", "png", "table"]
+__all__ = ["POLICY", "STYLE", "cell", "definitions", "html_page", "png", "table"]
 
 
 #: Pictures and styles inside the page, and nothing else: no script runs, nothing is fetched.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
-def html_page(title: str, body: Iterable[str], style: str = "") -> str:
+def html_page(
+    title: str, body: Iterable[str], style: str = "", *, script: str = "", policy: str = POLICY
+) -> str:
     """Return a whole page, with a title that is escaped.
 
     The body is lines of HTML: a header, and sections that are shown as cards. ``style`` is CSS that
-    this page alone needs.
+    this page alone needs. A ``script`` runs only if the ``policy`` lets it.
 
     Examples
     --------
@@ -27,13 +29,17 @@ def html_page(title: str, body: Iterable[str], style: str = "") -> str:
     True
     """
     content = "\n".join(body)
+    icon = ""
+    if script:
+        content += f"\n<script>{script}</script>"
+        icon = '\n<link rel="icon" href="data:,">'  # or browsers ask the server for one
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
+<title>{escape(title)}</title>{icon}
 <style>{STYLE}{style}</style>
 </head>
 <body>

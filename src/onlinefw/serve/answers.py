@@ -46,4 +46,6 @@ def json_answer(value: Any, status: int = 200, headers: dict[str, str] | None = 
 def error_answer(status: int, sentence: str, more: dict[str, Any] | None = None) -> Response:
     """Return a response that says what is wrong, and what to do."""
     headers = {"retry-after": "1"} if status in (429, 503) else None
+    if status == 408:  # what still comes of this request belongs to no other one
+        headers = {"connection": "close"}
     return json_answer({"error": sentence, **(more or {})}, status, headers)

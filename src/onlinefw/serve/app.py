@@ -21,13 +21,15 @@ from .answers import error_answer, json_answer
 from .bodies import Limits
 from .engine import Engine, Refusal
 from .handlers import Handlers
+from .listeners import Listeners
 from .metrics import Metrics
 from .openapi import described_endpoints
-from .page import PAGE
+from .page import PAGE_HEADERS, live_page
 
 __all__ = ["make_app"]
 
 HEALTH = ("/health/live", "/health/ready")
+OTHER_SITES = "pages of other sites must send the token themselves: 'Authorization: Bearer <token>'"
 
 
 def make_app(engine: Engine, *, token: str | None = None, limits: Limits | None = None) -> Any:
@@ -36,7 +38,7 @@ def make_app(engine: Engine, *, token: str | None = None, limits: Limits | None 
     metrics = Metrics(engine, handlers)
 
     async def page(request: Request) -> Response:
-        return HTMLResponse(PAGE)
+        return HTMLResponse(live_page(engine.face.verbs), headers=PAGE_HEADERS)
 
     async def openapi(request: Request) -> Response:
         return json_answer(described_endpoints(engine.face))
@@ -58,7 +60,7 @@ def make_app(engine: Engine, *, token: str | None = None, limits: Limits | None 
         ("/health/live", handlers.live, get),
         ("/health/ready", handlers.ready, get),
         ("/metrics", measured, get),
-        ("/events", handlers.events, get),
+        ("/events", Listeners(engine, handlers).events, get),
         ("/openapi.json", openapi, get),
     ]
     routes = [Route(path, act, methods=methods) for path, act, methods in table]
@@ -121,18 +123,27 @@ class _Door:
     def _refusal(self, scope: Any) -> Response | None:
         headers = Headers(scope=scope)
         if self._token is not None:
-            if scope["path"] in HEALTH or self._knows_token(headers):
+            if scope["path"] in HEALTH:
                 return None
+            if self._knows_token(headers):
+                return self._refused_site(scope, headers)
             answer = error_answer(401, "send the token: 'Authorization: Bearer <token>'")
             answer.headers["www-authenticate"] = 'Basic realm="ofw", charset="UTF-8"'
             return answer
         # Without a token a page of another site, open in a browser here, must not ask or teach.
-        origin, host = headers.get("origin"), headers.get("host", "")
-        if origin is not None and origin.split("://")[-1] != host:
+        if _is_foreign(headers):
             return error_answer(403, "pages of other sites need a token: serve with --token")
-        if not _is_address(host):
+        if not _is_address(headers.get("host", "")):
             return error_answer(403, "ask by IP address or localhost, or serve with --token")
         return None
+
+    def _refused_site(self, scope: Any, headers: Headers) -> Response | None:
+        """Refuse what a page of another site asks: a browser sends the password along for it."""
+        if scope["method"] == "GET" or not headers["authorization"].lower().startswith("basic"):
+            return None
+        site = headers.get("sec-fetch-site")  # what browsers say, unless it is http of elsewhere
+        foreign = site not in ("same-origin", "none") if site else _is_foreign(headers)
+        return error_answer(403, OTHER_SITES) if foreign else None
 
     def _knows_token(self, headers: Headers) -> bool:
         kind, _, given = headers.get("authorization", "").partition(" ")
@@ -146,6 +157,12 @@ class _Door:
             return False
         assert self._token is not None
         return hmac.compare_digest(sent, self._token)
+
+
+def _is_foreign(headers: Headers) -> bool:
+    """Whether a page of another site asks."""
+    origin = headers.get("origin")
+    return origin is not None and origin.split("://")[-1] != headers.get("host", "")
 
 
 def _is_address(host: str) -> bool:

@@ -20,7 +20,7 @@ class Limits(NamedTuple):
 
     body: int = 2**20
     batch: int = 10_000
-    #: A body that takes longer than so many seconds is given up.
+    #: Headers, or a body, that take longer than so many seconds are given up.
     seconds: float = 30.0
 
 

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from threading import Condition, Thread
-from time import monotonic
-from typing import Any
+from time import monotonic, time
+from typing import Any, NamedTuple
 
 from ..files import digest
 from ..fitting.described import described
+from .course import Course
 from .rebuilding import Learned
 from .sides import Sides
 
 __all__ = ["Engine", "Refusal"]
 
-#: What takes long to say about a model is said again after so many seconds at the earliest.
-FACTS_FOR = 10.0
+#: What takes long to say about a model, such as its certificate, is said again after so many
+#: seconds if there were events, and later if it would take more than such a part of the time.
+FACTS_FOR, FACTS_SHARE = 10.0, 0.05
+
+
+class _Facts(NamedTuple):
+    """What was said about a model, of which event, and when it may be said again."""
+
+    seq: int
+    again: float
+    said: dict[str, Any]
 
 
 class Refusal(Exception):
@@ -47,10 +58,12 @@ class Engine:
         self._closing = False
         #: Whether the end should not wait for what can be made again.
         self.in_haste = False
-        self._facts: tuple[int, float, dict[str, Any]] | None = None
+        self._facts: _Facts | None = None
         self._digest: tuple[int, str] | None = None
         #: Grows when the model becomes another one without an event, as in forgetting.
         self._version = 0
+        #: Time, events, progressive score of all and of the newest, certificate.
+        self.course = Course()
         self._thread = Thread(target=self._run, name="ofw-learns", daemon=True)
 
     def start(self) -> None:
@@ -99,11 +112,27 @@ class Engine:
         said: dict[str, Any] = {"events": learned.n_events, "digest": self._digest_of(model)}
         if not model.__sklearn_is_fitted__():
             return {**said, "model": type(model).__name__, "rounds": 0}
-        now, kept = monotonic(), self._facts
-        if kept is None or (now - kept[1] > FACTS_FOR and kept[0] != learned.seq):
-            kept = self._facts = learned.seq, now, described(model)
-        told = {"facts of event": kept[0]}
-        return {**said, **kept[2], **told, **self._counts(model)}
+        if self._facts_are_due():
+            self._renew_facts()
+        kept = self._facts
+        assert kept is not None
+        told = {"facts of event": kept.seq}
+        return {**said, **kept.said, **told, **self._counts(model)}
+
+    def _facts_are_due(self) -> bool:
+        """Whether there were events since the facts were said, long enough ago."""
+        kept = self._facts
+        if kept is None:
+            return self.sides.back.__sklearn_is_fitted__()
+        return kept.seq != self.learned.seq and monotonic() >= kept.again
+
+    def _renew_facts(self) -> None:
+        """Describe the copy that nobody reads."""
+        began = monotonic()
+        said = described(self.sides.back)
+        now = monotonic()
+        again = now + max(FACTS_FOR, (now - began) / FACTS_SHARE)
+        self._facts = _Facts(self.learned.seq, again, said)
 
     def _counts(self, model: Any) -> dict[str, Any]:
         learned = self.learned
@@ -126,7 +155,7 @@ class Engine:
     @property
     def newest_facts(self) -> dict[str, Any]:
         """What was last said about the model, at no cost."""
-        return {} if self._facts is None else self._facts[2]
+        return {} if self._facts is None else self._facts.said
 
     # The thread -----------------------------------------------------------------------------------
 
@@ -142,12 +171,39 @@ class Engine:
     def _run(self) -> None:
         while True:
             with self._wake:
-                while not self._tasks and not self._closing and not self._due():
-                    self._wake.wait(self._patience())
+                while not (self._tasks or self._closing or self._due() or self._facts_are_due()):
+                    self._wake.wait(self._pause())
                 if self._closing and not self._tasks:
                     break
+            self._note()
             self._turn()
+            self._keep_facts_new()
         self._end()
+
+    def _pause(self) -> float | None:
+        """How long there is nothing to do if nobody asks, in seconds."""
+        pauses = [self._patience()]
+        if self._facts is not None and self._facts.seq != self.learned.seq:
+            pauses.append(max(0.0, self._facts.again - monotonic()))
+        return min((one for one in pauses if one is not None), default=None)
+
+    def _note(self) -> None:
+        """Note for the charts how it is before the next turn."""
+        now = time()
+        if self.course.is_due(now):
+            learned, scores = self.learned, self.learned.progressive
+            gap = self.newest_facts.get("gap")
+            self.course.note(now, learned.n_events, scores.mean, scores.of_window, gap)
+
+    def _keep_facts_new(self) -> None:
+        if self._closing or not self._facts_are_due():
+            return
+        try:
+            self._renew_facts()
+        except Exception as error:  # nobody has asked: the model learns and answers without
+            print(f"ofw serve: nothing can be said about the model: {error}", file=sys.stderr)
+            again = monotonic() + FACTS_FOR
+            self._facts = _Facts(self.learned.seq, again, self.newest_facts)
 
     def _turn(self) -> None:
         """Do what waits longest."""

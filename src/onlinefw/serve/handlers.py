@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from sklearn.exceptions import NotFittedError
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
-from .answers import json_answer, json_bytes
+from .answers import json_answer
 from .bodies import Limits, is_lines, list_in, object_in, read_body
 from .engine import Engine, Refusal
 from .faces import Event, PairsFace, number_of, text_of
@@ -23,8 +22,6 @@ __all__ = ["Handlers"]
 
 #: A longer body is parsed by another thread, so that other requests do not wait for it.
 LONG = 2**16
-#: So many may listen to /events at the same time, and hear something every so many seconds.
-MOST_LISTENERS, EVERY = 32, 1.0
 #: So many items are recommended at most.
 MOST_ITEMS = 1000
 
@@ -36,7 +33,6 @@ class Handlers:
         self.engine, self.limits = engine, limits
         self.pending = Pending()
         self.stopping = asyncio.Event()
-        self.n_listeners = 0
         self.n_refused = 0
 
     # Learning -------------------------------------------------------------------------------------
@@ -295,43 +291,6 @@ class Handlers:
         if trouble:
             said["trouble"] = trouble
         return json_answer(said, 200 if ready else 503)
-
-    async def events(self, request: Request) -> Response:
-        """GET /events."""
-        if self.n_listeners >= MOST_LISTENERS:
-            raise Refusal(429, f"{MOST_LISTENERS} listen already: try again later")
-        self.n_listeners += 1
-        return StreamingResponse(
-            self._told(), media_type="text/event-stream", headers={"cache-control": "no-store"}
-        )
-
-    async def _told(self) -> AsyncIterator[bytes]:
-        try:
-            while not self.stopping.is_set():
-                yield b"data: " + json_bytes(self.newest()) + b"\n\n"
-                try:
-                    await asyncio.wait_for(self.stopping.wait(), EVERY)
-                except TimeoutError:
-                    continue
-        finally:
-            self.n_listeners -= 1
-
-    def newest(self) -> dict[str, Any]:
-        """Return what changes from second to second, for the page."""
-        engine, facts = self.engine, self.engine.newest_facts
-        progressive = engine.learned.progressive
-        return {
-            "time": time.time(),
-            "events": engine.learned.n_events,
-            "refused": self.n_refused,
-            "waiting": engine.n_waiting,
-            "score": engine.face.score_name,
-            "progressive": progressive.mean,
-            "window": progressive.of_window,
-            "gap": facts.get("gap"),
-            "mean loss": facts.get("mean loss"),
-            "rank": facts.get("rank"),
-        }
 
 
 RECOMMEND_FIELDS = ("user", "users", "n", "exclude_seen", "candidates", "exclude")

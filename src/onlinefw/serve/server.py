@@ -18,8 +18,9 @@ from .app import make_app
 from .bodies import Limits
 from .engine import Engine
 from .rebuilding import Say
+from .slow import impatient
 
-__all__ = ["bound", "serve"]
+__all__ = ["bound", "configured", "serve"]
 
 #: Threads change places after so many seconds: a prediction does not wait longer for the one that
 #: learns, while it is in Python.
@@ -70,15 +71,11 @@ class _Server(uvicorn.Server):
             self._loop.call_soon_threadsafe(self._stopping.set)
 
 
-def serve(
-    engine: Engine, listening: socket.socket, token: str | None, limits: Limits, say: Say
-) -> None:
-    """Answer until SIGTERM or Ctrl-C; then finish, and let the engine write its checkpoint."""
-    sys.setswitchinterval(SWITCH)
-    warnings.filterwarnings("ignore", message="X does not have valid feature names")
-    app = make_app(engine, token=token, limits=limits)
-    config = uvicorn.Config(
+def configured(app: Any, limits: Limits) -> uvicorn.Config:
+    """Return how uvicorn serves the application."""
+    return uvicorn.Config(
         app,
+        http=impatient(limits.seconds),
         log_level="error",
         access_log=False,
         lifespan="off",
@@ -89,7 +86,16 @@ def serve(
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=PATIENCE,
     )
-    server = _Server(config, engine, app.state.handlers.stopping)
+
+
+def serve(
+    engine: Engine, listening: socket.socket, token: str | None, limits: Limits, say: Say
+) -> None:
+    """Answer until SIGTERM or Ctrl-C; then finish, and let the engine write its checkpoint."""
+    sys.setswitchinterval(SWITCH)
+    warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    app = make_app(engine, token=token, limits=limits)
+    server = _Server(configured(app, limits), engine, app.state.handlers.stopping)
     for sig in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sig, server.handle_exit)
     engine.start()

@@ -1,0 +1,73 @@
+"""Connections that take too long to say what they want are ended."""
+
+from __future__ import annotations
+
+from asyncio import TimerHandle
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from .answers import json_bytes
+
+__all__ = ["impatient"]
+
+
+class _Impatient(HttpToolsProtocol):
+    """uvicorn's, with a clock: whoever sends a request byte by byte keeps no connection for long.
+
+    uvicorn itself counts the seconds between requests, not those of a request that does not end.
+    """
+
+    seconds: float
+    _clock: TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._wait(self.seconds)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._wait(self.seconds)
+
+    def on_headers_complete(self) -> None:
+        # A body that is read is given up by whoever reads it, who says so: later is soon enough.
+        self._wait(2.0 * self.seconds)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._stop()
+        super().on_message_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        super().connection_lost(exc)
+
+    def _wait(self, seconds: float) -> None:
+        self._stop()
+        self._clock = self.loop.call_later(seconds, self._give_up)
+
+    def _stop(self) -> None:
+        if self._clock is not None:
+            self._clock.cancel()
+            self._clock = None
+
+    def _give_up(self) -> None:
+        if self.transport.is_closing():
+            return
+        if self.cycle is None:  # no request had its headers: nobody else answers
+            why = f"the request did not come within {self.seconds:g} seconds"
+            body = json_bytes({"error": why})
+            head = (
+                "HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\n"
+                f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+            )
+            self.transport.write(head.encode() + body)
+        elif not self.cycle.response_complete:  # the request before is being answered
+            self._wait(self.seconds)
+            return
+        self.transport.close()
+
+
+def impatient(seconds: float) -> type[HttpToolsProtocol]:
+    """Return the protocol that gives headers so many seconds, and a body twice as many."""
+    return type("Impatient", (_Impatient,), {"seconds": seconds})
