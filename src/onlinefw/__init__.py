@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         Round,
         SummaryFrankWolfe,
     )
+    from .client import Client
     from .estimators import (
         FrankWolfeClassifier,
         FrankWolfeMatrixCompletion,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BrokenModel",
+    "Client",
     "FrankWolfeClassifier",
     "FrankWolfeMatrixCompletion",
     "FrankWolfeRecommender",
@@ -95,6 +97,7 @@ __all__ = [
 
 _HOME = {
     "BrokenModel": "_whole",
+    "Client": "client",
     "FrankWolfeClassifier": "estimators",
     "FrankWolfeMatrixCompletion": "estimators",
     "FrankWolfeRecommender": "estimators",
