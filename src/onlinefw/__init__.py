@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         Round,
         SummaryFrankWolfe,
     )
+    from .client import Client
     from .estimators import (
         FrankWolfeClassifier,
         FrankWolfeMatrixCompletion,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BrokenModel",
+    "Client",
     "FrankWolfeClassifier",
     "FrankWolfeMatrixCompletion",
     "FrankWolfeRecommender",
@@ -99,6 +101,7 @@ __all__ = [
 
 _HOME = {
     "BrokenModel": "_whole",
+    "Client": "client",
     "FrankWolfeClassifier": "estimators",
     "FrankWolfeMatrixCompletion": "estimators",
     "FrankWolfeRecommender": "estimators",

@@ -123,8 +123,10 @@ def fork() -> None:
 class Server:
     """``ofw serve`` as a process of its own."""
 
-    def __init__(self, *args: str | Path, forks: Forks | None = None, wait: float = 120.0) -> None:
-        command = ["serve", *map(str, args), "--port", "0"]
+    def __init__(
+        self, *args: str | Path, forks: Forks | None = None, wait: float = 120.0, port: int = 0
+    ) -> None:
+        command = ["serve", *map(str, args), "--port", str(port)]
         self._forks, self.began = forks, time.perf_counter()
         if forks is None:
             main = [sys.executable, "-c", "from onlinefw.cli import main; main()"]
