@@ -44,6 +44,7 @@ def test_one_line_counts_each_kind_and_says_how_it_runs():
 
 def test_the_last_reasons_fit_everything():
     assert kind_of(SimpleNamespace(longrepr="odd", keywords={})) is KINDS[-1]
+    assert kind_of(SimpleNamespace(longrepr="a whole file")) is KINDS[-1]
 
 
 @pytest.mark.slow
