@@ -112,6 +112,15 @@ def test_rows_a_second_are_those_of_the_time_that_was_not_spent_compiling(monkey
     assert display._speed(Session(900)) == ["150 rows/s"]  # and it is over at once
 
 
+def test_the_bar_stays_while_a_checkpoint_is_written_and_goes_when_the_rounds_are_over():
+    display = fit_display.Display(quiet=True)
+    display._share, display._facts = 0.5, ["500 rows"]
+    display.phase("writing the checkpoint")
+    assert display._now() == "writing the checkpoint 50%" and display._facts == ["500 rows"]
+    display.phase("writing m.ofw")
+    assert display._now() == "writing m.ofw  0 s" and display._facts == []
+
+
 @terminals
 @pytest.mark.slow
 def test_on_a_new_machine_the_line_tells_what_happens_from_the_first_second(tmp_path):

@@ -35,6 +35,8 @@ RECENT = 5.0
 MEASURED = 0.5
 #: Compiling that took less is not worth a word.
 A_MOMENT = 0.5
+#: What is done between rounds: the bar stays where it is.
+BETWEEN_ROUNDS = {"reading", "learning", "writing the checkpoint"}
 ONCE = "once on this machine"
 
 
@@ -65,7 +67,8 @@ class Display:
 
     def phase(self, doing: str) -> None:
         """Name what is done from now on."""
-        self._facts, self._share = [], None
+        if doing not in BETWEEN_ROUNDS:
+            self._facts, self._share = [], None
         self._doing, self._since = doing, self._worked()
         self._say(doing)
 
@@ -113,7 +116,7 @@ class Display:
     def _speed(self, session: Session) -> list[str]:
         """Return rows a second and the time left, as soon as they can be told."""
         (began, before), (now, rows) = self._marks[0], self._marks[-1]
-        if now - began < MEASURED or rows <= before:
+        if session.refined or now - began < MEASURED or rows <= before:
             return []
         rate = (rows - before) / (now - began)
         said = [f"{rate:,.0f} rows/s"]
