@@ -8,6 +8,7 @@ from typing import Any
 
 from .engine import Engine
 from .faces import face_of
+from .garbage import let_go
 from .log import EventLog, LogError
 from .rebuilding import Learned, learn_logged, rebuilt
 
@@ -88,6 +89,7 @@ class Follower(Engine):
         self.learned, self.face = learned, learned.face
         self._version += 1
         self._facts = None
+        let_go()
 
     def _end(self) -> None:
         self.log.close()

@@ -29,7 +29,7 @@ ERRORS = {
     "401": "the token is missing",
     "403": "a page of another site asks, and there is no token",
     "404": "this kind of model has no such endpoint, or nothing is known of whom it is about",
-    "408": "the body came too slowly",
+    "408": "the request came too slowly",
     "409": "this model cannot do that now, such as learn without a past",
     "413": "the body or the batch is too long",
     "422": "a field is wrong; the sentence names it",
@@ -37,6 +37,11 @@ ERRORS = {
     "503": "the server is shutting down",
     "507": "the disk is full; nothing was learned",
 }
+EVENTS = (
+    "What changes from second to second, as server-sent events: first one called course, then "
+    "numbers every second, and one called model whenever the model was described anew. A browser "
+    "sends the token as the password of its user; others send the header"
+)
 
 
 def described_endpoints(face: Face) -> dict[str, Any]:
@@ -47,7 +52,7 @@ def described_endpoints(face: Face) -> dict[str, Any]:
     paths: dict[str, Any] = {
         "/learn": _post("Learn events; they are on the disk when the answer comes", _learn(event)),
         "/model": _get("What the model is and holds, and the digest of what it has learned"),
-        "/events": _get("What changes from second to second", "text/event-stream"),
+        "/events": _get(EVENTS, "text/event-stream"),
         "/metrics": _get("Metrics of Prometheus", "text/plain"),
         "/health/live": _get("Whether the process runs"),
         "/health/ready": _get("Whether it answers, and how far behind it is"),

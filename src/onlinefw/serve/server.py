@@ -17,6 +17,7 @@ import uvicorn
 from .app import make_app
 from .bodies import Limits
 from .engine import Engine
+from .garbage import keep_for_good
 from .rebuilding import Say
 from .slow import impatient
 
@@ -98,6 +99,7 @@ def serve(
     server = _Server(configured(app, limits), engine, app.state.handlers.stopping)
     for sig in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sig, server.handle_exit)
+    keep_for_good()
     engine.start()
     host, port = listening.getsockname()[:2]
     address = f"[{host}]" if ":" in host else host

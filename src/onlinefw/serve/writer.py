@@ -13,6 +13,7 @@ from typing import Any
 
 from .engine import Engine, Refusal
 from .faces import Event, face_of
+from .garbage import let_go
 from .log import EventLog, LogError, checkpoint_beside
 from .rebuilding import Learned, base_bytes, base_of, rebuilt, remove_checkpoint, save_learned
 
@@ -319,6 +320,7 @@ class Writer(Engine):
         self.learned, self.face = learned, learned.face
         self._version += 1
         self._facts = None
+        let_go()
         self._save()
         return {"forgotten": n, "events": learned.n_events}
 
