@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import onlinefw as ofw
-from onlinefw.files import load_checkpoint, save_checkpoint
+from onlinefw.files import digest, load_checkpoint, save_checkpoint
 
 N, CHANGE = 1500, 800
 
@@ -273,3 +273,19 @@ def test_a_radius_search_asks_for_one_half_life():
     X, y = rows(n=100)
     with pytest.raises(ValueError, match="RadiusSearch"):
         ofw.RadiusSearch(regressor()).fit(X, y)
+
+
+@pytest.mark.parametrize("n", [8, 60, 120])
+def test_rows_are_learned_the_same_however_they_are_grouped(n):
+    """Also while radii race: shorter memories follow the longest one at fixed counts only."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((n, 3))
+    y = X[:, 0] - X[:, 1] + 0.1 * rng.standard_normal(n)
+    found = set()
+    for size in (1, 7, n):
+        model = ofw.FrankWolfeRegressor(half_life="auto")
+        for k in [0, *range(1, n, size)]:
+            stop = k + size if k else 1  # the first row is learned alone
+            model.learn(X[k:stop], y[k:stop])
+        found.add(digest(model))
+    assert len(found) == 1

@@ -69,7 +69,9 @@ class RowRuns(SeveralRuns):
         pairs = zip(self.runs, predicted, strict=True)
         losses = [run.losses(scores, targets, 1)[:, 0] for run, scores in pairs]
         self._judge(losses, batch.w)
-        self._follow()
+        every = self.watch.every
+        if self.n_observations // every > (self.n_observations - batch.n) // every:
+            self._follow()  # at fixed counts, so that it does not matter how rows are grouped
         return predicted[leading]
 
     def forget(self, ids: list[Any]) -> None:

@@ -89,6 +89,10 @@ class Engine:
         return self._thread.is_alive()
 
     @property
+    def _has_died(self) -> bool:
+        return self._thread.ident is not None and not self._thread.is_alive()
+
+    @property
     def n_waiting(self) -> int:
         """How many events wait to be learned."""
         return 0
@@ -161,9 +165,12 @@ class Engine:
 
     def _put(self, task: tuple[str, Any]) -> Future[Any]:
         future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()  # whoever does not wait for it cannot call it off
         with self._wake:
             if self._closing:
                 raise Refusal(503, "the server is shutting down: send it again in a while")
+            if self._has_died:
+                raise Refusal(503, "the thread that learns has ended: restart the server")
             self._tasks.append((*task, future))
             self._wake.notify_all()
         return future

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -342,7 +341,7 @@ class RowsFace(Face):
             raise ValueError(f"x must be a list of numbers or an object, got {_shown(given)}")
         if self.width is not None and len(given) != self.width:
             raise ValueError(f"x has {len(given)} numbers, and this model has {self.width} columns")
-        if not all(type(one) is float and isfinite(one) for one in given):
+        if not all(type(one) is float and abs(one) <= TOO_LARGE_FOR_FLOAT32 for one in given):
             return [number_of(f"number {k} of x", one) for k, one in enumerate(given)]
         return given
 
@@ -350,9 +349,10 @@ class RowsFace(Face):
         """Return the numbers of an object in the order of the columns."""
         if self.columns is None:
             raise ValueError(f"the columns have no names here: send x as {self.width} numbers")
-        for name in given:
-            if name not in self.columns:
-                raise ValueError(f"x has the column {name!r:.40}, which this model does not know")
+        for name in given.keys() - set(self.columns):
+            raise ValueError(
+                f"x has the column {name!r:.40}, which this model does not know: leave it out"
+            )
         for name in self.columns:
             if name not in given:
                 raise ValueError(f"x lacks the column {name!r:.40}: send all {self.width} columns")

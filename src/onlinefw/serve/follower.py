@@ -55,21 +55,29 @@ class Follower(Engine):
         self._looked = monotonic()
 
     def _catch_up(self) -> None:
-        began, learned = monotonic(), self.learned
-        self.log.refresh()
-        if self.log.facts.get("pruned", 0) > learned.seq:
-            self._rebuild()
-        for piece in self.log.after(learned.seq):
-            if any(one.kind == "forget" for one in piece):
-                self._rebuild()
+        began = monotonic()
+        while True:
+            with self.log.at_one_time():
+                piece = self._next()
+                self._behind = max(0, self.log.last - self.learned.seq - len(piece))
+            if not piece:
                 break
             if getattr(self.face, "width", 0) is None:
-                self.face = learned.face = face_of(self.sides.back, self.log.facts)
+                self.face = self.learned.face = face_of(self.sides.back, self.log.facts)
             self._learn(piece)
-            self._behind = max(0, self.log.last - learned.seq)
             if self._tasks:  # whoever asks does not wait for all of it
                 return
         self._up_to_date, self._behind = began, 0
+
+    def _next(self) -> list[Any]:
+        """Return the events that come next; begin anew if they do not follow what was learned."""
+        if self.log.facts.get("pruned", 0) > self.learned.seq:
+            self._rebuild()
+        piece = next(self.log.after(self.learned.seq), [])
+        if any(one.kind == "forget" for one in piece):
+            self._rebuild()
+            return []
+        return piece
 
     def _learn(self, piece: list[Any]) -> None:
         learned = self.learned

@@ -194,8 +194,9 @@ class Handlers:
         users = given["users"]
         if not isinstance(users, list) or not users:
             raise Refusal(422, "'users' must be a list with at least one user")
-        if len(users) > self.limits.batch // 10:
-            raise Refusal(413, f"at most {self.limits.batch // 10:,} users are taken at once")
+        most = max(1, self.limits.batch // 10)
+        if len(users) > most:
+            raise Refusal(413, f"at most {most:,} users are taken at once")
         ask = partial(self._recommended, options=options)
         found = await asyncio.to_thread(lambda: [ask(user) for user in users])
         return json_answer({"recommendations": found})

@@ -78,6 +78,18 @@ class EventLog:
 
     # Opening --------------------------------------------------------------------------------------
 
+    @staticmethod
+    def is_begun(path: Path) -> bool:
+        """Whether there is a log: not so if whoever was about to make one was killed."""
+        if not path.exists() or not path.stat().st_size:
+            return False
+        with _naming(path):
+            connection = _connect(path)
+            try:
+                return connection.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
+            finally:
+                connection.close()
+
     @classmethod
     def create(cls, path: Path, facts: dict[str, Any], base: bytes | None = None) -> Self:
         """Make a new log, whole or not at all."""
@@ -118,6 +130,19 @@ class EventLog:
                 # In a folder that cannot be written SQLite has no place for its shared index.
                 connection = _connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
             return cls(path, connection)
+
+    @contextmanager
+    def at_one_time(self) -> Iterator[None]:
+        """Let what is read be the log of now, whatever another process erases meanwhile."""
+        with self._naming():
+            self._sql.execute("BEGIN")
+        try:
+            self.refresh()
+            yield
+        finally:
+            with self._naming():
+                if self._sql.in_transaction:
+                    self._sql.execute("ROLLBACK")
 
     def close(self) -> None:
         """Let go of the file; what was not committed is gone."""
@@ -198,10 +223,14 @@ class EventLog:
                 self._sql.execute("ROLLBACK")
         self.refresh()
 
-    def tidy(self) -> None:
-        """Empty SQLite's own log of pages, so that it holds nothing of what was erased."""
+    def tidy(self) -> bool:
+        """Empty SQLite's own log of pages, so that it holds nothing of what was erased.
+
+        Not done while somebody reads what was there before; return whether it is done.
+        """
         with self._naming():
-            self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            (busy, *_) = self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
 
     # Reading --------------------------------------------------------------------------------------
 

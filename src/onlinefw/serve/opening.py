@@ -49,7 +49,8 @@ def open_engine(options: ServeOptions, say: Say, held: ExitStack) -> Engine:
     _check(options)
     if options.follow is not None:
         log = EventLog.read(options.follow)
-        learned = rebuilt(log, say)
+        with log.at_one_time():
+            learned = rebuilt(log, say)
         warm_up(learned.model, learned.face)
         return Follower(learned, log)
     if options.model is not None and read_header(options.model)["kind"] == "model":
@@ -60,8 +61,7 @@ def open_engine(options: ServeOptions, say: Say, held: ExitStack) -> Engine:
     if path is None:
         raise ValueError("--log is missing: name the file that keeps the events, --log events.db")
     held.enter_context(only_writer(path))
-    exists = path.exists() and path.stat().st_size > 0
-    log = _resumed(path, options) if exists else _begun(path, options)
+    log = _resumed(path, options) if EventLog.is_begun(path) else _begun(path, options)
     learned = rebuilt(log, say)
     warm_up(learned.model, learned.face)
     return Writer(

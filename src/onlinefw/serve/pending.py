@@ -57,5 +57,11 @@ class Pending:
 
 
 def _size(rows: list[Any]) -> int:
-    """Return how many values rows have, with one for each row."""
-    return sum(1 + sum(len(v) if isinstance(v, (list, dict)) else 1 for v in row) for row in rows)
+    """Return how many values rows have, with one for each row; long text counts as several."""
+    return sum(1 + sum(_values(v) for v in row) for row in rows)
+
+
+def _values(value: Any) -> int:
+    if isinstance(value, str):
+        return 1 + len(value) // 64
+    return len(value) if isinstance(value, (list, dict)) else 1

@@ -30,7 +30,8 @@ def replayed(path: Path, given: list[str], out: Path | None) -> dict[str, Any]:
                 "that began with --new"
             )
         settings = settings_of(kind, given) if given else None
-        learned = rebuilt(log, lambda _: None, checkpoint=False, settings=settings)
+        with log.at_one_time():
+            learned = rebuilt(log, lambda _: None, checkpoint=False, settings=settings)
     finally:
         log.close()
     if settings:

@@ -79,6 +79,8 @@ class Writer(Engine):
         self._waiting = self._waiting_bytes = 0
         self._background: Thread | None = None
         self._not_before = 0.0
+        #: Whether SQLite's own log still holds what was erased, as somebody reads it.
+        self._untidy = False
         self.n_refused = self.n_repeated = self.n_checkpoints = self.n_groups = 0
         #: The newest problem with the disk; empty when it is over.
         self.trouble = ""
@@ -117,6 +119,8 @@ class Writer(Engine):
 
     def _turn(self) -> None:
         self._after_background()
+        if self._untidy:
+            self._untidy = not self.log.tidy()
         if self._tasks and self._tasks[0][0] == "learn":
             group = self._group()
             try:
@@ -209,6 +213,7 @@ class Writer(Engine):
             except Exception:
                 if _size(self.sides.back) != before:
                     self.sides.restore_back()
+                self._undecide()
             else:
                 for batch, new in zip(batches, chosen, strict=True):
                     batch.learned = len(new)
@@ -256,6 +261,7 @@ class Writer(Engine):
             self.sides.restore_back()
             if done:
                 self.face.learn(self.sides.back, [one.values for one in done])
+        self._undecide()
         return None
 
     def _keep(self, events: list[Event]) -> None:
@@ -280,20 +286,32 @@ class Writer(Engine):
         self.trouble = ""
 
     def _take_back(self) -> None:
-        self.sides.restore_back()
-        if not self.sides.back.__sklearn_is_fitted__():  # no row has decided the columns
-            self.face = self.learned.face = face_of(self.sides.back, self.log.facts)
         try:
             self.log.rollback()
-        except LogError as error:
+        except LogError as error:  # else the next group would write what nobody has learned
+            self.no_learning = f"the log is in disorder: restart the server ({error})"
             print(f"ofw serve: {error}", file=sys.stderr)
+        self.sides.restore_back()
+        self._undecide()
+
+    def _undecide(self) -> None:
+        """Let the next row decide the columns, if none has been learned."""
+        if not self.sides.back.__sklearn_is_fitted__():
+            self.face = self.learned.face = face_of(self.sides.back, self.log.facts)
 
     # Forgetting -----------------------------------------------------------------------------------
 
     def _forget(self, who: Any, id_: str | None) -> dict[str, Any]:
+        id_ = None if id_ is None else f"forget:{id_}"  # events have other ids
         if id_ is not None and self.log.known([id_]):
             return {"forgotten": 0, "repeated": 1, "events": self.learned.n_events}
         self._wait_for_background()
+        if "user" in self.face.more and self.log.facts.get("pruned", 0):
+            raise Refusal(
+                409,
+                f"rows up to event {self.log.facts['pruned']:,} were pruned, and whose they were "
+                "is not kept: serve without --prune where somebody may have to be forgotten",
+            )
         base = base_of(self.log)
         in_base = base is not None and _forgets(base["model"], who)
         try:
@@ -309,7 +327,7 @@ class Writer(Engine):
                 raise Refusal(507, f"nothing was forgotten: {error}") from error
             raise
         try:
-            self.log.tidy()
+            self._untidy = not self.log.tidy()
             learned = rebuilt(self.log, lambda _: None)
         except BaseException as error:  # the log is right, so a new start is, too
             self.no_learning = f"the model has to be made anew: restart the server ({error})"
@@ -333,7 +351,11 @@ class Writer(Engine):
 
     def _begin_checkpoint(self) -> None:
         """Copy the model, and write the copy while learning goes on."""
-        whole = self._copied(deepcopy(self.sides.back))
+        try:
+            whole = self._copied(deepcopy(self.sides.back))
+        except MemoryError as error:
+            self._no_checkpoint(error)
+            return
         self._writing_seq = whole.seq
         self._background = Thread(target=self._write, args=(whole,), name="ofw-saves")
         self._background.start()
@@ -348,12 +370,15 @@ class Writer(Engine):
         try:
             save_learned(whole, self.checkpoint_path)
         except (OSError, ValueError, MemoryError) as error:
-            self.trouble = str(error)
-            self._not_before = monotonic() + RETRY
-            print(f"ofw serve: no checkpoint was written: {error}", file=sys.stderr)
+            self._no_checkpoint(error)
         else:
             self.checkpoint_seq = whole.seq
             self.n_checkpoints += 1
+
+    def _no_checkpoint(self, error: BaseException) -> None:
+        self.trouble = str(error) or type(error).__name__
+        self._not_before = monotonic() + RETRY
+        print(f"ofw serve: no checkpoint was written: {self.trouble}", file=sys.stderr)
 
     def _after_background(self) -> None:
         if self._background is not None and not self._background.is_alive():
