@@ -2,9 +2,15 @@
 
 import doctest
 import importlib
+import os
 import pkgutil
 import re
 import runpy
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import matplotlib as mpl
@@ -112,11 +118,16 @@ def test_a_guide_is_one_session_that_prints_and_draws_what_it_shows(
     session = {}
     if page.name == "scaling.md":
         pytest.importorskip("ray", reason="Ray is not installed: pip install 'onlinefw[ray]'")
-    for language, code, shown in GUIDES["blocks"](page):
-        GUIDES["run"](language, code, session)
-        printed = capsys.readouterr().out
-        if shown or language == "python":
-            assert_shows(printed, shown, within=0.0 if language == "python" else 0.1)
+    try:
+        for language, code, shown in GUIDES["blocks"](page):
+            GUIDES["run"](language, code, session)
+            printed = capsys.readouterr().out
+            if shown or language == "python":
+                assert_shows(printed, shown, within=0.0 if language == "python" else 0.1)
+    finally:
+        for pid in tmp_path.glob("*.pid"):  # a page that has started a server, and failed
+            with suppress(ProcessLookupError):
+                os.kill(int(pid.read_text()), signal.SIGKILL)
     drawn = {picture.name for picture in tmp_path.glob("*.png")}
     shown = set(re.findall(r"\]\(images/(.*?)\)", page.read_text(encoding="utf-8")))
     elsewhere = {f"{drawing.stem}.png" for drawing in GUIDES["DRAWINGS"]}
@@ -124,6 +135,17 @@ def test_a_guide_is_one_session_that_prints_and_draws_what_it_shows(
     assert drawn == shown - elsewhere
     for name in drawn:
         assert (page.parent / "images" / name).stat().st_size < LARGEST_PICTURE
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
+def test_the_unit_of_the_page_on_serving_is_one(tmp_path):
+    page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    unit = re.findall(r"```ini\n(.*?)```", page, flags=re.DOTALL)[0]
+    here = unit.replace("/opt/onlinefw/bin/ofw", sys.executable)  # it must be there
+    (tmp_path / "ofw.service").write_text(here)
+    verify = ["systemd-analyze", "verify", "--man=no", str(tmp_path / "ofw.service")]
+    done = subprocess.run(verify, capture_output=True, text=True)
+    assert done.returncode == 0 and "ofw.service:" not in done.stderr, done.stderr
 
 
 @pytest.mark.slow
