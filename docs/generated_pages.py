@@ -12,7 +12,6 @@ GENERATED = DOCS / "generated"
 
 #: Where the pages of the repository point to, and where the same thing is on the site.
 PLACES = {
-    "](../README.md#measured)": "](/benchmarks.md)",
     "](../benchmarks/": "](/generated/benchmarks/",
     "](../CONTRIBUTING.md)": "](/contributing.md)",
 }
@@ -21,7 +20,6 @@ PLACES = {
 def write_generated_pages() -> None:
     """Write everything below ``generated``; a file that is right already keeps its date."""
     write(GENERATED / "commands.md", command_reference())
-    write(GENERATED / "measured.md", measured())
     for table in (ROOT / "benchmarks").rglob("*.md"):
         place = GENERATED / "benchmarks" / table.relative_to(ROOT / "benchmarks")
         write(place, table.read_text(encoding="utf-8"))
@@ -50,13 +48,6 @@ def command_reference() -> str:
 
 def _as_code(example: re.Match[str]) -> str:
     return example[1] + "; ".join(f"`{command}`" for command in example[2].split("; "))
-
-
-def measured() -> str:
-    """Return what the README says under "Measured", with links to pages of the site."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    section = readme.split("\n## Measured\n")[1].split("\n## ")[0]
-    return section.replace("](benchmarks/", "](/generated/benchmarks/")
 
 
 def link_inside_the_site(app: Any, page: str, source: list[str]) -> None:
