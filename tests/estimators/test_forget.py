@@ -63,7 +63,7 @@ def test_an_id_is_gone_and_its_number_stays_empty():
         assert model.row_ids_[number] is None
         with pytest.raises(ValueError, match=r"row must be one of .* row ids"):
             model.recommend(name)
-        with pytest.raises(ValueError, match=r"row must be one of .* row ids"):
+        with pytest.raises(ValueError, match=r"row must be one of the 39 row ids"):
             model.forget(name)
         with pytest.raises(ValueError, match="has not learned that row"):
             model.predict(ids[:1])

@@ -55,6 +55,12 @@ def test_what_is_no_half_life_is_refused_with_its_value(bad):
         check_half_life(bad)
 
 
+@pytest.mark.parametrize("long", [1e308, 10**400])
+def test_what_is_too_long_to_be_reckoned_with_is_refused(long):
+    with pytest.raises(ValueError, match=r"half_life must be at most 1e\+18, or None"):
+        check_half_life(long)
+
+
 def test_a_clock_goes_on_from_its_state():
     clock = Clock(2.5).after(np.ones(1000))[0]
     assert clock_from_state(clock.state_dict()) == clock

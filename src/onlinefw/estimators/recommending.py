@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -227,10 +226,10 @@ class Recommending:
         if isinstance(row, (str, Integral)):
             number = ids.rows.get(int(row) if isinstance(row, np.integer) else row)
         if number < 0:
-            known = (one for one in ids.rows.ids.tolist() if one is not None)  # None: forgotten
-            some = ", ".join(f"{one!r:.40}" for one in islice(known, 3))
+            known = [one for one in ids.rows.ids.tolist() if one is not None]  # None: forgotten
+            some = ", ".join(f"{one!r:.40}" for one in known[:3])
             raise ValueError(
-                f"{what} must be one of the {len(ids.rows):,} {what} ids that the model has "
+                f"{what} must be one of the {len(known):,} {what} ids that the model has "
                 f"learned, such as {some}, got {row!r:.40}"
             )
         return number

@@ -8,7 +8,7 @@ none overflows. When that happens makes no difference to any result.
 
 from __future__ import annotations
 
-from math import inf, isfinite, log
+from math import inf, log
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -22,6 +22,8 @@ __all__ = ["KEPT", "Clock", "check_half_life", "clock_from_state", "new_clock", 
 #: Observations are dropped after so many half-lives. They weigh less than a thousandth of a new one
 #: then, all of them together less than a thousandth of F_t.
 KEPT = 10
+#: Longer half-lives are refused: KEPT of them are to be a number, too.
+LONGEST = 1e18
 #: Weights are divided by this power of two (an even one, as roots are taken) whenever a new one has
 #: reached it. Single precision holds its square.
 BLOCK = 32
@@ -35,7 +37,12 @@ def check_half_life(half_life: Any, otherwise: str = "") -> float | None:
     if half_life is None:
         return None
     is_number = isinstance(half_life, Real) and not isinstance(half_life, (bool, np.bool_))
-    if not is_number or not 1.0 <= float(half_life) or not isfinite(half_life):
+    if is_number and LONGEST < half_life < inf:
+        raise ValueError(
+            f"half_life must be at most {LONGEST:.0e}, or None (nothing is forgotten), "
+            f"got {half_life!s:.20}"
+        )
+    if not is_number or not 1.0 <= float(half_life) < inf:
         raise ValueError(
             "half_life must be a number of observations, at least 1, or None (nothing is "
             f"forgotten){otherwise}, got {half_life!r}"
