@@ -71,10 +71,17 @@ def test_the_readme_example_runs_as_printed_and_is_short(capsys):
     assert printed.split() == shown.split()
 
 
+def readme_examples():
+    """Every block of Python but the first, and what it is shown to print, if anything."""
+    found = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", README, flags=re.DOTALL)
+    return found[1:]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("block", python_blocks(README)[1:])
-def test_every_other_block_of_the_readme_runs(block):
+@pytest.mark.parametrize(("block", "shown"), readme_examples())
+def test_every_other_block_of_the_readme_prints_what_it_shows(block, shown, capsys):
     exec(compile(block, "README.md", "exec"), {})
+    assert_shows(capsys.readouterr().out, shown)
 
 
 @pytest.mark.slow

@@ -42,6 +42,9 @@ def test_the_demo_learns_from_a_file_writes_a_page_and_says_what_to_try_next(tmp
 def test_the_commands_that_the_demo_shows_do_what_it_did(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shown = runner.invoke(app, TINY_DEMO).output
+    commands = re.findall(r"^(?:\d\.|  ).*$", shown, flags=re.MULTILINE)
+    assert max(map(len, commands)) <= 80  # so that they can be copied as they are
+    shown = shown.replace("\\\n", "")
     before = {path.name: undated(path) for path in (tmp_path / "ofw-demo").iterdir()}
     for command in re.findall(r"^\d\. ofw (.*)$", shown, flags=re.MULTILINE):
         result = runner.invoke(app, shlex.split(command))

@@ -104,3 +104,18 @@ def test_ids_and_names_cannot_steer_the_terminal(tmp_path):
     assert "\x1b" not in said and "\\x1b[31m" in said
     assert "\x1b" not in refusal("recommend", tmp_path / "m.ofw", "--user", "\x1b[31mu")
     assert "\x1b" not in refusal("fit", "matrix", data, "--user", "\x1b]0;x", "-o", tmp_path / "n")
+
+
+def test_a_folder_that_may_not_be_written_to_is_told_before_learning(tmp_path, data, monkeypatch):
+    allowed = os.access
+    locked = tmp_path / "locked"
+    locked.mkdir()
+
+    def access(path, mode):  # who runs the tests may be allowed everything
+        return allowed(path, mode) and not (mode == os.W_OK and str(path) == str(locked))
+
+    monkeypatch.setattr(os, "access", access)
+    line = refusal("fit", "matrix", data, "-o", locked / "m.ofw")
+    assert line == (f"ofw fit: the folder {locked} may not be written to; give another with -o")
+    line = refusal("fit", "matrix", data, "-o", tmp_path / "m.ofw", "--checkpoint", locked / "c")
+    assert line.endswith(f"{locked} may not be written to; give another with --checkpoint")

@@ -73,3 +73,20 @@ def test_a_model_of_another_kind(tmp_path):
     line = refusal("recommend", model, "--user", "1")
     what = "only a model of ratings or clicks recommends"
     assert f"{model} is a FrankWolfeClassifier: {what}" in line
+
+
+def test_a_file_that_has_more_than_a_user_in_every_line(tmp_path):
+    model = fitted(tmp_path, ratings(60))
+    result = ofw("recommend", model, "--users", tmp_path / "a.csv", "-n", "1")
+    header = (tmp_path / "a.csv").read_text().splitlines()[0]
+    assert result.stdout.splitlines() == ["user,rank,item,score"]
+    assert f"(the first: '{header}'): left out; the file has a user in every line" in result.stderr
+
+
+def test_reasons_are_asked_of_models_of_clicks(tmp_path):
+    columns = ratings(60)
+    user, item = columns["user"][0], columns["item"][0]
+    line = refusal("recommend", fitted(tmp_path, columns), "--user", user, "--because", item)
+    assert line.endswith(
+        "is a model of ratings: --because explains those of clicks (ofw fit clicks)"
+    )

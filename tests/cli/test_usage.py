@@ -1,5 +1,7 @@
 """A command that was typed wrongly is refused in one line that names the value and the remedy."""
 
+from itertools import pairwise
+
 import pytest
 
 from .running import ofw, ofw_process, refusal
@@ -47,10 +49,20 @@ def test_the_program_says_the_same(tmp_path):
     assert result.stderr.count("\n") == 1
 
 
-def test_help_and_version_are_what_they_were():
-    for args in (["--help"], ["fit", "--help"]):
+def test_help_is_in_whole_sentences_and_lines_of_80_columns():
+    for args in (["--help"], ["fit", "--help"], ["serve", "--help"], ["data", "--help"]):
         result = ofw(*args)
-        assert result.exit_code == 0 and "Usage: " in result.stdout and "─" in result.stdout
+        assert result.exit_code == 0 and "Usage: " in result.stdout
+        lines = result.stdout.splitlines()
+        assert max(map(len, lines)) <= 80
+        assert not [line for line in lines if line.endswith("...") and "Usage" not in line]
+        # Paragraphs are filled: no line is broken where the next word would have fitted.
+        text = result.stdout.split("\n\n")[2] if args[0] == "fit" else ""
+        for line, following in pairwise(text.splitlines()):
+            assert len(line) + 1 + len(following.split()[0]) > 78
+
+
+def test_without_words_help_is_shown_and_the_version_is_a_line():
     alone = ofw()
     assert "Usage: " in alone.output and "fit" in alone.output
     assert ofw("--version").exit_code == 0

@@ -1,6 +1,7 @@
 """Files as people have them are read as they are, or refused in one line that says what to do."""
 
 import gzip
+import zipfile
 
 import numpy as np
 import pytest
@@ -75,6 +76,7 @@ REFUSED = {
         gzip.compress(text().encode()),
         "this is gzip-compressed; name it .gz, or pipe it through zcat",
     ),
+    "zeros": (text().encode("utf-16-le"), "this is not text; give CSV, TSV, Parquet"),
     "Latin-1": (text().encode("latin-1", "replace"), "is not UTF-8 text"),
     "a rating that is missing": (
         text().replace(",5\n", ",\n", 1).encode(),
@@ -108,6 +110,40 @@ def test_a_name_that_promises_another_format(tmp_path, name, words):
     (tmp_path / name).write_text(text(), encoding="utf-8")
     line = refusal("fit", "matrix", tmp_path / name, "-o", tmp_path / "m.ofw", *FAST)
     assert words in line
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a.xlsx", "this is a workbook; save its sheet as CSV"),
+        ("a.zip", "this is a zip archive; unpack it, and name the file in it"),
+        ("a.csv", "this is a zip archive; unpack it, and name the file in it"),
+    ],
+)
+def test_workbooks_and_archives_are_called_what_they_are(tmp_path, name, words):
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:
+        archive.writestr("ratings.csv", text())
+    line = refusal("fit", "matrix", tmp_path / name, "-o", tmp_path / "m.ofw", *FAST)
+    assert line.endswith(f"{tmp_path / name}: {words}")
+
+
+def test_a_control_character_may_separate_cells(tmp_path, plain):
+    (tmp_path / "a.txt").write_text(text(delimiter="\1"))
+    separated = ("--delimiter", "\1")
+    ofw_says("fit", "matrix", tmp_path / "a.txt", "-o", tmp_path / "m.ofw", *FAST, *separated)
+    assert_same_models(plain, tmp_path / "m.ofw")
+
+
+def test_rows_without_a_header_say_how_to_go_on(tmp_path):
+    path, out = tmp_path / "mail.tsv", tmp_path / "m.ofw"
+    path.write_text("ham\tok, see you then\nspam\tWINNER!! claim your prize\n" * 20)
+    line = refusal("fit", "classification", path, "-o", out)
+    assert "no column is obviously the target" in line
+    assert line.endswith("(if line 1 is no header, say --no-header)")
+    fit = ("fit", "classification", path, "-o", out, "--no-header", "--target", "1")
+    assert "if the first line is a header, say --header" in (line := refusal(*fit))
+    assert "say --text one-hot" in line
+    ofw_says(*fit, "--text", "one-hot", "--radius", "2")
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet", "a.jsonl", "a.libsvm", "a"])

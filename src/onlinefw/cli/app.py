@@ -41,6 +41,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # frames leave the words half of 80 columns
 )
 
 
@@ -70,7 +71,7 @@ def demo(
         Path, typer.Option(help="Folder for the ratings, the model and the page.")
     ] = Path("ofw-demo"),
 ) -> None:
-    """Take the tour: a file of ratings, a model learned from it, a page about the model.
+    """Take the tour: from a file of ratings to a model and a page.
 
     Every step is a command that works the same on your own data.
     """
@@ -81,7 +82,7 @@ def demo(
 
 
 data_app = typer.Typer(
-    help="List the real data sets, their terms and which are here; fetch more.",
+    help="List the real data sets and their terms; fetch them.",
     epilog="Example: ofw data fetch movielens100k mnist",
 )
 app.add_typer(data_app, name="data")
@@ -89,7 +90,7 @@ app.add_typer(data_app, name="data")
 
 @data_app.callback(invoke_without_command=True)
 def data(context: typer.Context) -> None:
-    """List the real data sets, their terms and which are here; fetch more."""
+    """List the real data sets and their terms; fetch them."""
     if context.invoked_subcommand is None:
         from .data import list_datasets
 
@@ -100,7 +101,7 @@ def data(context: typer.Context) -> None:
 def fetch(
     names: Annotated[list[str], typer.Argument(help="Names from the list of ofw data.")],
 ) -> None:
-    """Download, verify and parse data sets into the folder; what is there already is kept.
+    """Download and verify data sets; what is there already is kept.
 
     The folder is the platform's cache folder, or what ONLINEFW_DATA names.
     """
@@ -355,7 +356,7 @@ def reproduce(
         "ofw-paper"
     ),
 ) -> None:
-    """Make the paper's figures and rate table, with a verdict on every claim.
+    """Make the paper's figures and rate table, with verdicts.
 
     Finished runs are kept in the folder: stopped with Ctrl-C, the same command goes on.
     """

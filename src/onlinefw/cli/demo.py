@@ -19,7 +19,7 @@ from .recommend import Wish, run_recommend
 from .refuse import one_line_errors
 from .report import run_report
 
-__all__ = ["as_called", "run_demo"]
+__all__ = ["as_called", "folded", "run_demo"]
 
 HELD_OUT = 0.1
 TRY_NEXT = (
@@ -36,10 +36,10 @@ def run_demo(ratings: int, seed: int, out: Path) -> None:
         if out.exists() and not out.is_dir():
             raise ValueError(f"{out} is a file; choose a folder with --out")
         data, model, page = (out / name for name in ("ratings.csv", "ratings.ofw", "report.html"))
-        typer.echo(f"1. A file of {ratings:,} made-up ratings, the way yours may look: {data}")
+        typer.echo(f"1. {ratings:,} made-up ratings, the way yours may look: {data}")
         user = _write_ratings(data, ratings, seed)
     words = ["fit", "matrix", str(data), "--test-fraction", str(HELD_OUT), "-o", str(model)]
-    _say(f"2. {ofw} {shlex.join(words)}")
+    _say(f"2. {folded(f'{ofw} {shlex.join(words)}')}")
     typed.speak_for(words)
     settings = {"radius": "auto", "batch_size": "auto", "test_share": HELD_OUT, "seed": seed}
     columns = dict.fromkeys(("user", "item", "rating"))  # found by their names
@@ -51,7 +51,7 @@ def run_demo(ratings: int, seed: int, out: Path) -> None:
     _say(f"That took {typed.in_words(typed.seconds())}.")
     _say("Open the page in a browser. Then, on your own data:")
     for command in TRY_NEXT:
-        typer.echo(f"  {ofw} {command}")
+        typer.echo(f"  {folded(f'{ofw} {command}')}")
 
 
 def as_called() -> str:
@@ -60,6 +60,21 @@ def as_called() -> str:
     if shutil.which("ofw") or Path(called).stem != "ofw":
         return "ofw"
     return shlex.quote(called)
+
+
+def folded(command: str) -> str:
+    r"""Return a command that can be copied, in two lines if it is too long for 80 columns.
+
+    Examples
+    --------
+    >>> from onlinefw.cli.demo import folded
+    >>> folded("ofw report a.ofw -o a.html")
+    'ofw report a.ofw -o a.html'
+    >>> print(folded(f"ofw fit matrix {'a' * 60} -o m.ofw").replace("a" * 60, "..."))
+    ofw fit matrix ... \
+         -o m.ofw
+    """
+    return command if len(command) <= 76 else " \\\n     -o ".join(command.rsplit(" -o ", 1))
 
 
 def _say(line: str) -> None:

@@ -59,3 +59,7 @@ def check_path(path: Path, option: str) -> None:
             f"the folder {path.parent} does not exist; create it first, or give another with "
             f"{option}"
         )
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise ValueError(
+            f"the folder {path.parent} may not be written to; give another with {option}"
+        )

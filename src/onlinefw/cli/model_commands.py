@@ -131,7 +131,7 @@ def report(
     ),
     force: Force = False,
 ) -> None:
-    """Write a page about a model: its scores, learning curve, certificate and pictures.
+    """Write a page about a model: scores, certificate, pictures.
 
     One file with everything inside, which opens without network.
     """

@@ -16,6 +16,7 @@ from .. import FrankWolfeMatrixCompletion, FrankWolfeRecommender
 from .._typing import Array
 from .._words import counted, printable
 from ..readers import IdMap
+from ..readers.errors import shown
 from .model_file import ids_of, load_model, nobody
 from .refuse import one_line_errors
 from .spreadsheet import safe_text
@@ -64,6 +65,11 @@ def run_recommend(
             raise ValueError(
                 f"{model_path} is a {type(model).__name__}: only a model of ratings or clicks "
                 "recommends (ofw fit matrix, ofw fit clicks)"
+            )
+        if wish.because is not None and not isinstance(model, FrankWolfeRecommender):
+            raise ValueError(
+                f"{model_path} is a model of ratings: --because explains those of clicks "
+                "(ofw fit clicks)"
             )
         names = _Names(model, model_path)
         given = {name: path for name, path in (limits or {}).items() if path is not None}
@@ -148,10 +154,13 @@ def _for_many(
     model: Any, names: _Names, wanted: list[str], n: int, seen: bool, options: dict[str, Any]
 ) -> Iterator[tuple[str, int, Any, float]]:
     """Yield (user, rank, item, score)."""
-    left_out = 0
+    left_out, first = 0, ""
     for start in range(0, len(wanted), AT_A_TIME):
         asked = wanted[start : start + AT_A_TIME]
         users, ids = names.users(asked)
+        if len(asked) > len(users) and not left_out:
+            known = set(users)
+            first = next(user for user in asked if user not in known)
         left_out += len(asked) - len(users)
         if not users:
             continue
@@ -162,7 +171,8 @@ def _for_many(
                     yield user, rank, item, float(value)
     if left_out:
         typer.echo(
-            f"ofw recommend: {counted(left_out, 'user')} that the model has not seen: left out",
+            f"ofw recommend: {counted(left_out, 'user')} that the model has not seen (the first: "
+            f"{printable(shown(first))}): left out; the file has a user in every line",
             err=True,
         )
 

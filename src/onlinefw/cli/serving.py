@@ -71,7 +71,7 @@ def serve(
     max_batch: Annotated[int, typer.Option(min=1, help="Events a request may have.")] = 10_000,
     max_queue: Annotated[int, typer.Option(min=1, help="Events that may wait.")] = 50_000,
 ) -> None:
-    """Learn and answer over HTTP; an event that was acknowledged is never lost.
+    """Learn and answer over HTTP; acknowledged events are never lost.
 
     Events come to POST /learn and are on the disk, in the log, when the answer comes. Stopped in
     whatever way, the same command goes on. GET /openapi.json describes the endpoints.
@@ -115,7 +115,7 @@ def replay(
     settings: Settings = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Learn all events of a log anew, and print the digest of the model.
+    """Learn all events of a log anew, and print the model's digest.
 
     It is the digest that GET /model gives. With --set it is a backtest: how well a model with
     other settings would have predicted the same events.

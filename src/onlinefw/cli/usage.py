@@ -28,8 +28,8 @@ class OneLineUsage(TyperGroup):
         try:
             code = super().main(*args, **extra, standalone_mode=False)  # type: ignore[misc]
         except _UsageError as error:
-            if type(error).__name__ != "NoArgsIsHelpError":  # help was printed already
-                typer.echo(_line(error), err=True)
+            wants_help = type(error).__name__ == "NoArgsIsHelpError"
+            typer.echo(error.format_message() if wants_help else _line(error), err=True)
             sys.exit(2)
         except typer.Abort:
             typer.echo("ofw: stopped", err=True)

@@ -53,6 +53,8 @@ class Table:
     file: str
     names: list[str] | None
     n_columns: int
+    #: Whether the names are a first line that was only taken for a header.
+    guessed: bool = False
 
     @property
     def looks_like_data(self) -> bool:
@@ -201,6 +203,8 @@ def _open_questions(found: dict[str, Column | None], table: Table) -> DataError:
             remedy=f"give columns by number, counted from 1, such as {' '.join(example)}",
         )
     remedy = f"say which, such as {' '.join(example)}; the columns are {_known(table)}"
+    if table.guessed:
+        remedy += " (if line 1 is no header, say --no-header)"
     return DataError(problem, file=table.file, remedy=remedy)
 
 

@@ -86,7 +86,8 @@ def _open_text(stream: ByteStream, source: Source, plan: Plan, dialect: Dialect)
             remedy="name the delimiter with --delimiter",
         ) from None
     header = _has_header(cells, plan) if dialect.header is None else dialect.header
-    table = Table(source.name, cells if header else None, len(cells))
+    guessed = header and dialect.header is None
+    table = Table(source.name, cells if header else None, len(cells), guessed)
     if not table.looks_like_data:
         check_names(table)
     if dialect.header and table.looks_like_data:

@@ -221,7 +221,7 @@ class Reader(Generic[C]):
             return
         first = bad[0]
         if first.row == 1 and first.reason == "not a number" and not file.has_header:
-            remedy = "if the first line is a header, say --header; otherwise correct it"
+            remedy = f"if the first line is a header, say --header; otherwise {first.remedy}"
             first = replace(first, remedy=remedy)
         raise first.error(source.name)
 

@@ -21,6 +21,9 @@ _LOOK = 0.1
 #: The byte order mark that some programs put before UTF-8.
 _MARK = b"\xef\xbb\xbf"
 
+#: Control characters of which a line of text may have one, as a delimiter, but hardly two.
+_CONTROL = frozenset([*range(1, 9), *range(14, 28)])
+
 
 class Stopped(Exception):
     """Raised when ``stop()`` is True while a pipe has no data."""
@@ -97,7 +100,20 @@ class ByteStream:
                 file=self.name,
                 remedy="name the file itself, ending in .parquet: a pipe of it cannot be read",
             )
+        self._refuse_binary(line)
         return line.removeprefix(_MARK).rstrip(b"\r").decode("utf-8", "surrogateescape")
+
+    def _refuse_binary(self, line: bytes) -> None:
+        """Refuse what people give by mistake for the text in it: workbooks, archives, pictures."""
+        problem, remedy = "", "give CSV, TSV, Parquet, LIBSVM or JSON lines, also as .gz or .zst"
+        if line.startswith(b"PK\x03\x04"):
+            workbook = self.name.lower().endswith((".xlsx", ".xlsm", ".ods"))
+            problem = "this is a workbook" if workbook else "this is a zip archive"
+            remedy = "save its sheet as CSV" if workbook else "unpack it, and name the file in it"
+        elif b"\0" in line or len(_CONTROL.intersection(line)) > 1:
+            problem = "this is not text"
+        if problem:
+            raise DataError(problem, file=self.name, remedy=remedy)
 
     def _refuse_endless(self, size: int) -> None:
         if size > _LONGEST_LINE:
