@@ -72,6 +72,15 @@ def test_gaps_are_refused_by_a_line_that_names_the_option(tmp_path):
     assert "column 'age'" in line and "say --missing mean or --missing drop" in line
 
 
+def test_gaps_and_text_are_asked_about_in_one_line_with_options_to_copy(tmp_path):
+    columns = {**gappy(), "agent": ["ann", "bob"] * 200}
+    path, fit = write(tmp_path / "a.csv", columns), ("fit", "regression")
+    line = refusal(*fit, path, "-o", tmp_path / "m.ofw", "--target", "y")
+    options = "--text one-hot --missing mean"
+    assert f"city, agent hold text and age has gaps: say {options}, leave columns out" in line
+    ofw_says(*fit, path, "-o", tmp_path / "m.ofw", "--target", "y", *options.split(), *FAST)
+
+
 @pytest.mark.parametrize("text", ["one-hot", "hash"])
 def test_gaps_and_text_are_treated_alike_in_fit_test_and_predict(tmp_path, text):
     path, other = write(tmp_path / "a.csv", gappy()), gappy(100, seed=1)

@@ -56,8 +56,8 @@ def test_a_table_with_gaps_and_text(tmp_path, ofw):
     rows = [(k % 40 or "NA", ("Oslo", "Rome")[k % 2], k) for k in range(300)]
     lines = [f"{size},{city},{k},{2 * (k % 40) + 9 * (k % 2)}" for size, city, k in rows]
     (tmp_path / "flats.csv").write_text("Size,City,Listing,Rent\n" + "\n".join(lines) + "\n")
-    line = ofw("ofw fit regression flats.csv --target Rent -o flats.ofw", 2)
-    assert "'NA' is no value; say --missing mean or --missing drop" in line
+    line = ofw("ofw fit regression flats.csv --target Rent -o flats.ofw", 2)  # asks all at once
+    assert "'NA' is no value; City holds text and Size has gaps: say --text one-hot" in line
     line = ofw("ofw fit regression flats.csv --target Rent --missing mean -o flats.ofw", 2)
     assert "'Oslo' is not a number; leave the column out (--drop City), say --text one-hot" in line
     options = "--target Rent --missing mean --text one-hot --drop Listing"

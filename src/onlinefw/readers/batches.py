@@ -130,6 +130,7 @@ class Wanted:
 
 def _checked(row: int, line: int | None, cells: list[Any], wanted: Wanted) -> list[Any] | BadRow:
     values = []
+    wrong: list[tuple[Column, str, str]] = []
     k, m = len(wanted.ids), len(wanted.ids) + len(wanted.numbers)
     for j, (column, cell) in enumerate(zip(wanted.columns, cells, strict=True)):
         if j < k:
@@ -141,14 +142,23 @@ def _checked(row: int, line: int | None, cells: list[Any], wanted: Wanted) -> li
                 else number_cell(cell, column.loss)
             )
         if reason:
-            remedy = remedy_for(reason)
-            if reason == "not a number" and column.if_text:
-                remedy = column.if_text
-            elif reason in REASONS and column.if_missing:
-                remedy = column.if_missing
-            return BadRow(reason, problem, row, line, column.name, remedy)
+            wrong.append((column, reason, problem))
         values.append(value)
-    return values
+    return _bad_row(row, line, wrong) if wrong else values
+
+
+def _bad_row(row: int, line: int | None, wrong: list[tuple[Column, str, str]]) -> BadRow:
+    """The row, by the first thing that is wrong; what can be treated is named for all columns."""
+    column, reason, problem = wrong[0]
+    remedy = remedy_for(reason)
+    if reason == "not a number" and column.if_text:
+        remedy = column.if_text
+    elif reason in REASONS and column.if_missing:
+        remedy = column.if_missing
+    features = [(c.name, r) for c, r, _ in wrong if c.if_text]
+    texts = tuple(name for name, r in features if r == "not a number")
+    gaps = tuple(name for name, r in features if r in REASONS)
+    return BadRow(reason, problem, row, line, column.name, remedy, texts, gaps)
 
 
 def _feature(cell: Any, column: Column, is_text: bool) -> Outcome:

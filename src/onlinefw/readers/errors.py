@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .._words import counted
 
-__all__ = ["BadRow", "BadRows", "DataError", "shortened", "shown"]
+__all__ = ["BadRow", "BadRows", "DataError", "asked_at_once", "shortened", "shown"]
 
 _LONGEST_VALUE = 40
+#: How many columns a message names.
+_MOST_NAMES = 5
 
 
 def shown(value: object) -> str:
@@ -86,6 +88,9 @@ class BadRow:
     column: str | None = None
     #: What to do, beside skipping the row.
     remedy: str = "correct it"
+    #: Its features that hold text, and those that have no value.
+    texts: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
 
     def error(self, file: str) -> DataError:
         """The row as an error about its file."""
@@ -97,6 +102,35 @@ class BadRow:
             column=self.column,
             remedy=f"{self.remedy}, or leave bad rows out (--on-bad-row skip)",
         )
+
+
+def asked_at_once(bad: list[BadRow]) -> BadRow:
+    """Return the first bad row; if these have text and gaps, with a remedy for both.
+
+    Examples
+    --------
+    >>> from onlinefw.readers.errors import BadRow, asked_at_once
+    >>> bad = [
+    ...     BadRow("not a number", "'flat' is not a number", 1, texts=("kind", "agent")),
+    ...     BadRow("empty", "the cell is empty", 2, gaps=("area",)),
+    ... ]
+    >>> print(asked_at_once(bad).remedy)  # doctest: +NORMALIZE_WHITESPACE
+    kind, agent hold text and area has gaps: say --text one-hot --missing mean, leave columns out
+    (--drop NAMES), correct them
+    """
+    texts = list(dict.fromkeys(name for row in bad for name in row.texts))
+    gaps = list(dict.fromkeys(name for row in bad for name in row.gaps))
+    if not texts or not gaps or not (bad[0].texts or bad[0].gaps):
+        return bad[0]
+    text = f"{_listed(texts)} {'holds' if len(texts) == 1 else 'hold'} text"
+    gap = f"{_listed(gaps)} {'has' if len(gaps) == 1 else 'have'} gaps"
+    options = "say --text one-hot --missing mean, leave columns out (--drop NAMES), correct them"
+    return replace(bad[0], remedy=f"{text} and {gap}: {options}")
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} others" if len(names) > _MOST_NAMES + 1 else ""
+    return ", ".join(names[:_MOST_NAMES] if more else names) + more
 
 
 class BadRows:

@@ -14,7 +14,7 @@ from .._typing import Array
 from .batches import Batch
 from .cells import as_text
 from .chunks import Chunk, RowChunk
-from .errors import BadRow, BadRows, DataError, shortened
+from .errors import BadRow, BadRows, DataError, asked_at_once, shortened
 from .files import DataFile, Dialect, empty, open_source
 from .missing import REASONS
 from .plans import Plan, RowPlan
@@ -215,11 +215,13 @@ class Reader(Generic[C]):
         cast(RowPlan, self._plan).n_features = width
 
     def _refuse(self, bad: list[BadRow], source: Source, file: DataFile) -> None:
-        if isinstance(self._plan, RowPlan) and self._plan.treatment.missing == "drop":
+        treatment = self._plan.treatment if isinstance(self._plan, RowPlan) else None
+        if treatment and treatment.missing == "drop":
             bad = [b for b in bad if b.reason not in REASONS]
         if not bad or self._on_bad_row == "skip":
             return
-        first = bad[0]
+        nothing_said = treatment and treatment.text is None and treatment.missing == "refuse"
+        first = asked_at_once(bad) if nothing_said else bad[0]
         if first.row == 1 and first.reason == "not a number" and not file.has_header:
             remedy = f"if the first line is a header, say --header; otherwise {first.remedy}"
             first = replace(first, remedy=remedy)
