@@ -1,4 +1,4 @@
-"""How much the constants of a taste have to do with the recall of stream.md, and where they are best.
+"""How the recall of stream.md follows the constants of a taste, and where they are best.
 
     ONLINEFW_DATA=folder python benchmarks/recommend/constants.py [--write]
 
