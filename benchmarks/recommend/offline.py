@@ -1,4 +1,4 @@
-"""Recommendations from clicks, learned once: ours after one pass beside its peers.
+"""Recommendations from clicks, learned once: ours after one `fit` beside its peers.
 
     ONLINEFW_DATA=folder python benchmarks/recommend/offline.py [--only NAME ...] [--write]
 
@@ -107,7 +107,9 @@ def compare(options, folder):
         f"MovieLens 1M, ratings of 4 and 5: {shape[0]:,} users, {shape[1]:,} items, "
         f"{train[0].size:,} clicks for training and {test[0].size:,} for testing, the last fifth "
         "of each user's in a random order. Means over users; items of the training part are not "
-        "recommended again. Ours learns in one pass. The peers' settings are the best of a grid on "
+        "recommended again. Ours reads the clicks once, and then solves all users and items five "
+        "times on those that it keeps, as an iteration of ALS does. The peers' settings are the "
+        "best of a grid on "
         "the last fifth of each user's training clicks (`offline_settings.py`). Seconds of "
         "training by the clock and of processor time, with the data in the form the library wants "
         "and after a first small fit where code is compiled on first use; then the seconds of 20 "

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from onlinefw import FrankWolfeRecommender, load
+from onlinefw import FrankWolfeRecommender, load, save
 
 from .running import ofw, ofw_json, ofw_says, refusal
 
@@ -118,6 +118,16 @@ def test_recommendations_for_one_for_many_and_for_somebody_new(fitted, tmp_path)
     had = ["song 1", "song 3"]
     told = json.loads(ofw_says("recommend", path, "--had", ",".join(had), "-n", "2", "--json"))
     assert [one["item"] for one in told] == model.recommend_for(had, 2)[0].tolist()
+
+
+def test_names_with_commas_are_in_quotes(tmp_path):
+    pairs = [(user, f"{film}, The") for user, film in events(80, items="Film {}")]
+    model = FrankWolfeRecommender().fit(pairs)
+    save(model, tmp_path / "m.ofw")
+    had = [pairs[0][1], pairs[1][1]]
+    quoted = ", ".join(f'"{film}"' for film in had)
+    told = json.loads(ofw_says("recommend", tmp_path / "m.ofw", "--had", quoted, "--json"))
+    assert [one["item"] for one in told] == model.recommend_for(had)[0].tolist()
 
 
 def test_candidates_and_items_to_leave_out(fitted, tmp_path):

@@ -141,6 +141,17 @@ def test_events_come_in_arrays_lists_and_frames(library):
     assert model.knows("u1003")
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "numpy"])
+def test_questions_take_columns_of_any_library(library):
+    module, model = pytest.importorskip(library), recommender().fit(EVENTS)
+    of = module.array if library in ("pyarrow", "numpy") else module.Series
+    assert np.array_equal(model.recommend(of(["ann", "eve"]), n=2)[0],
+                          model.recommend(["ann", "eve"], n=2)[0])  # fmt: skip
+    limits = {"candidates": of(["tea", "milk"]), "exclude": of(["milk"])}
+    assert model.recommend("eve", **limits)[0].tolist() == ["tea"]
+    assert model.recommend_for(of(["tea"]))[0].tolist() == model.recommend_for(["tea"])[0].tolist()
+
+
 def test_whole_numbers_are_ids_and_take_no_memory():
     model = recommender().fit(np.array([[10**15, -5], [7, -5], [7, 2**62]]))
     assert model.shape_ == (2, 2)
@@ -364,6 +375,10 @@ def test_bad_events_are_refused_in_one_line_and_nothing_changes(X, message):
         (lambda m: m.recommend(["ann", 3]), "user ids must be all text"),
         (lambda m: m.recommend("ann", n=0), "n must be a whole number"),
         (lambda m: m.recommend("ann", candidates="tea"), "candidates must be a list of items"),
+        (lambda m: m.recommend("ann", candidates=[1, 2]), "item ids of this model are text, and 1"),
+        (lambda m: m.recommend("ann", exclude=["tea", None]), "got None: .*row 1 of exclude"),
+        (lambda m: m.recommend("ann", exclude=np.array([["tea"]])), "exclude must be one-dim"),
+        (lambda m: m.recommend(["ann", None]), "got None: .*row 1 of users"),
         (lambda m: m.recommend_for("tea"), "items must be a list of items"),
         (lambda m: m.because("ann", "beer"), "item must be one that the model has learned"),
         (lambda m: m.similar("beer"), "item must be one that the model has learned"),

@@ -49,14 +49,23 @@ def test_they_are_the_largest_predictions(model):
 
 
 def test_candidates_and_what_is_excluded(model):
-    columns, _ = model.recommend(3, n=M2, exclude_seen=False, candidates=[4, 9, 2, 400, "x"])
+    columns, _ = model.recommend(3, n=M2, exclude_seen=False, candidates=[4, 9, 2, 400])
     assert set(columns.tolist()) == {4, 9, 2}  # what the model does not know is left out
     columns, _ = model.recommend(3, n=M2, exclude_seen=False, exclude=np.array([4, 9, 400]))
     assert set(columns.tolist()) == set(range(M2)) - {4, 9}
     both = {"candidates": [4, 9], "exclude": [9], "exclude_seen": False}
     assert model.recommend([3, 4], n=3, **both)[0].tolist() == [[4, None, None]] * 2
+    of_a_set, _ = model.recommend(3, n=M2, exclude_seen=False, candidates={4, 9, 2})
+    assert set(of_a_set.tolist()) == {4, 9, 2}
     with pytest.raises(ValueError, match="candidates must be a list of columns, got 4"):
         model.recommend(3, candidates=4)
+
+
+@pytest.mark.parametrize("columns", [["4", "9"], np.array([4.0, 9.0]), [4, None]], ids=str)
+def test_what_cannot_be_a_column_is_refused_rather_than_left_out(model, columns):
+    for what in ("candidates", "exclude"):
+        with pytest.raises(ValueError, match=f"{what} must be whole numbers"):
+            model.recommend(3, **{what: columns})
 
 
 def test_similar_columns_have_the_smallest_angles(model):

@@ -23,6 +23,10 @@ def test_padding_is_no_item():
     assert scores["novelty"] == pytest.approx(-np.log2(3 / 4))
 
 
+def test_an_item_that_comes_again_is_a_hit_only_once():
+    assert ranking_scores([["a", "a", "b"]], [["a"]], 3) == ranking_scores([["a"]], [["a"]], 3)
+
+
 def test_nothing_to_score_is_nan_and_lists_must_pair():
     assert np.isnan(ranking_scores([], [], 5)["recall"])
     with pytest.raises(ValueError, match="one list of relevant items for each of 2"):
@@ -92,6 +96,18 @@ def test_a_split_in_time_scores_known_and_new_users_apart():
     assert scores["new"]["recall"] == 0.5
     assert scores["recall"] == 0.75
     assert scores["coverage"] == 1.0
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_events_come_in_frames_too(library):
+    module = pytest.importorskip(library)
+    columns = {"user": [7, 8, 7], "item": ["a", "b", "c"]}
+    frame = (module.table if library == "pyarrow" else module.DataFrame)(columns)
+    model = Fixed()
+    assert progressive_ranking(model, frame).ranks.tolist() == [1, 2, 3]
+    assert model.seen == [[7, "a"], [8, "b"], [7, "c"]]
+    with pytest.raises(ValueError, match="X must have a user id and an item id"):
+        progressive_ranking(model, [["u"]])
 
 
 def test_events_are_ranked_in_the_order_of_time():

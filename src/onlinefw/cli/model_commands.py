@@ -78,7 +78,10 @@ def recommend(
     ] = None,
     had: Annotated[
         str | None,
-        typer.Option(help="For somebody new: items that they have had, such as film-3,film-9."),
+        typer.Option(
+            help="For somebody new: items that they have had, such as film-3,film-9; in double "
+            "quotes if they have commas."
+        ),
     ] = None,
     n: Annotated[int, typer.Option("-n", min=1, help="How many items.")] = 10,
     seen: Annotated[

@@ -32,7 +32,7 @@ class Wish(NamedTuple):
 
     user: str | None = None
     users: Path | None = None
-    #: Items that somebody new has had, separated by commas.
+    #: Items that somebody new has had, separated by commas, in quotes if they have commas.
     had: str | None = None
     #: An item.
     because: str | None = None
@@ -145,9 +145,15 @@ def _for_somebody_new(
 ) -> tuple[Array, Array]:
     if isinstance(model, FrankWolfeMatrixCompletion):
         raise ValueError("--had is for a model of clicks (ofw fit clicks): ratings have values")
-    items = names.items((part.strip() for part in (had or "").split(",")), strict=True)
+    items = names.items(_separated(had or ""), strict=True)
     found: tuple[Array, Array] = model.recommend_for(items, n, **options)
     return found
+
+
+def _separated(names: str) -> list[str]:
+    """Return names that commas separate; quotes keep the commas in a name, as in CSV."""
+    lines = csv.reader(names.splitlines(), skipinitialspace=True)
+    return [part.strip() for line in lines for part in line] or [names]
 
 
 def _for_many(

@@ -12,7 +12,7 @@ from .._validation import check_targets, check_whole
 from ..kernels.lists import some_lists
 from ..past.host.folding import contributions, fold_in
 from ..past.host.local_models import LocalModels
-from .recommending import Recommending, listed
+from .recommending import Recommending
 
 __all__ = ["FoldsIn"]
 
@@ -48,12 +48,10 @@ class FoldsIn(Recommending):
         with self._run.turns:
             models = self._regressions("recommend_for")
             wish = self._wish(n, exclude_seen, candidates, exclude)
-            if isinstance(columns, str) or np.ndim(columns) == 0:
-                raise ValueError(f"columns must be a list of columns, got {columns!r:.40}")
-            given = [self._column_or_none(one) for one in listed(columns)]
-            known = np.array([one is not None for one in given], bool)
-            y = check_targets(values, len(given), self._run.loss) if given else np.empty(0)
-            own = np.array([one for one in given if one is not None], np.int64)
+            given = self._column_numbers("columns", columns)
+            known = given >= 0
+            y = check_targets(values, given.size, self._run.loss) if given.size else np.empty(0)
+            own = given[known]
             factors, offset = fold_in(models, own, y[known])
             theta = self._run.matrix.theta
             vector = (factors * theta.weights.astype(factors.dtype))[None]

@@ -9,12 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array
 from .._validation import check_whole
-from ..readers.id_tables import as_objects
 from .click_run import ClickRun
-from .ids import Ids, check_kind
+from .ids import Ids
 from .matrix_estimator import MatrixEstimator
 from .pairs import column_of, pairs_of
-from .recommending import listed
 
 __all__ = ["LearnedTastes"]
 
@@ -84,7 +82,7 @@ class LearnedTastes(MatrixEstimator):
         check_is_fitted(self)
         with self._run.turns:
             wish = self._wish(n, exclude_seen, candidates, exclude)
-            numbers = self._item_numbers(items)
+            numbers = self._column_numbers("items", items)
             numbers = numbers[numbers >= 0]
             vector = self._run.vector_of(numbers)[None]
             taken = (np.array([0, numbers.size]), numbers) if exclude_seen else None
@@ -196,22 +194,6 @@ class LearnedTastes(MatrixEstimator):
     def _numbers_of(self, rows: Any) -> Array:
         """Return the numbers of users; -1 for those that the model does not know."""
         return self._looked_up(0, rows, "users")
-
-    def _item_numbers(self, items: Any) -> Array:
-        if isinstance(items, str) or np.ndim(items) == 0:
-            raise ValueError(f"items must be a list of items, got {items!r:.40}")
-        return self._looked_up(1, items, "items")
-
-    def _looked_up(self, side: int, ids: Any, where: str) -> Array:
-        """Return the numbers of ids, checked; -1 for those that the model does not know."""
-        values = ids if isinstance(ids, np.ndarray) else as_objects(listed(ids))
-        if values.ndim != 1:
-            raise ValueError(f"{where} must be one-dimensional, got shape {values.shape}")
-        if not values.size:
-            return np.empty(0, np.int64)
-        table, given = self._ids.tables[side], column_of(self._sides[side], values)
-        check_kind(self._sides[side], table, given, where)
-        return table.indices(given.ids)[given.codes]
 
     def _allowed(self, candidates: Any, exclude: Any) -> Array:
         """Return which items may be recommended: those that somebody has had."""

@@ -101,8 +101,8 @@ def pairs_of(X: Any, sides: tuple[str, str] = SIDES) -> Pairs:
     return Pairs(rows, columns)
 
 
-def column_of(what: str, values: Array) -> Column:
-    """Return a column of ids; ``what`` they name is said if one of them cannot be an id."""
+def column_of(what: str, values: Array, where: str = "X") -> Column:
+    """Return a column of ids; ``what`` they name, and where, is said if one cannot be an id."""
     kind = values.dtype.kind
     if kind in "iu":
         return _integers(what, values)
@@ -120,7 +120,7 @@ def column_of(what: str, values: Array) -> Column:
             return _integers(what, np.array(cells, dtype=np.int64))
         except OverflowError:
             raise ValueError(_no_id(what, max(cells, key=abs))) from None
-    raise ValueError(_odd_one(what, cells))
+    raise ValueError(_odd_one(what, cells, where))
 
 
 def _integers(what: str, values: Array) -> Column:
@@ -145,16 +145,16 @@ def _is_whole(kind: type) -> bool:
     return issubclass(kind, (int, np.integer)) and not issubclass(kind, bool)
 
 
-def _odd_one(what: str, cells: list[Any]) -> str:
+def _odd_one(what: str, cells: list[Any], where: str) -> str:
     """Say which cell is no id, or is one of another kind than those before it."""
     for k, cell in enumerate(cells):
         if not isinstance(cell, str) and not _is_whole(type(cell)):
-            return f"{_no_id(what, cell)} (row {k} of X)"
+            return f"{_no_id(what, cell)} (row {k} of {where})"
         if isinstance(cell, str) != isinstance(cells[0], str):
             break
     return (
-        f"{what} ids must be all text or all whole numbers, but X has {cells[0]!r:.40} in row 0 "
-        f"and {cell!r:.40} in row {k}: convert them to one kind"
+        f"{what} ids must be all text or all whole numbers, but {where} has {cells[0]!r:.40} in "
+        f"row 0 and {cell!r:.40} in row {k}: convert them to one kind"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -13,8 +13,10 @@ from .._devices import to_host
 from .._typing import Array
 from .._validation import check_whole
 from ..losses import Logistic, Sigmoid
+from ..readers.id_tables import as_objects
 from .best_items import best_items, best_items_of_one
-from .pairs import SIDES
+from .ids import check_kind
+from .pairs import SIDES, column_of
 
 __all__ = ["LABELS", "Recommending", "Scoring"]
 
@@ -196,18 +198,37 @@ class Recommending:
             allowed[len(run.ids.columns) :] = False  # room that ``shape`` has left
         if candidates is not None:
             chosen = np.zeros(m, bool)
-            chosen[self._column_numbers("candidates", candidates)] = True
+            chosen[_known(self._column_numbers("candidates", candidates))] = True
             allowed &= chosen
         if exclude is not None:
-            allowed[self._column_numbers("exclude", exclude)] = False
+            allowed[_known(self._column_numbers("exclude", exclude))] = False
         return allowed
 
     def _column_numbers(self, what: str, columns: Any) -> Array:
-        """Return the numbers of those columns that the model knows."""
-        if isinstance(columns, str) or np.ndim(columns) == 0:
+        """Return the numbers of columns, checked; -1 for those that the model does not know."""
+        alone = isinstance(columns, str) or getattr(columns, "ndim", 1) == 0
+        if alone or not isinstance(columns, Iterable):
             raise ValueError(f"{what} must be a list of {self._sides[1]}s, got {columns!r:.40}")
-        numbers = (self._column_or_none(one) for one in listed(columns))
-        return np.array([one for one in numbers if one is not None], np.int64)
+        if self._run.ids is not None:
+            return self._looked_up(1, columns, what)
+        values, m = listed(columns), self._run.matrix.shape[1]
+        for one in values:
+            if not isinstance(one, Integral):
+                raise ValueError(
+                    f"{what} must be whole numbers, as columns of this model are, got {one!r:.40}"
+                )
+        return np.array([one if 0 <= one < m else -1 for one in values], np.int64)
+
+    def _looked_up(self, side: int, ids: Any, where: str) -> Array:
+        """Return the numbers of ids, checked; -1 for those that the model does not know."""
+        values = ids if isinstance(ids, np.ndarray) else as_objects(listed(ids))
+        if values.ndim != 1:
+            raise ValueError(f"{where} must be one-dimensional, got shape {values.shape}")
+        if not values.size:
+            return np.empty(0, np.int64)
+        table, given = self._run.ids.tables[side], column_of(self._sides[side], values, where)
+        check_kind(self._sides[side], table, given, where)
+        return table.indices(given.ids)[given.codes]
 
     def _numbers_of(self, rows: Any) -> Array:
         """Return the numbers of rows, which the model knows."""
@@ -272,8 +293,14 @@ def _ordered(best: Array, there: Array, z: Array, popularity: Array | None) -> A
     return np.lexsort(keys, axis=-1)
 
 
+def _known(numbers: Array) -> Array:
+    return numbers[numbers >= 0]
+
+
 def listed(values: Any) -> list[Any]:
-    """Return ids or indices as Python objects."""
-    if hasattr(values, "to_numpy"):
-        values = values.to_numpy()
-    return values.tolist() if isinstance(values, np.ndarray) else list(values)
+    """Return ids or indices as Python objects: of a list, an array, or a column of a frame."""
+    for name in ("tolist", "to_list", "to_pylist"):
+        if hasattr(values, name):
+            found: list[Any] = getattr(values, name)()
+            return found
+    return list(values)

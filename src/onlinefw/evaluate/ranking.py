@@ -10,6 +10,7 @@ import numpy as np
 
 from .._typing import Array
 from .._validation import check_whole
+from ..estimators.pairs import pairs_of
 from .progressive import counts_before, means_of_parts
 
 __all__ = ["RankedEvents", "progressive_ranking", "ranking", "ranking_scores"]
@@ -27,7 +28,8 @@ def ranking_scores(
     Parameters
     ----------
     recommended : sequence of sequences
-        For every user the items that were recommended, the best first; None is no item.
+        For every user the items that were recommended, the best first; None is no item. One that
+        comes again is a hit only once.
     relevant : sequence of sequences
         For every user the items that were right, in any order. Users without any are left out.
     n : int
@@ -67,7 +69,8 @@ def ranking_scores(
         if not wanted:
             continue
         items = [item for item in list(some)[:n] if item is not None]
-        hits = np.array([item in wanted for item in items], bool)
+        firsts = np.array([item not in items[:k] for k, item in enumerate(items)], bool)
+        hits = firsts & np.array([item in wanted for item in items], bool)
         best = discounts[: min(n, len(wanted))].sum()
         first = 1.0 / (1 + int(np.argmax(hits))) if hits.any() else 0.0
         gained = float(discounts[: hits.size][hits].sum())
@@ -236,10 +239,10 @@ def progressive_ranking(model: Any, X: Any, times: Any = None) -> RankedEvents:
 
 def _pairs(X: Any) -> list[tuple[Any, Any]]:
     """The (user, item) of every event, as Python objects."""
-    if hasattr(X, "to_numpy") and not isinstance(X, np.ndarray):
-        X = X.to_numpy()
-    rows = X.tolist() if isinstance(X, np.ndarray) else X
-    return [(user, item) for user, item in rows]
+    if not len(X):
+        return []
+    users, items = (side.ids[side.codes].tolist() for side in pairs_of(X, ("user", "item")))
+    return list(zip(users, items, strict=True))
 
 
 def _as_objects(pairs: list[tuple[Any, Any]]) -> Array:
