@@ -149,6 +149,9 @@ def test_limits_are_said(shared):
     many = {"events": ratings(0, 101)}
     status, said = shared.ask("POST", "/learn", many)
     assert status == 413 and "at most 100" in said["error"]
+    several = {"users": ["a", "b"], "n": 501}  # answers that are not read stay in memory
+    status, said = shared.ask("POST", "/recommend", several)
+    assert status == 413 and "at most 1,000 items" in said["error"]
     assert asked(shared, "PUT", "/learn", b"{}")[0] == 405
 
 

@@ -200,6 +200,8 @@ class Handlers:
         most = max(1, self.limits.batch // 10)
         if len(users) > most:
             raise Refusal(413, f"at most {most:,} users are taken at once")
+        if len(users) * options["n"] > 10 * self.limits.batch:
+            raise Refusal(413, f"at most {10 * self.limits.batch:,} items are recommended at once")
         ask = partial(self._recommended, options=options)
         found = await asyncio.to_thread(lambda: [ask(user) for user in users])
         return json_answer({"recommendations": found})
