@@ -85,6 +85,10 @@ def test_json_lines_are_events_of_one_request(server):
     assert len(asked(server, "POST", "/predict", rows, header, 200)[1]["predictions"]) == 2
 
 
+def event_with(fields):
+    return f'{{"events": [{{"user": "a", "item": "b", {fields}}}]}}'.encode()
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status", "says"),
     [
@@ -92,13 +96,16 @@ def test_json_lines_are_events_of_one_request(server):
         ("/learn", b"\xff\xfe{}", 400, "no JSON"),
         ("/learn", b'{"events": [NaN]}', 400, "NaN is not JSON"),
         ("/learn", b"[" * 100_000, 400, "nested too deeply"),
-        ("/learn", b'{"events": ' + b"9" * 5000 + b"}", 400, "JSON"),
+        ("/learn", b'{"events": ' + b"9" * 5000 + b"}", 400, "more digits than"),
         ("/learn", b"[]", 422, "must be an object"),
         ("/learn", b"{}", 422, "'events' is missing"),
         ("/learn", b'{"events": []}', 422, "empty"),
         ("/learn", b'{"events": 3}', 422, "must be a list"),
         ("/learn", b'{"events": [3]}', 422, "event 0: an event must be an object"),
         ("/learn", b'{"event": []}', 422, "'event' is no field"),
+        ("/learn", event_with('"value": 1e16'), 422, "between -1e+15 and 1e+15"),
+        ("/learn", event_with('"value": 1, "id": "forget:1"'), 422, "choose another"),
+        ("/learn", event_with('"value": 1, "id": "label:1:0"'), 422, "choose another"),
         ("/learn", b'{"events": [], "atomic": 1}', 422, "empty"),
         ("/predict", b'{"rows": [{"user": "a"}]}', 422, "row 0: 'item' is missing"),
         ("/predict", b'{"rows": [{"user": "a", "item": "b"}]}', 409, "learned nothing yet"),
@@ -142,6 +149,9 @@ def test_limits_are_said(shared):
     many = {"events": ratings(0, 101)}
     status, said = shared.ask("POST", "/learn", many)
     assert status == 413 and "at most 100" in said["error"]
+    several = {"users": ["a", "b"], "n": 501}  # answers that are not read stay in memory
+    status, said = shared.ask("POST", "/recommend", several)
+    assert status == 413 and "at most 1,000 items" in said["error"]
     assert asked(shared, "PUT", "/learn", b"{}")[0] == 405
 
 
@@ -239,6 +249,34 @@ def test_recommendations_leave_out_what_was_seen(server):
     only = server.ask("POST", "/recommend", {"user": "u1", "candidates": [found[2]["item"]]})[1]
     assert [one["item"] for one in only["recommendations"]] == [found[2]["item"]]
     assert server.ask("POST", "/recommend", {"user": "nobody"})[0] == 404
+
+
+def test_reasons_name_the_user_or_the_item_that_is_not_known(server):
+    asked(server, "POST", "/learn", {"events": ratings(0, 60)}, status=200)
+    for query, why in [
+        ("user=nobody&item=i5", "user must be one of the 11 user ids"),
+        ("user=u7&item=nothing", "item must be one that"),
+    ]:
+        said = asked(server, "GET", f"/because?{query}", status=422)[1]
+        assert said["error"].startswith(why)
+
+
+def test_a_label_does_not_bring_back_whom_the_model_has_forgotten(server):
+    asked(server, "POST", "/learn", {"events": ratings(0, 60)}, status=200)
+    rows = [{"user": "u7", "item": "i5"}, {"user": "u1", "item": "i5"}]
+    id_ = asked(server, "POST", "/predict", {"rows": rows}, status=200)[1]["id"]
+    asked(server, "POST", "/forget", {"user": "u7"}, status=200)
+    labels = {"labels": [{"id": id_, "row": k, "value": 3} for k in (0, 1)]}
+    said = asked(server, "POST", "/label", labels, status=200)[1]
+    assert said["learned"] == 1 and said["refused"][0]["position"] == 0
+    assert "forgotten" in said["refused"][0]["error"]
+
+
+def test_rows_by_column_name_are_refused_while_nothing_is_learned(forks, tmp_path):
+    server = Server("--new", "regression", "--log", tmp_path / "log", forks=forks)
+    said = asked(server, "POST", "/predict", {"rows": [{"x": {"a": 1}}]}, status=409)[1]
+    assert "learned nothing yet" in said["error"]
+    assert server.stop() == 0
 
 
 def test_a_kind_of_model_without_a_verb_says_so(forks, tmp_path):
@@ -341,3 +379,19 @@ def test_a_log_that_another_server_holds_is_refused_in_one_line(server, forks, t
     with pytest.raises(RuntimeError, match="another process is writing it"):
         Server("--log", tmp_path / "events.db", forks=forks)
     assert server.ask("POST", "/learn", {"events": [rating(1)]})[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("data", "status", "says"),
+    [
+        (b"GARBAGE\r\n\r\n", 400, "no HTTP"),
+        (b"GET /model/ HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", 404, "endpoint"),
+    ],
+)
+def test_what_reaches_no_endpoint_is_answered_with_json(shared, data, status, says):
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=20) as connection:
+        connection.sendall(data)
+        answer = b"".join(iter(lambda: connection.recv(2**16), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert int(head.split()[1]) == status and b"content-type: application/json" in head.lower()
+    assert says in json.loads(body)["error"]

@@ -10,6 +10,7 @@ import time
 import pytest
 import uvicorn
 
+from onlinefw.serve import slow
 from onlinefw.serve.app import make_app
 from onlinefw.serve.bodies import Limits
 from onlinefw.serve.server import bound, configured
@@ -113,3 +114,21 @@ def test_slow_ones_keep_nobody_waiting(port):
     assert quick.ask("POST", "/learn", {"events": [event]})[0] == 200
     for one in [*slow, quick]:
         one.close()
+
+
+def test_one_connection_too_many_is_told_when_to_come_again(port, monkeypatch):
+    monkeypatch.setattr(slow, "MOST_CONNECTIONS", 2)
+    first = Connection(port)
+    assert first.ask("GET", "/model")[0] == 200
+    second = Connection(port)
+    status, said = second.ask("GET", "/model")
+    assert status == 503 and "connections are open" in said["error"]
+    for one in (first, second):
+        one.close()
+    end = time.monotonic() + 20
+    while status == 503:  # until the server has seen that they left
+        assert time.monotonic() < end
+        third = Connection(port)
+        status = third.ask("GET", "/model")[0]
+        third.close()
+    assert status == 200

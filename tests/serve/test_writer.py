@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import ExitStack, suppress
 
 import numpy as np
@@ -233,6 +234,27 @@ def test_whoever_is_forgotten_was_never_there(opened, tmp_path):
     )
 
 
+def test_a_forgetting_that_was_cut_off_is_finished_by_the_next_start(opened, tmp_path, monkeypatch):
+    log = tmp_path / "log"
+    engine = opened(log, new="matrix", checkpoint_every=40)
+    learn(engine, ratings(0, 200))
+    engine.ask(lambda _: engine._wait_for_background()).result(60)
+    with monkeypatch.context() as cut:
+        cut.setattr(engine.log, "tidy", lambda: True)
+        cut.setattr("onlinefw.serve.writer.rebuilt", lambda *_: 1 / 0)
+        with pytest.raises(Refusal, match="restart"):
+            engine.forget("u7", None).result(60)
+        (tmp_path / "killed").mkdir()
+        for file in tmp_path.glob("log*"):
+            shutil.copy(file, tmp_path / "killed")
+    killed = list((tmp_path / "killed").iterdir())
+    assert any(b'"user":"u7"' in file.read_bytes() for file in killed)
+    again = opened(tmp_path / "killed" / "log")
+    assert not any(b"u7" in file.read_bytes() for file in killed if file.exists())
+    others = [one for one in ratings(0, 200) if one["user"] != "u7"]
+    assert facts(again)["digest"] == plainly_learned(others)
+
+
 def test_whom_nobody_knows_cannot_be_forgotten(opened, tmp_path):
     engine = opened(tmp_path / "log", new="matrix")
     learn(engine, ratings(0, 10))
@@ -345,6 +367,15 @@ def test_what_cannot_be_served_is_refused_before_there_is_a_log(opened, tmp_path
     with pytest.raises((ValueError, OSError), match=why):
         opened(tmp_path / "log", **options)
     assert not (tmp_path / "log").exists()
+
+
+def test_an_empty_classifier_without_classes_is_refused_before_there_is_a_log(opened, tmp_path):
+    save_checkpoint(ofw.FrankWolfeClassifier(), tmp_path / "empty.ckpt")
+    with pytest.raises(ValueError, match="classes"):
+        opened(tmp_path / "log", model=tmp_path / "empty.ckpt")
+    (tmp_path / "log").touch()  # which holds nothing, so it says no classes either
+    with pytest.raises(ValueError, match="--classes ham,spam"):
+        opened(tmp_path / "log", new="classification")
 
 
 def test_a_log_has_one_writer_and_keeps_its_model(opened, tmp_path):

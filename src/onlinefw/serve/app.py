@@ -66,6 +66,7 @@ def make_app(engine: Engine, *, token: str | None = None, limits: Limits | None 
     routes = [Route(path, act, methods=methods) for path, act, methods in table]
     found = {Refusal: _refused, HTTPException: _http_error, Exception: _failed}
     app = Starlette(routes=routes, exception_handlers=found)
+    app.router.redirect_slashes = False
     app.state.handlers = handlers
     return _Door(app, token, metrics, frozenset(path for path, _, _ in table))
 

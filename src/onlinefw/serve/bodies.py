@@ -66,6 +66,8 @@ def read_json(body: bytes) -> Any:
         why = str(error) if isinstance(error, json.JSONDecodeError) else "not valid UTF-8 JSON"
         if "is not JSON" in str(error):
             why = str(error)
+        if "integer string conversion" in str(error):
+            why = "a number has more digits than any model can hold"
         raise Refusal(400, f"the body is no JSON: {why}") from None
 
 

@@ -18,6 +18,8 @@ __all__ = ["LONGEST_ID", "Event", "Face", "face_of", "text_of"]
 
 #: Ids are at most so many characters long.
 LONGEST_ID = 256
+#: Ids that begin like this are those of the server: of forgetting, and of labels that came later.
+OWN_IDS = ("forget:", "label:")
 
 
 class Event(NamedTuple):
@@ -56,7 +58,8 @@ def number_of(name: str, value: Any) -> float:
         raise ValueError(f"{name} must be a number, got {_shown(value)}")
     if not -TOO_LARGE_FOR_FLOAT32 <= value <= TOO_LARGE_FOR_FLOAT32:  # NaN is not, either
         shown = _shown(value)
-        raise ValueError(f"{name} must be between -1e18 and 1e18, got {shown}")
+        most = f"{TOO_LARGE_FOR_FLOAT32:g}"
+        raise ValueError(f"{name} must be between -{most} and {most}, got {shown}")
     return float(value)
 
 
@@ -106,7 +109,11 @@ class Face(ABC):
         """Return a checked event, or say what is wrong with which field."""
         fields_of("an event", given, (*self.asked, *self.told), ("id", *self.more))
         id_ = given.get("id")
-        return Event(None if id_ is None else text_of("id", id_), self.values_of(given))
+        if id_ is not None:
+            id_ = text_of("id", id_)
+            if id_.startswith(OWN_IDS):
+                raise ValueError(f"id is {id_!r:.40}, as ids of the server begin: choose another")
+        return Event(id_, self.values_of(given))
 
     def row(self, given: Any) -> tuple[Any, ...]:
         """Return what is to be predicted, checked."""
@@ -163,6 +170,10 @@ class Face(ABC):
     def predict(self, model: Any, rows: list[tuple[Any, ...]]) -> list[Any]:
         """Return a prediction for each row."""
         raise NotImplementedError
+
+    def in_words(self, why: str) -> str:
+        """Return what a model refuses in the words of requests."""
+        return why
 
 
 # Pairs of users and items -------------------------------------------------------------------------
@@ -264,6 +275,14 @@ class RatingsFace(PairsFace):
 
     def losses(self, predicted: Any, values: list[tuple[Any, ...]]) -> Array:
         return np.square(np.asarray(predicted, float) - [one[2] for one in values])
+
+    def in_words(self, why: str) -> str:
+        for side, name in (("row", "user"), ("column", "item")):
+            if why.startswith(f"{side} must "):
+                why = name + why.removeprefix(side).replace(
+                    f" {side} ids that", f" {name} ids that"
+                )
+        return why
 
     def predict(self, model: Any, rows: list[tuple[Any, ...]]) -> list[Any]:
         return model.predict(self._pairs(rows), unknown="fallback").tolist()

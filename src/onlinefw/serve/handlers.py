@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from sklearn.exceptions import NotFittedError
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -115,7 +114,8 @@ class Handlers:
         kept = self.pending.get(id_, row)
         if kept is None:
             n = self.pending.n_rows(id_)
-            why = f"/predict had {n} rows" if n else "it was too long ago, or never made"
+            why = "it was too long ago, never made, or of somebody who was forgotten"
+            why = f"/predict had {n} rows" if n is not None and row >= n else why
             lost[own] = position, f"there is no prediction {id_!r:.40} with row {row}: {why}"
             return
         values = self.engine.face.labelled(kept[0], given[name])
@@ -133,6 +133,8 @@ class Handlers:
             who = _checked(face.user, who)
         id_ = given.get("id")
         id_ = None if id_ is None else _checked(text_of, "id", id_)
+        if isinstance(face, PairsFace):
+            self.pending.drop(who)  # else a label would bring them back
         return json_answer(await asyncio.wrap_future(engine.forget(who, id_)))
 
     def _learning(self, verb: str) -> Any:
@@ -174,12 +176,13 @@ class Handlers:
     def _asked(self, question: Callable[..., Any], *args: Any) -> Any:
         """Ask the model that answers now."""
         with self.engine.reading() as model:
+            if not model.__sklearn_is_fitted__():
+                raise Refusal(409, "the model has learned nothing yet: send events")
             try:
                 return question(model, *args)
-            except NotFittedError:
-                raise Refusal(409, "the model has learned nothing yet: send events") from None
             except (ValueError, TypeError) as error:
-                raise Refusal(422, " ".join(str(error).split())) from None
+                why = " ".join(str(error).split())
+                raise Refusal(422, self.engine.face.in_words(why)) from None
 
     async def recommend(self, request: Request) -> Response:
         """POST /recommend."""
@@ -197,6 +200,8 @@ class Handlers:
         most = max(1, self.limits.batch // 10)
         if len(users) > most:
             raise Refusal(413, f"at most {most:,} users are taken at once")
+        if len(users) * options["n"] > 10 * self.limits.batch:
+            raise Refusal(413, f"at most {10 * self.limits.batch:,} items are recommended at once")
         ask = partial(self._recommended, options=options)
         found = await asyncio.to_thread(lambda: [ask(user) for user in users])
         return json_answer({"recommendations": found})

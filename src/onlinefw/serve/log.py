@@ -30,6 +30,8 @@ CREATE TABLE events (
 PATIENCE = 5.0
 #: So many ids are looked up by one query, and so many bytes are in one part of the base.
 IDS_AT_ONCE, PART = 500, 2**23
+#: What SQLite says of a file that is not what was written.
+DAMAGED = ("malformed", "not a database", "***", "row", "decode")
 #: Events that are read at a time.
 READ = 2000
 
@@ -226,10 +228,13 @@ class EventLog:
     def tidy(self) -> bool:
         """Empty SQLite's own log of pages, so that it holds nothing of what was erased.
 
-        Not done while somebody reads what was there before; return whether it is done.
+        Not done while somebody reads what was there before, or the disk is full; return whether it
+        is done.
         """
-        with self._naming():
+        try:
             (busy, *_) = self._sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.Error:
+            return False
         return not busy
 
     # Reading --------------------------------------------------------------------------------------
@@ -339,7 +344,7 @@ def _naming(path: Path) -> Iterator[None]:
             remedy = "another program holds it; wait for its end or name another log"
         elif "full" in why:
             remedy = "make room on the disk; nothing that was acknowledged is lost"
-        elif "malformed" in why or "not a database" in why or "***" in why or "row" in why:
+        elif any(word in why for word in DAMAGED):
             remedy = "it is damaged or no log of ofw serve; use a copy of it"
         elif "readonly" in why or "unable to open" in why:
             remedy = "make the file and its folder writable, or name another log"

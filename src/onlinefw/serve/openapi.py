@@ -35,7 +35,7 @@ ERRORS = {
     "422": "a field is wrong; the sentence names it",
     "429": "too many events wait: send it again later",
     "503": "the server is shutting down",
-    "507": "the disk is full; nothing was learned",
+    "507": "the log cannot be written, as on a full disk; nothing was learned",
 }
 EVENTS = (
     "What changes from second to second, as server-sent events: first one called course, then "

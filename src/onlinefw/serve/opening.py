@@ -62,7 +62,7 @@ def open_engine(options: ServeOptions, say: Say, held: ExitStack) -> Engine:
         raise ValueError("--log is missing: name the file that keeps the events, --log events.db")
     held.enter_context(only_writer(path))
     log = _resumed(path, options) if EventLog.is_begun(path) else _begun(path, options)
-    learned = rebuilt(log, say)
+    learned = rebuilt(log, say, is_writer=True)
     warm_up(learned.model, learned.face)
     return Writer(
         learned,
@@ -80,16 +80,17 @@ def _check(options: ServeOptions) -> None:
     if options.settings and options.new is None:
         raise ValueError("--set goes with --new: a model or a log has its settings")
     if (options.classes is None) != (options.new != "classification") and not (
-        options.log is not None and options.log.exists()
+        options.log is not None and EventLog.is_begun(options.log)
     ):
         raise ValueError("--classes goes with --new classification: --classes ham,spam")
 
 
 def _begun(path: Path, options: ServeOptions) -> EventLog:
-    """Begin a log."""
+    """Begin a log, of a model that can learn: settings that fail are refused before."""
     if options.model is not None:
         content = options.model.read_bytes()
-        estimator_in(load_checkpoint(options.model))
+        model = estimator_in(load_checkpoint(options.model))
+        warm_up(model, face_of(model, {}))
         digest = hashlib.sha256(content).hexdigest()
         facts = {"kind": "model", "settings": {}, "began with": digest}
         return EventLog.create(path, {**facts, "onlinefw": __version__}, content)
@@ -100,7 +101,7 @@ def _begun(path: Path, options: ServeOptions) -> EventLog:
     model = new_model(options.new, settings)
     if options.classes is not None:
         facts["classes"] = options.classes
-    warm_up(model, face_of(model, facts))  # bad settings are refused before there is a log
+    warm_up(model, face_of(model, facts))
     return EventLog.create(path, facts)
 
 

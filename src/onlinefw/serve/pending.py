@@ -40,6 +40,14 @@ class Pending:
             self._size -= _size(self._kept.pop(oldest)[0])
         return id_
 
+    def drop(self, who: Any) -> None:
+        """Drop the rows that begin with somebody."""
+        for rows, _ in self._kept.values():
+            left = [row if row[:1] != (who,) else () for row in rows]
+            if left != rows:
+                self._size += _size(left) - _size(rows)
+                rows[:] = left
+
     def __len__(self) -> int:
         return len(self._kept)
 
@@ -51,7 +59,7 @@ class Pending:
     def get(self, id_: str, row: int) -> tuple[Any, Any] | None:
         """Return a row and its prediction; None if there is none."""
         kept = self._kept.get(id_)
-        if kept is None or not 0 <= row < len(kept[0]):
+        if kept is None or not 0 <= row < len(kept[0]) or not kept[0][row]:
             return None
         return kept[0][row], kept[1][row]
 

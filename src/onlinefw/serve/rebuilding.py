@@ -46,7 +46,14 @@ class Learned:
         self.served = Scores.from_state(facts["served"])
 
 
-def rebuilt(log: EventLog, say: Say, *, checkpoint: bool = True, settings: Any = None) -> Learned:
+def rebuilt(
+    log: EventLog,
+    say: Say,
+    *,
+    checkpoint: bool = True,
+    settings: Any = None,
+    is_writer: bool = False,
+) -> Learned:
     """Return what the log says: bit for bit what a process would have that was never interrupted.
 
     Parameters
@@ -59,8 +66,11 @@ def rebuilt(log: EventLog, say: Say, *, checkpoint: bool = True, settings: Any =
         Without it everything is learned anew.
     settings : dict, optional
         Other settings for the model than those that the log was begun with.
+    is_writer : bool
+        Whether to remove a checkpoint that has learned what was forgotten since: whoever was to
+        remove it was killed.
     """
-    learned = _from_checkpoint(log, say) if checkpoint else None
+    learned = _from_checkpoint(log, say, is_writer) if checkpoint else None
     if learned is None:
         learned = _from_base(log, settings)
     for piece in log.after(learned.seq):
@@ -150,7 +160,7 @@ def save_learned(learned: Learned, path: Path) -> None:
     save_checkpoint({"model": learned.model, "serve": facts}, path)
 
 
-def _from_checkpoint(log: EventLog, say: Say) -> Learned | None:
+def _from_checkpoint(log: EventLog, say: Say, is_writer: bool) -> Learned | None:
     path = checkpoint_beside(log.path)
     if not path.exists():
         return None
@@ -167,6 +177,8 @@ def _from_checkpoint(log: EventLog, say: Say) -> Learned | None:
             )
         if not log.covers(seq):
             say(f"{path} has learned what was forgotten since; all of the log is learned again")
+            if is_writer:
+                remove_checkpoint(path)
             return None
         learned = Learned(content["model"], face_of(content["model"], log.facts), facts["log"])
         learned.seq = seq

@@ -26,8 +26,6 @@ __all__ = ["bound", "configured", "serve"]
 #: Threads change places after so many seconds: a prediction does not wait longer for the one that
 #: learns, while it is in Python.
 SWITCH = 0.0005
-#: More connections than this are answered with 503.
-MOST_CONNECTIONS = 512
 #: How long the end waits for answers that are being made, in seconds.
 PATIENCE = 30
 KEEP_ALIVE = 75
@@ -83,7 +81,6 @@ def configured(app: Any, limits: Limits) -> uvicorn.Config:
         ws="none",
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=PATIENCE,
     )

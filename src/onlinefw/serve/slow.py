@@ -1,4 +1,4 @@
-"""Connections that take too long to say what they want are ended."""
+"""Connections that take too long to say what they want are ended, and too many are refused."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from .answers import json_bytes
+from .answers import error_answer, json_bytes
 
 __all__ = ["impatient"]
+
+#: More connections than this are answered with 503.
+MOST_CONNECTIONS = 512
 
 
 class _Impatient(HttpToolsProtocol):
@@ -20,9 +23,11 @@ class _Impatient(HttpToolsProtocol):
 
     seconds: float
     _clock: TimerHandle | None = None
+    _own: Any = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self._own = self.app
         self._wait(self.seconds)
 
     def on_message_begin(self) -> None:
@@ -32,6 +37,9 @@ class _Impatient(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         # A body that is read is given up by whoever reads it, who says so: later is soon enough.
         self._wait(2.0 * self.seconds)
+        # uvicorn has a limit, too, but its answer is no JSON.
+        is_over = len(self.connections) >= MOST_CONNECTIONS
+        self.app = _too_many() if is_over else self._own
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -56,16 +64,32 @@ class _Impatient(HttpToolsProtocol):
             return
         if self.cycle is None:  # no request had its headers: nobody else answers
             why = f"the request did not come within {self.seconds:g} seconds"
-            body = json_bytes({"error": why})
-            head = (
-                "HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\n"
-                f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
-            )
-            self.transport.write(head.encode() + body)
+            self._say("408 Request Timeout", why)
         elif not self.cycle.response_complete:  # the request before is being answered
             self._wait(self.seconds)
             return
         self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        self._say("400 Bad Request", "this is no HTTP: send a request such as GET /openapi.json")
+        self.transport.close()
+
+    def _say(self, status: str, why: str) -> None:
+        """Answer what no application has heard of."""
+        body = json_bytes({"error": why})
+        head = (
+            f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+
+
+def _too_many() -> Any:
+    answer = error_answer(
+        503, f"{MOST_CONNECTIONS} connections are open, and no more may be: send it again later"
+    )
+    answer.headers["connection"] = "close"
+    return answer
 
 
 def impatient(seconds: float) -> type[HttpToolsProtocol]:

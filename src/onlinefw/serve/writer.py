@@ -79,8 +79,9 @@ class Writer(Engine):
         self._waiting = self._waiting_bytes = 0
         self._background: Thread | None = None
         self._not_before = 0.0
-        #: Whether SQLite's own log still holds what was erased, as somebody reads it.
-        self._untidy = False
+        #: Whether SQLite's own log may still hold what was erased: somebody reads it, or whoever
+        #: was erasing was killed.
+        self._untidy = not log.tidy()
         self.n_refused = self.n_repeated = self.n_checkpoints = self.n_groups = 0
         #: The newest problem with the disk; empty when it is over.
         self.trouble = ""
