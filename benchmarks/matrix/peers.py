@@ -181,9 +181,9 @@ def main():
         table = compare(options, Path(folder))
     print("", *table, sep="\n")
     if options.write:
-        command = f"python benchmarks/matrix/peers.py {' '.join(sys.argv[1:])}"
         title = f"Matrix completion next to its peers: {options.data}"
-        write_table(HERE / f"peers-{options.data}.md", title, command, table)
+        packages = [SYSTEMS[name].package for name, _ in PEERS[options.data]]
+        write_table(HERE / f"peers-{options.data}.md", title, table, packages)
 
 
 if __name__ == "__main__":
