@@ -141,7 +141,7 @@ def _of_table(page, start, block, before):
 def _alike(cell, path):
     """The lines of a table that share a word with a cell; without such lines, all."""
     lines = list(_lines([path]))
-    alike = [line for heading, line in lines if _words(cell) & _words(heading + line)]
+    alike = [line for heading, line in lines if _words(cell) & _words(f"{heading} {line}")]
     return alike or [line for _, line in lines]
 
 
