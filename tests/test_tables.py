@@ -82,7 +82,7 @@ def test_the_list_of_older_tables_has_no_table_that_was_made_again():
 def test_every_script_writes_its_table_in_this_form():
     for script in BENCHMARKS.rglob("*.py"):
         code = script.read_text(encoding="utf-8")
-        if "--write" in code:
+        if "--write" in code and script.name != "make.py":
             assert "write_table(" in code, script
 
 
