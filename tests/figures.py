@@ -1,8 +1,8 @@
 """Figures in the pages, and the tables that they cite.
 
 A paragraph or an item of a list that links to tables under ``benchmarks/`` (or to docs/results.md)
-takes its figures from there: each from the table linked next before it or next after it. So does a
-row of a Markdown table; one without a link has those of the paragraph before, if that ends with a
+takes its figures from there: each from the table linked next before it or next after it. A row of a
+Markdown table takes them from all that it links to; one without a link has those of the paragraph before, if that ends with a
 colon, and its figures come from lines there that share a word with its first cell (a line has the
 words of its heading, too), if there are such lines. Rounding is free: ``0.822`` may be 0.8217
 there, ``37,000`` may be 36,841, ``12%`` may be 0.118, ``16 million`` 16,004,113.
@@ -112,8 +112,9 @@ def _of_words(page, start, block, cited):
     for number in FIGURE.finditer(block):
         at = number.start()
         if _is_measured(block, number):
-            near = [path for place, path in cited if place < at][-1:]
-            near += [path for place, path in cited if place > at][:1]
+            near = [path for place, path in cited if place < at]
+            if not block.startswith("|"):
+                near = near[-1:] + [path for place, path in cited if place > at][:1]
             lines = tuple(line for _, line in _lines(near))
             yield Figure(page, start + at, number[0], _unit(number), lines)
 
