@@ -4,7 +4,9 @@ A paragraph or an item of a list that links to tables under ``benchmarks/`` (or 
 takes its figures from there: each from the table linked next before it or next after it. A row of a
 Markdown table takes them from all that it links to; one without a link has those of the paragraph
 before, if that ends with a colon, and its figures come from lines there that share a word with its
-first cell (a line has the words of its heading, too), if there are such lines. Rounding is free: ``0.822`` may be
+first cell (a line has the words of its heading, too), if there are such lines.
+
+Rounding is free: ``0.822`` may be
 0.8217 there, ``37,000`` may be 36,841, ``12%`` may be 0.118, ``16 million`` 16,004,113.
 
 Looked up are numbers with a decimal point, in bold or before a unit, and in a Markdown table all
