@@ -10,13 +10,12 @@ the median of the ratios of neighbouring measurements. ``--write`` replaces benc
 from __future__ import annotations
 
 import argparse
-import platform
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-import scipy
 import scipy.sparse as sp
+from table import write_table
 from threadpoolctl import threadpool_limits
 
 import onlinefw as ofw
@@ -124,10 +123,7 @@ def main():
     parser.add_argument("--write", action="store_true", help="replace benchmarks/core.md")
     options = parser.parse_args()
     lines = [
-        "# Core: one round against the pass it cannot do without",
-        "",
-        "`python benchmarks/core.py --write`; medians, quartiles in brackets, both sides timed in "
-        "turn in the same run, on one thread.",
+        "Medians, quartiles in brackets, both sides timed in turn in the same run, on one thread.",
         "",
         "| round | time | against | time | ratio | asked |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -141,14 +137,9 @@ def main():
             f"{middle:.3g} ({low:.3g} to {high:.3g}) | {asked} |"
         )
         print(lines[-1], flush=True)
-    lines += [
-        "",
-        f"Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}, "
-        f"{platform.machine()}, 2 cores, one thread.",
-        "",
-    ]
     if options.write:
-        Path(__file__).with_suffix(".md").write_text("\n".join(lines))
+        title = "Core: one round against the pass it cannot do without"
+        write_table(Path(__file__).with_suffix(".md"), title, lines)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv
+from table import write_table
 
 PIECE = 1_000_000
 USERS, ITEMS, FEATURES = 138_493, 26_744, 20
@@ -119,10 +120,8 @@ def main():
     parser.add_argument("--write", action="store_true", help="replace fit_large.md")
     options = parser.parse_args()
     lines = [
-        "# Files larger than the memory they may take",
-        "",
-        "`python benchmarks/fit_large.py --write`; asked: at most 1,500 MB beyond what is kept, "
-        "and at least 1 million ratings/s read or 60% of the time spent learning.",
+        "Asked: at most 1,500 MB beyond what is kept, and at least 1 million ratings/s read or "
+        "60% of the time spent learning.",
         "",
         "| | CSV, MB | rows | seconds | read alone, million rows/s | learning | peak MB | past "
         "kept, MB | beyond it, MB |",
@@ -133,7 +132,8 @@ def main():
             lines.append(measure(kind, Path(folder), options.megabytes))
             print(lines[-1], flush=True)
     if options.write:
-        Path(__file__).with_suffix(".md").write_text("\n".join(lines) + "\n")
+        title = "Files larger than the memory they may take"
+        write_table(Path(__file__).with_suffix(".md"), title, lines, ["pyarrow"])
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from table import write_table
 from threadpoolctl import threadpool_limits
 
 from onlinefw import theory
@@ -26,11 +27,9 @@ def main():
     parser.add_argument("--write", action="store_true", help="replace benchmarks/lasso_rates.md")
     options = parser.parse_args()
     lines = [
-        "# Rates on the paper's synthetic LASSO",
-        "",
-        "`python benchmarks/lasso_rates.py --write`; 80 x 300, 10% sparse, noise of standard "
-        f"deviation 10, T = {T:,}, mean over seeds 0 to 11, slopes fitted between rounds 500 and "
-        f"{T:,}. h and the certificate are in the paper's units (summed over the 80 rows).",
+        f"80 x 300, 10% sparse, noise of standard deviation 10, T = {T:,}, mean over seeds 0 to "
+        f"11, slopes fitted between rounds 500 and {T:,}. h and the certificate are in the "
+        "paper's units (summed over the 80 rows).",
         "",
         "| radius / true norm | learner | slope of h_t (95%) | final h | certificate | nonzeros |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -57,7 +56,8 @@ def main():
             )
             print(lines[-1], flush=True)
     if options.write:
-        Path(__file__).with_suffix(".md").write_text("\n".join([*lines, ""]))
+        title = "Rates on the paper's synthetic LASSO"
+        write_table(Path(__file__).with_suffix(".md"), title, lines)
 
 
 if __name__ == "__main__":

@@ -188,7 +188,7 @@ def main() -> None:
     if "--write" in sys.argv:
         title = "What one round costs beside its arithmetic"
         path = Path(__file__).with_suffix(".md")
-        write_table(path, title, "python benchmarks/overhead.py --write", lines)
+        write_table(path, title, lines, ["scikit-learn", "river"])
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """How fast ratings are read, and in how much memory.
 
-    python benchmarks/readers.py [--megabytes 200] [--folder FOLDER]
+    python benchmarks/readers.py [--megabytes 200] [--folder FOLDER] [--write]
 
 Writes a CSV of user,item,rating with integer ids, then the same as Parquet, JSON lines, gzip and
 with text ids, reads each in chunks in a process of its own, and prints rows per second and the
 peak memory of the process beyond what it takes to start (Linux only). The generated files are
-removed.
+removed. ``--write`` replaces readers.md.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from table import write_table
 
 from onlinefw.readers import IdMap, read_ratings
 
@@ -91,10 +92,8 @@ def read(path: str) -> None:
         mapping += started - read_at
     size = Path(path).stat().st_size / 1e6
     print(
-        f"{Path(path).name:16} {size:7.0f} MB {n / 1e6:6.2f} M rows "
-        f"{n / reading / 1e6:6.2f} M rows/s read  {n / mapping / 1e6:6.2f} M rows/s mapped  "
-        f"{peak() - before:5.0f} MB more memory",
-        flush=True,
+        f"| {Path(path).name} | {size:,.0f} | {n / 1e6:.2f} | {n / reading / 1e6:.2f} | "
+        f"{n / mapping / 1e6:.2f} | {peak() - before:,.0f} |"
     )
 
 
@@ -102,14 +101,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--megabytes", type=int, default=200)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--write", action="store_true", help="replace readers.md")
     parser.add_argument("--read", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.read:
         read(arguments.read)
         return
+    lines = [
+        "| file | MB | million rows | millions/s read | millions/s mapped | MB more memory |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         for path in write_files(Path(folder), arguments.megabytes):
-            subprocess.run([sys.executable, __file__, "--read", str(path)], check=True)
+            child = [sys.executable, __file__, "--read", str(path)]
+            done = subprocess.run(child, check=True, stdout=subprocess.PIPE, text=True)
+            lines.append(done.stdout.strip())
+            print(lines[-1], flush=True)
+    if arguments.write:
+        title = "How fast ratings are read, and in how much memory"
+        write_table(Path(__file__).with_suffix(".md"), title, lines, ["pyarrow"])
 
 
 if __name__ == "__main__":

@@ -1,16 +1,18 @@
 """The constants of docs/scaling.md, its predictions, and a check on local workers.
 
-    python benchmarks/scaling.py > benchmarks/scaling.md
+    python benchmarks/scaling.py [--write]
 
 Systems take turns; shown is what a tenth of the turns stays below, which a machine with other work
-to do disturbs less than medians. See docs/scaling.md for the model itself.
+to do disturbs less than medians. See docs/scaling.md for the model itself. ``--write`` replaces
+scaling.md.
 """
 
 import argparse
-import os
 import time
+from pathlib import Path
 
 import numpy as np
+from table import write_table
 from workers import COLUMNS, ROWS, chunks, last_seconds, note_seconds, timed
 
 import onlinefw as ofw
@@ -156,60 +158,88 @@ def measure(size, repeat):
     return stored, constants, quiet(kernels["read"]) / quiet(both), link, often, rounds
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", type=float, default=10.2e6)
-    parser.add_argument("--repeat", type=int, default=30)
-    options = parser.parse_args()
-    Cluster.threads = lambda self, workers: 1
-    held = Cluster.lease(3)
-    cores, load = os.cpu_count(), os.getloadavg()[0]
-    stored, constants, two, link, reads, rounds = measure(int(options.size), options.repeat)
+def constant_lines(constants, two, link, reads):
+    """What was measured for the model."""
     read, normal, call, dispatch, told, own, fresh = constants
-    print("# The cost model of docs/scaling.md: constants, a check, predictions\n")
-    print("`python benchmarks/scaling.py > benchmarks/scaling.md`\n")
-    print(f"{cores} cores, load {load:.1f} at the start; {options.repeat} turns; one")
-    print(f"thread a worker; {stored / 1e6:.1f} million entries, {ROWS:,} x {COLUMNS:,}.\n")
-    print("| constant | measured |\n|---|---|")
-    print(f"| block read of an entry, one thread | {1e9 * read:.2f} ns |")
-    print(f"| product of an entry, one thread | {1e9 * normal:.2f} ns |")
-    print(f"| two threads read so many times as fast as one | {two:.2f} |")
-    print(f"| an exchange of messages | {1e3 * call:.2f} ms |")
-    print(f"| ... and for every worker | {1e3 * dispatch:.2f} ms |")
-    print(f"| a message without an answer, to a worker | {1e3 * told:.2f} ms |")
-    print(f"| messages on one machine | {link / 1e9:.2f} GB/s |")
-    print(f"| the driver's own work, for every row and column | {1e9 * own:.0f} ns |")
-    print(f"| ... and for every new entry | {1e9 * fresh:.0f} ns |")
-    print(f"| reads of the store a round | {reads:.1f} |")
-    print("\n## Rounds on this machine\n")
-    print(f"Rounds with {BATCH:,} new entries; the work of the driver is that of one process.\n")
-    print("| workers | predicted, ms | measured, ms |\n|---|---|---|")
+    return [
+        "| constant | measured |",
+        "| --- | --- |",
+        f"| block read of an entry, one thread | {1e9 * read:.2f} ns |",
+        f"| product of an entry, one thread | {1e9 * normal:.2f} ns |",
+        f"| two threads read so many times as fast as one | {two:.2f} |",
+        f"| an exchange of messages | {1e3 * call:.2f} ms |",
+        f"| ... and for every worker | {1e3 * dispatch:.2f} ms |",
+        f"| a message without an answer, to a worker | {1e3 * told:.2f} ms |",
+        f"| messages on one machine | {link / 1e9:.2f} GB/s |",
+        f"| the driver's own work, for every row and column | {1e9 * own:.0f} ns |",
+        f"| ... and for every new entry | {1e9 * fresh:.0f} ns |",
+        f"| reads of the store a round | {reads:.1f} |",
+    ]
+
+
+def check_lines(stored, constants, two, link, reads, rounds):
+    """The model next to rounds on this machine."""
+    lines = [
+        "## Rounds on this machine",
+        "",
+        f"Rounds with {BATCH:,} new entries; the work of the driver is that of one process.",
+        "",
+        "| workers | predicted, ms | measured, ms |",
+        "| --- | --- | --- |",
+    ]
     for workers in (1, 2, 3):
-        parts = predicted(
-            stored,
-            ROWS,
-            COLUMNS,
-            workers,
-            reads,
-            constants,
-            1.0 if workers == 1 else two,
-            link,
-        )
-        print(f"| {workers} | {1e3 * sum(parts):.0f} | {1e3 * rounds[workers]:.0f} |")
-    print(f"| none: one process, one thread | | {1e3 * rounds[None]:.0f} |")
-    print("\n## Predictions\n")
-    print(f"Workers with {THREADS} threads, {SPEEDUP} times as fast as one; links of 10 Gbit/s.\n")
-    print("| ratings | users x items | workers | memory, s | calls, s | bytes, s | driver, s |")
-    print("|---|---|---|---|---|---|---|")
+        parallel = 1.0 if workers == 1 else two
+        parts = predicted(stored, ROWS, COLUMNS, workers, reads, constants, parallel, link)
+        lines.append(f"| {workers} | {1e3 * sum(parts):.0f} | {1e3 * rounds[workers]:.0f} |")
+    return [*lines, f"| none: one process, one thread | | {1e3 * rounds[None]:.0f} |"]
+
+
+def prediction_lines(constants, reads):
+    """What the model says of clusters."""
+    lines = [
+        "## Predictions",
+        "",
+        f"Workers with {THREADS} threads, {SPEEDUP} times as fast as one; links of 10 Gbit/s.",
+        "",
+        "| ratings | users x items | workers | memory, s | calls, s | bytes, s | driver, s |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
     for name, (nonzeros, m1, m2) in FUTURES.items():
         for workers in WORKERS:
             memory, calls, sent, driver = predicted(
                 nonzeros, m1, m2, workers, reads, constants, SPEEDUP * workers, LINK
             )
-            shape = f"{m1 / 1e6:.0f} x {m2 / 1e6:g} million"
-            row = f"| {name} | {shape} | {workers} | {memory:.2f} | {calls:.2f} |"
-            print(f"{row} {sent:.1f} | {driver:.1f} |")
+            lines.append(
+                f"| {name} | {m1 / 1e6:.0f} x {m2 / 1e6:g} million | {workers} | {memory:.2f} | "
+                f"{calls:.2f} | {sent:.1f} | {driver:.1f} |"
+            )
+    return lines
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--size", type=float, default=10.2e6)
+    parser.add_argument("--repeat", type=int, default=30)
+    parser.add_argument("--write", action="store_true", help="replace scaling.md")
+    options = parser.parse_args()
+    Cluster.threads = lambda self, workers: 1
+    held = Cluster.lease(3)
+    stored, constants, two, link, reads, rounds = measure(int(options.size), options.repeat)
+    lines = [
+        f"{options.repeat} turns; one thread a worker; {stored / 1e6:.1f} million entries, "
+        f"{ROWS:,} x {COLUMNS:,}.",
+        "",
+        *constant_lines(constants, two, link, reads),
+        "",
+        *check_lines(stored, constants, two, link, reads, rounds),
+        "",
+        *prediction_lines(constants, reads),
+    ]
+    print(*lines, sep="\n")
     held.give_back()
+    if options.write:
+        title = "The cost model of docs/scaling.md: constants, a check, predictions"
+        write_table(Path(__file__).with_suffix(".md"), title, lines, ["ray"])
 
 
 if __name__ == "__main__":

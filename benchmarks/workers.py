@@ -1,19 +1,20 @@
 """Products of a matrix spread over Ray workers on this machine, and what Ray adds to them.
 
-    python benchmarks/workers.py > benchmarks/workers.md            # 10 and 60 million entries
-    python benchmarks/workers.py --sizes 1e6 --repeat 20        # a quick look
+    python benchmarks/workers.py --write                     # 10 and 60 million entries
+    python benchmarks/workers.py --sizes 1e6 --repeat 20     # a quick look
 
 One product is G v and G'(G v), what a Krylov step of the linear minimisation needs; as there, a few
 come in a row (the first does not count). Systems take turns, so that whatever else runs on the
 machine meets all of them. Shown are medians, and (in brackets) what a tenth of the products stays
-below: a machine with other work to do disturbs that less.
+below: a machine with other work to do disturbs that less. ``--write`` replaces workers.md.
 """
 
 import argparse
-import os
 import time
+from pathlib import Path
 
 import numpy as np
+from table import write_table
 
 import onlinefw as ofw
 from onlinefw._threads import use_threads
@@ -117,34 +118,37 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=float, nargs="*", default=[10.2e6, 62.5e6])
     parser.add_argument("--repeat", type=int, default=30)
+    parser.add_argument("--write", action="store_true", help="replace workers.md")
     options = parser.parse_args()
     Cluster.threads = lambda self, workers: 1
     held = Cluster.lease(2)
-    print("# Products on Ray workers\n")
-    print("`python benchmarks/workers.py > benchmarks/workers.md`\n")
-    cores, load = os.cpu_count(), os.getloadavg()[0]
-    print(f"{cores} cores, load {load:.1f} at the start; {options.repeat} turns: medians")
-    print("(and what a tenth of the turns stays below).")
-    print(f"A matrix of {ROWS:,} x {COLUMNS:,} in single precision; workers have one thread each.")
-    print("Asked: less than 4 ms beyond the workers' kernels at 10 million entries; two workers at")
-    print("least 1.2 times as fast as one there, and 1.5 times at 60 million.\n")
-    print("| entries | system | a product, ms | beyond the workers' kernels, ms |")
-    print("|---|---|---|---|")
+    lines = [
+        f"{options.repeat} turns: medians (and what a tenth of the turns stays below). A matrix of "
+        f"{ROWS:,} x {COLUMNS:,} in single precision; workers have one thread each. Asked: less "
+        "than 4 ms beyond the workers' kernels at 10 million entries; two workers at least 1.2 "
+        "times as fast as one there, and 1.5 times at 60 million.",
+        "",
+        "| entries | system | a product, ms | beyond the workers' kernels, ms |",
+        "| --- | --- | --- | --- |",
+    ]
     notes = []
     for size in map(int, options.sizes):
         stored, seconds, beyond = products(size, options.repeat)
         for name, values in seconds.items():
             extra = shown(beyond[name], 2) if beyond[name] else ""
-            print(f"| {stored / 1e6:.1f} million | {name} | {shown(values, 1)} | {extra} |")
+            lines.append(f"| {stored / 1e6:.1f} million | {name} | {shown(values, 1)} | {extra} |")
         workers = gain(seconds["1 worker"], seconds["2 workers"])
         threads = gain(seconds["one process, 1 thread"], seconds["one process, 2 threads"])
-        notes.append(
+        notes += [
+            "",
             f"{stored / 1e6:.1f} million entries: two workers are {workers} times as fast as one; "
-            f"two threads of one process {threads} times as fast as one.\n"
-        )
-    print()
-    print("\n".join(notes))
+            f"two threads of one process {threads} times as fast as one.",
+        ]
+    lines += notes
+    print(*lines, sep="\n")
     held.give_back()
+    if options.write:
+        write_table(Path(__file__).with_suffix(".md"), "Products on Ray workers", lines, ["ray"])
 
 
 if __name__ == "__main__":

@@ -87,9 +87,8 @@ def main():
             lines.append(line(name, model, stream, options.n))
             print(lines[-1], flush=True)
     if options.write:
-        command = f"python benchmarks/drift/flat.py --n {options.n}"
         path = Path(__file__).with_suffix(".md")
-        write_table(path, "A million observations, with a half-life", command, lines)
+        write_table(path, "A million observations, with a half-life", lines)
 
 
 if __name__ == "__main__":

@@ -79,8 +79,7 @@ def main():
         lines.append(forgetting(X, y, half_life, options.people))
         print(lines[-1], flush=True)
     if options.write:
-        command = f"python benchmarks/drift/forget.py --people {options.people}"
-        write_table(Path(__file__).with_suffix(".md"), "Forgetting a person", command, lines)
+        write_table(Path(__file__).with_suffix(".md"), "Forgetting a person", lines)
 
 
 if __name__ == "__main__":

@@ -45,9 +45,8 @@ def main():
         lines.append(f"| {half_life} | {errors.mean():.4f} | {last:.4f} | {seconds:.1f} |")
         print(lines[-1], flush=True)
     if options.write:
-        command = "python benchmarks/drift/movielens.py --write"
         title = "MovieLens 100k in the order of time"
-        write_table(Path(__file__).with_name("movielens.md"), title, command, lines)
+        write_table(Path(__file__).with_name("movielens.md"), title, lines)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import argparse
 import cProfile
 import os
 import pstats
+import sys
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -35,8 +36,12 @@ from onlinefw.objectives import LinearObjective, RunningLeastSquares
 from onlinefw.sets import L1Ball, TraceNormBall
 from onlinefw.steps import Power
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from table import write_table
+
 HERE = Path(__file__).parent
 SIZE = 10
+CUPY = ["cupy-cuda12x", "cupy-cuda13x"]  # whichever is there
 
 
 def images():
@@ -243,11 +248,7 @@ def main():
     options = parser.parse_args()
     device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     lines = [
-        "# Linear models on a GPU",
-        "",
-        "`python benchmarks/gpu/rows.py --write`",
-        "",
-        f"{device}, CuPy {cupy.__version__}, numpy {np.__version__}.",
+        f"{device}.",
         "",
         "| what | time |",
         "| --- | --- |",
@@ -257,7 +258,7 @@ def main():
             lines.append(f"| {title} | {text} |")
             print(lines[-1], flush=True)
     if options.write:
-        (HERE / "rows.md").write_text("\n".join([*lines, ""]))
+        write_table(HERE / "rows.md", "Linear models on a GPU", lines, CUPY)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ stroke, of the shortest times: what is left when other work on the machine is ou
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from time import perf_counter
 
@@ -22,7 +23,9 @@ from onlinefw._threads import share, use_threads
 from onlinefw.kernels import entries, rows
 from onlinefw.kernels.bytes import fused_bytes, suits
 
-COMMAND = "benchmarks/linear/kernels.py --write"
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from table import write_table
+
 CASES = [
     (40_000, 900, "float32"),
     (20_000, 900, "float32"),
@@ -118,20 +121,14 @@ def main():
         best = times[1:].min(axis=1) / times[0].min()
         cells += [f"{ratio:.2f} / {least:.2f}" for ratio, least in zip(ratios, best, strict=True)]
         lines.append("| " + " | ".join(cells) + " |")
-    text = "\n".join(
-        [
-            "# The kernels over stored rows",
-            "",
-            f"`python {COMMAND}`, {options.threads} thread(s). Time against one read of the rows,",
-            "medians over the turns / shortest times:",
-            "",
-            *lines,
-            "",
-        ]
+    words = (
+        f"{options.threads} threads. Time against one read of the rows, medians over the turns / "
+        "shortest times:"
     )
-    print(text)
+    lines = [words, "", *lines]
+    print("\n".join(lines))
     if options.write:
-        Path(__file__).with_suffix(".md").write_text(text)
+        write_table(Path(__file__).with_suffix(".md"), "The kernels over stored rows", lines)
 
 
 if __name__ == "__main__":

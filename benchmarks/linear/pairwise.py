@@ -179,7 +179,7 @@ def main():
         lines += [TITLES[part], "", *PARTS[part](), ""]
     if options.write:
         path, title = Path(__file__).with_suffix(".md"), "Pairwise and blended pairwise steps"
-        write_table(path, title, "python benchmarks/linear/pairwise.py --write", lines[:-1])
+        write_table(path, title, lines[:-1])
 
 
 if __name__ == "__main__":

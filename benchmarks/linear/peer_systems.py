@@ -113,6 +113,11 @@ def sgd_log(*problem):
     return sgd("log_loss", sgd_settings(average=[False, True]), *problem)
 
 
+@system("sgd-default", "scikit-learn SGDClassifier, log loss, defaults", "scikit-learn")
+def sgd_default(*problem):
+    return sgd("log_loss", [{}], *problem)
+
+
 @system("sgd-huber", "scikit-learn SGDClassifier, modified Huber", "scikit-learn")
 def sgd_huber(*problem):
     return sgd("modified_huber", sgd_settings(average=[False, True]), *problem)
@@ -135,8 +140,17 @@ def passive_aggressive(*problem):
 
 
 @system("batch-l1", "scikit-learn LogisticRegression, l1, batch", "scikit-learn")
-def batch_l1(X_train, y_train, X_test, y_test):
-    """Liblinear on all rows at once, until it has converged."""
+def batch_l1(*problem):
+    return liblinear(grid(C=[0.3, 1.0, 3.0, 10.0]), *problem)
+
+
+@system("batch-l1-default", "scikit-learn LogisticRegression, l1, batch, defaults", "scikit-learn")
+def batch_l1_default(*problem):
+    return liblinear(grid(C=[1.0]), *problem)
+
+
+def liblinear(settings, X_train, y_train, X_test, y_test):
+    """All rows at once, until it has converged."""
     from sklearn.linear_model import LogisticRegression
 
     def fit(C):
@@ -153,7 +167,7 @@ def batch_l1(X_train, y_train, X_test, y_test):
         }
         return seconds, coef, intercept, facts
 
-    return best_of(fit, grid(C=[0.3, 1.0, 3.0, 10.0]), X_test, y_test)
+    return best_of(fit, settings, X_test, y_test)
 
 
 # ---- river --------------------------------------------------------------------------------------
@@ -169,8 +183,20 @@ def named_values(X):
             yield X.indices[row].tolist(), X.data[row].tolist()
 
 
+RATES_RIVER = [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]
+
+
 @system("river", "river LogisticRegression, SGD", "river")
-def river(X_train, y_train, X_test, y_test):
+def river(*problem):
+    return river_sgd(grid(rate=RATES_RIVER, decay=[False, True]), *problem)
+
+
+@system("river-default", "river LogisticRegression, SGD, defaults", "river")
+def river_default(*problem):
+    return river_sgd([{"rate": 0.01, "decay": False}], *problem)
+
+
+def river_sgd(settings, X_train, y_train, X_test, y_test):
     """learn_one on dictionaries, each made while the clock stands still."""
     from river import linear_model, optim
 
@@ -189,8 +215,7 @@ def river(X_train, y_train, X_test, y_test):
         coef[list(model.weights)] = list(model.weights.values())
         return seconds, coef, model.intercept, {}
 
-    rates = [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]
-    return best_of(fit, grid(rate=rates, decay=[False, True]), X_test, y_test)
+    return best_of(fit, settings, X_test, y_test)
 
 
 # ---- Vowpal Wabbit ------------------------------------------------------------------------------
@@ -229,6 +254,11 @@ RATES_VW = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]
 @system("vw-logistic", "Vowpal Wabbit, logistic", "vowpalwabbit")
 def vw_logistic(*problem):
     return vw("--loss_function logistic", grid(learning_rate=RATES_VW), *problem)
+
+
+@system("vw-default", "Vowpal Wabbit, logistic, defaults", "vowpalwabbit")
+def vw_default(*problem):
+    return vw("--loss_function logistic", [{}], *problem)
 
 
 @system("vw-hinge", "Vowpal Wabbit, hinge", "vowpalwabbit")

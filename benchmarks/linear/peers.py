@@ -22,6 +22,9 @@ import own_systems  # noqa: F401 (adds its systems)
 from classification_data import PROBLEMS, flip_labels
 from peer_systems import SYSTEMS
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from table import write_table
+
 HERE = Path(__file__).parent
 FLIPS = (0.0, 0.25)
 COLUMNS = ("test error %", "seconds", "rows/s", "nonzeros")
@@ -84,15 +87,13 @@ def compare(options):
         sys.stdout.flush()
     heads = [f"{column}, {flip:.0%}" for flip in FLIPS for column in COLUMNS]
     return [
-        f"# Linear classification in one pass: {options.data}",
-        "",
-        f"`python benchmarks/linear/peers.py {' '.join(sys.argv[1:])}`",
-        "",
         f"{n_train:,} training rows in one pass (batch: until converged) and {y_test.size:,} test "
         f"rows, {n_features:,} features; 0% or 25% of the training labels flipped (seed "
         f"{options.seed}). Settings were chosen from a grid by the error on the test rows, for "
-        "each share of flips: an oracle in the favour of the peers. onlinefw has none: its radii "
-        "are the paper's, or found by predicting each batch before learning from it. Seconds are "
+        "each share of flips: an oracle in the favour of the peers; rows that say so have the "
+        "library's defaults. onlinefw has no test rows: its radii are the paper's, or found by "
+        "predicting each batch before learning from it, by default or (rows that say by hand) in "
+        "a grid and a set that were chosen by those who knew the data. Seconds are "
         "training alone, "
         "with the rows in the form the library wants (Vowpal Wabbit: read from its binary cache on "
         "disk within that time), and rows/s are training rows over those seconds. Nonzeros are "
@@ -118,10 +119,12 @@ def main():
     )
     parser.add_argument("--write", action="store_true", help="replace peers-<data>.md")
     options = parser.parse_args()
-    table = "\n".join(compare(options))
-    print(f"\n{table}")
+    table = compare(options)
+    print("", *table, sep="\n")
     if options.write:
-        (HERE / f"peers-{options.data}.md").write_text(table)
+        title = f"Linear classification in one pass: {options.data}"
+        packages = [system.package for system in SYSTEMS.values() if system.package != "onlinefw"]
+        write_table(HERE / f"peers-{options.data}.md", title, table, packages)
 
 
 if __name__ == "__main__":

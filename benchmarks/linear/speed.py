@@ -17,11 +17,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
+import sys
 from pathlib import Path
 from time import perf_counter
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 from numba import njit, prange
@@ -31,6 +30,9 @@ from onlinefw._threads import n_threads
 from onlinefw.losses import Sigmoid, Square
 from onlinefw.sets import L1Ball, TraceNormBall
 from onlinefw.steps import Power
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from table import write_table
 
 HERE = Path(__file__).parent
 #: The limit is measured at so many moments of a run, each as the best of so many readings.
@@ -287,11 +289,6 @@ def main():
     parser.add_argument("--write", action="store_true", help="replace speed.md")
     options = parser.parse_args()
     lines = [
-        "# Rounds of the linear estimators against their limits",
-        "",
-        "`python benchmarks/linear/speed.py --write`",
-        "",
-        f"Python {platform.python_version()}, numpy {np.__version__}, numba {numba.__version__}, "
         f"{n_threads()} threads. The past is read in full every round.",
         "",
         "| rounds | time |",
@@ -305,7 +302,8 @@ def main():
         except (ImportError, FileNotFoundError) as reason:
             print(f"{name} is left out: {reason}")
     if options.write:
-        (HERE / "speed.md").write_text("\n".join([*lines, ""]))
+        title = "Rounds of the linear estimators against their limits"
+        write_table(HERE / "speed.md", title, lines)
 
 
 if __name__ == "__main__":

@@ -298,8 +298,8 @@ def main():
     lines += ["", TREE, "", *largest_entry(data)]
     print("\n".join(lines))
     if chosen.write:
-        command = "python benchmarks/linear/summary.py --write"
-        write_table(HERE / "summary.md", 'Documents with past="summary"', command, lines)
+        title = 'Documents with past="summary"'
+        write_table(HERE / "summary.md", title, lines, ["scikit-learn"])
 
 
 if __name__ == "__main__":

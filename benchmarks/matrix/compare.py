@@ -245,7 +245,7 @@ def main():
             lines.append(line)
     if options.write:
         path = Path(__file__).with_suffix(".md")
-        write_table(path, "Comparisons", "python benchmarks/matrix/compare.py --write", lines)
+        write_table(path, "Comparisons", lines)
 
 
 if __name__ == "__main__":

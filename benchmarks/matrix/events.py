@@ -156,7 +156,7 @@ def main():
     print("\n".join(lines))
     if options.write:
         path = Path(__file__).with_suffix(".md")
-        write_table(path, "Single ratings", "python benchmarks/matrix/events.py --write", lines)
+        write_table(path, "Single ratings", lines)
 
 
 if __name__ == "__main__":

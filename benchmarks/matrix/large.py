@@ -135,8 +135,7 @@ def main():
     print("\n".join(lines))
     if options.write:
         path = Path(__file__).with_suffix(".md")
-        command = "python benchmarks/matrix/large.py --write"
-        write_table(path, "The default fit on 16 million ratings", command, lines)
+        write_table(path, "The default fit on 16 million ratings", lines)
 
 
 if __name__ == "__main__":

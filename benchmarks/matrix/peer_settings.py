@@ -10,20 +10,20 @@ _SWEEPS = {"offsets": "biases", "step": "line-search", "corrective": "ridge"}
 OURS: dict[str, dict[str, dict]] = {
     "ml-100k": {
         "the default": _DEFAULT,
-        "Frank-Wolfe steps, one pass": {"radius": 1000.0, "passes": 1, **_RATINGS},
-        "Frank-Wolfe steps, three passes": {"radius": 1000.0, "passes": 3, **_RATINGS},
+        "Frank-Wolfe, radius 1,000, one pass": {"radius": 1000.0, "passes": 1, **_RATINGS},
+        "Frank-Wolfe, radius 1,000, three passes": {"radius": 1000.0, "passes": 3, **_RATINGS},
     },
     "ml-1m": {
         "the default": _DEFAULT,
-        "Frank-Wolfe steps, one pass": {"radius": 5000.0, "passes": 1, **_RATINGS},
-        "Frank-Wolfe steps, three passes": {"radius": 5000.0, "passes": 3, **_RATINGS},
+        "Frank-Wolfe, radius 5,000, one pass": {"radius": 5000.0, "passes": 1, **_RATINGS},
+        "Frank-Wolfe, radius 5,000, three passes": {"radius": 5000.0, "passes": 3, **_RATINGS},
     },
     "generated": {
         "the default": _DEFAULT,
-        "one pass, rank 10 sweeps": {
+        "one pass, rank 10 (that of the truth) sweeps, radius 80,000": {
             "radius": 80_000.0, "passes": 1, "batch_size": 400_000, **_SWEEPS,
         },
-        "one pass, one atom a round": {
+        "one pass, one atom a round, radius 50,000": {
             "radius": 50_000.0, "passes": 1, "batch_size": 10_000, "offsets": "biases",
         },
     },
@@ -69,6 +69,18 @@ PEERS: dict[str, list[tuple[str, dict]]] = {
         ("cmfrec", {"k": 10, "reg": 10.0, "passes": 10}),
         ("spark", {"k": 10, "reg": 0.05, "passes": 10}),
     ],
+}
+
+# What a library does when told nothing else, or (myFM, river) what its own tutorial says.
+DOCUMENTED: dict[str, dict] = {
+    "myfm": {"k": 10, "passes": 200},
+    "cornac": {"k": 10, "lr": 0.01, "reg": 0.02, "passes": 20},
+    "surprise": {"k": 100, "reg": 0.02, "passes": 20},
+    "libmf": {"k": 8, "reg": 0.1, "lr": 0.1, "passes": 20},
+    "cmfrec": {"k": 40, "reg": 10.0, "passes": 10},
+    "spark": {"k": 10, "reg": 0.1, "passes": 10},
+    "lenskit": {"k": 50, "reg": 0.1, "passes": 10},
+    "river": {"k": 10, "lr": 0.025, "reg": 0.0, "passes": 1},
 }
 
 # Why a peer has no line; times are its time on the smaller sets, scaled by the number of ratings.

@@ -94,11 +94,43 @@ def onlinefw(train, radius, passes, **options):
     import onlinefw as ofw
 
     model = ofw.FrankWolfeMatrixCompletion(radius, shape=train.shape, epochs=passes, **options)
-    X = np.column_stack((train.rows, train.cols))
+    X, n = np.column_stack((train.rows, train.cols)), len(train.values)
+    swept = entries_swept()
+
+    def reads():
+        """How often all ratings were read: by rounds, of what was stored then, and by sweeps.
+
+        None where ratings are learned one by one, from sums over those of a row and of a column:
+        nobody counts what they read.
+        """
+        rounds = model.history_["reads"]
+        stored = n * np.minimum(1.0, passes * np.arange(1, len(rounds) + 1) / len(rounds))
+        counted = float(rounds @ stored) + sum(swept)
+        return counted / n if counted else None
+
     return (
         lambda: model.fit(X, train.values),
         lambda rows, cols: model.predict(np.column_stack((rows, cols)), unknown="fallback"),
+        reads,
     )
+
+
+def entries_swept():
+    """Return a list that gets the entries that corrective sweeps read from now on."""
+    from onlinefw.algorithms.ridge_sweeps import _Regressions
+
+    found, begin, sweep = [], _Regressions.__init__, _Regressions.sweep
+
+    def begun(self, objective, *how, **more):
+        self.n_entries = objective.n_entries
+        begin(self, objective, *how, **more)
+
+    def noted(self, factors, ridge, times):
+        found.append(2 * times * self.n_entries)  # once for the columns, once for the rows
+        return sweep(self, factors, ridge, times)
+
+    _Regressions.__init__, _Regressions.sweep = begun, noted
+    return found
 
 
 def ridge_biases(train, damping, passes):
@@ -351,7 +383,7 @@ def measure(split, name, settings):
     chosen = SYSTEMS[name]
     if chosen.warm_up:
         chosen.prepare(train.head(WARM_UP), **settings)[0]()
-    fit, predict = chosen.prepare(train, **settings)
+    fit, predict, *counted = chosen.prepare(train, **settings)
     started = perf_counter()
     fit()
     seconds = perf_counter() - started
@@ -364,7 +396,8 @@ def measure(split, name, settings):
     guess[~seen & np.isnan(guess)] = train.mean
     guess = np.clip(guess, train.values.min(), train.values.max())
     mse = float(np.mean((guess - split["test_values"]) ** 2))
-    return {"version": version(chosen.package), "mse": mse, "seconds": seconds, "peak": peak}
+    found = {"version": version(chosen.package), "mse": mse, "seconds": seconds, "peak": peak}
+    return found | {"reads": counted[0]() if counted else None}
 
 
 def main():

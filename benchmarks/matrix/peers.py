@@ -28,7 +28,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from peer_settings import GRIDS, NOT_RUN, OURS, PEERS
+from peer_settings import DOCUMENTED, GRIDS, NOT_RUN, OURS, PEERS
 from peer_systems import SYSTEMS, THREADS
 
 from onlinefw.datasets import fetch_movielens, make_movielens_like
@@ -99,6 +99,8 @@ def table_line(name, label, settings, found, n_train):
     mse, seconds = (np.mean([f[key] for f in found]) for key in ("mse", "seconds"))
     peak = max(f["peak"] for f in found)
     passes = f"at most {settings['passes']}" if name == "softimpute" else settings["passes"]
+    if (reads := found[0].get("reads")) is not None:
+        passes = f"{passes} ({reads:.0f} reads)"
     return (
         f"| {title} {found[0]['version']} | {label} | {mse:.3f} | {passes} | {seconds:.3g} | "
         f"{n_train / seconds:,.0f} | {peak:,.0f} | {SYSTEMS[name].online} | "
@@ -110,6 +112,9 @@ def compare(options, folder):
     """Run every line on every seed and return the table."""
     lines = [("onlinefw", label, s) for label, s in OURS[options.data].items()]
     lines += [(name, words(s), s) for name, s in PEERS[options.data]]
+    named = {name for name, _ in PEERS[options.data]}
+    documented = [(name, s) for name, s in DOCUMENTED.items() if name in named]
+    lines += [(name, f"documented: {words(s)}", s) for name, s in documented]
     lines = [line for line in lines if not options.only or line[0] in options.only]
     found = [[] for _ in lines]
     for seed in options.seeds:
@@ -128,7 +133,12 @@ def compare(options, folder):
         f"testing, seed {seeds}. Test MSE of predictions clipped to the training range ({note}"
         f"global mean {mean:.3f}). Seconds are training alone, with the data in the form the "
         "library wants and after a first small fit where code is compiled on first use; ratings/s "
-        "are training ratings over those seconds, all passes together. Peak memory is that of the "
+        "are training ratings over those seconds, all passes together. Passes are how often a "
+        "library is given the ratings, or goes through them by itself; ours reads those that it "
+        "has again, in every round or by sweeps: in brackets how often all of them, where it "
+        "counts. Settings are the best of a grid on validation rows; `documented` ones are the "
+        "library's defaults, or of its tutorial. Ours: `auto` is found while learning, a radius "
+        "was chosen on validation rows (`peer_settings.py`). Peak memory is that of the "
         f"process and its children, data and Python included. {THREADS} threads, one process at a "
         "time.",
         "",
@@ -181,9 +191,9 @@ def main():
         table = compare(options, Path(folder))
     print("", *table, sep="\n")
     if options.write:
-        command = f"python benchmarks/matrix/peers.py {' '.join(sys.argv[1:])}"
         title = f"Matrix completion next to its peers: {options.data}"
-        write_table(HERE / f"peers-{options.data}.md", title, command, table)
+        packages = [SYSTEMS[name].package for name, _ in PEERS[options.data]]
+        write_table(HERE / f"peers-{options.data}.md", title, table, packages)
 
 
 if __name__ == "__main__":

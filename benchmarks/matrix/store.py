@@ -31,7 +31,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from table import write_table
 
 TRAIN, BATCH = 16_000_000, 10_000
-COMMAND = "benchmarks/matrix/store.py --write"
 
 
 @njit(parallel=True)
@@ -171,7 +170,7 @@ def main():
     print("\n".join(lines))
     if options.write:
         path = Path(__file__).with_suffix(".md")
-        write_table(path, "The store of observed entries", f"python {COMMAND}", lines)
+        write_table(path, "The store of observed entries", lines)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Clicks in the order of time: how often the next item is among the ten best, and time per event.
 
-    python benchmarks/recommend/clicks.py
+    ONLINEFW_DATA=folder python benchmarks/recommend/clicks.py [--write]
 
 MovieLens 100k, ratings of 5 only, in the order of time; the first 30% are for warming up. Then each
 event is ranked before it is learned, among the items seen so far that the user has not had. Recall
@@ -18,12 +18,18 @@ a recall, 0.003.
 
 from __future__ import annotations
 
+import argparse
+import sys
+from pathlib import Path
 from time import process_time
 
 import numpy as np
 
 import onlinefw as ofw
 from onlinefw.datasets import fetch_movielens
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from table import write_table
 
 TOP, WARMING_UP = 10, 0.3
 #: alpha, rank and ridge; the first is the default.
@@ -74,22 +80,34 @@ def popularity(X, first):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="replace clicks.md")
+    options = parser.parse_args()
     X = stream()
     n, first = len(X), int(WARMING_UP * len(X))
     for ranks in (True, False):
         learned(X[:100], 0.2, 8, "auto", ranks)  # compile
-    print(f"{n} events; popularity: recall at {TOP} {popularity(X, first):.4f}")
-    print("alpha  rank  ridge         recall  first half  second half  us  us ranked  in use")
+    lines = [
+        f"{n:,} events; popularity: recall at {TOP} {popularity(X, first):.4f}.",
+        "",
+        "| alpha | rank | ridge | recall | first half | second half | us | us ranked | in use |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    print(*lines, sep="\n")
     for alpha, rank, ridge in SETTINGS:
         ranks, ranked, in_use = learned(X, alpha, rank, ridge, True)
         _, plain, _ = learned(X, alpha, rank, ridge, False)
         hits = ranks[first:] <= TOP
         halves = [half.mean() for half in np.array_split(hits, 2)]
         times = [1e6 * seconds / n for seconds in (plain, ranked)]
-        print(
-            f"{alpha:5}  {rank:4}  {ridge!s:12}  {hits.mean():.4f}  {halves[0]:10.4f}  "
-            f"{halves[1]:11.4f}  {times[0]:.0f}  {times[1]:9.0f}  {in_use}"
+        lines.append(
+            f"| {alpha} | {rank} | {ridge} | {hits.mean():.4f} | {halves[0]:.4f} | "
+            f"{halves[1]:.4f} | {times[0]:.0f} | {times[1]:.0f} | {in_use} |"
         )
+        print(lines[-1], flush=True)
+    if options.write:
+        title = "What choices make of clicks in the order of time"
+        write_table(Path(__file__).with_suffix(".md"), title, lines)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Clicks in the shape of MovieLens 20M: seconds to learn them in one pass, and NDCG at 10.
 
-    python benchmarks/recommend/large.py --place host|cuda [--clicks 20000000] [--one-by-one]
+    python benchmarks/recommend/large.py --place host|cuda [--clicks 20000000] [--write]
 
 Generated clicks (``make_movielens_like``: 138,493 users x 26,744 items, popular items, active
 users; what a user clicks on also follows 10 hidden factors: of three times as many entries those
@@ -12,12 +12,14 @@ matrix, as dense. The ridge of the sweeps is the best of 5, 20, 80 and 320 on ot
 On the host ``FrankWolfeRecommender`` learns as it does by default: ``fit``, or every click by
 itself (``--one-by-one``). On a GPU clicks come in batches, each a round of O-FW, and
 ``RidgeSweeps`` re-optimises the factors when the clicks have doubled, and at the end. A small run
-before compiles everything.
+before compiles everything. ``--write`` replaces large-PLACE.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 from time import perf_counter, process_time
 
 import numpy as np
@@ -28,9 +30,22 @@ from onlinefw.datasets import make_movielens_like
 from onlinefw.evaluate import ranking_scores
 from onlinefw.evaluate.progressive import counts_before
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from table import write_table
+
 SHAPE, ALL = (138_493, 26_744), 20_000_000
 DRAWN = 3  # entries of which one is a click
 TOP, USERS = 10, 2_000
+CUPY = ["cupy-cuda12x", "cupy-cuda13x"]  # whichever is there
+_SWEEPS = (
+    "{options.rounds} batches and `RidgeSweeps` of rank {options.rank}, ridge {options.ridge:g} "
+    "(the best of 5, 20, 80 and 320 on 600,000 clicks of another seed)"
+)
+PLACES = {
+    "host": "`FrankWolfeRecommender`, {options.threads} threads",
+    "sweeps": f"{{options.threads}} threads: {_SWEEPS}",
+    "cuda": f"GPU: {_SWEEPS}",
+}
 
 
 def clicks(n, seed=0):
@@ -114,7 +129,7 @@ def ndcg(learner, X, test, users, block=500):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--place", choices=("host", "cuda", "sweeps"), default="host",
+    parser.add_argument("--place", choices=PLACES, default="host",
                         help="sweeps: what cuda does, in memory")  # fmt: skip
     parser.add_argument("--clicks", type=int, default=ALL)
     parser.add_argument("--threads", type=int, default=2)
@@ -126,6 +141,7 @@ def main():
     parser.add_argument(
         "--one-by-one", action="store_true", help="on the host, learn each click by itself"
     )
+    parser.add_argument("--write", action="store_true", help="replace large-PLACE.md")
     options = parser.parse_args()
     use_threads(options.threads)
     X, shape = clicks(options.clicks, options.seed)
@@ -139,11 +155,22 @@ def main():
         learner.objective.predict(X[:1, 0], X[:1, 1])  # waits for a GPU
     seconds, work = perf_counter() - started, process_time() - worked
     ours, popular = ndcg(learner, X, test, users)
-    print(
-        f"{options.place}: {len(X):,} clicks of {shape[0]:,} users and {shape[1]:,} items learned "
-        f"in {seconds:.1f} s ({work:.1f} s of processor time); NDCG at {TOP} {ours:.4f} for "
-        f"{users.size:,} users, popularity {popular:.4f}"
-    )
+    what = PLACES[options.place].format(options=options)
+    lines = [
+        f"{len(X):,} generated clicks of {shape[0]:,} users on {shape[1]:,} items (popular items, "
+        "active users, 10 hidden factors), learned in one pass; then "
+        f"{TOP} items for each of {users.size:,} users whose last fifth of clicks was held out. "
+        "Seconds of learning, without generating and the first compilation.",
+        "",
+        f"| system | NDCG at {TOP} | seconds | CPU seconds |",
+        "| --- | --- | --- | --- |",
+        f"| onlinefw, {what} | {ours:.4f} | {seconds:.1f} | {work:.1f} |",
+        f"| popularity | {popular:.4f} | | |",
+    ]
+    print(*lines, sep="\n")
+    if options.write:
+        path = Path(__file__).with_name(f"large-{options.place}.md")
+        write_table(path, "Clicks in the shape of MovieLens 20M", lines, CUPY)
 
 
 if __name__ == "__main__":

@@ -170,8 +170,8 @@ def main():
             return
         table = compare(options, Path(folder))
     if options.write:
-        command = "python benchmarks/recommend/offline.py --write"
-        write_table(HERE / "offline.md", "Recommendations from clicks", command, table)
+        packages = [SYSTEMS[name].package for name in SYSTEMS if name != "onlinefw"]
+        write_table(HERE / "offline.md", "Recommendations from clicks", table, packages)
 
 
 if __name__ == "__main__":

@@ -222,10 +222,9 @@ def main():
         return
     table = compare(options.only)
     if options.write:
-        command = "python benchmarks/recommend/stream.py --write"
-        write_table(
-            HERE / "stream.md", "Recommendations from clicks as they happen", command, table
-        )
+        title = "Recommendations from clicks as they happen"
+        packages = [SYSTEMS[name][1] for name in PEERS if SYSTEMS[name][1] is not None]
+        write_table(HERE / "stream.md", title, table, packages)
 
 
 if __name__ == "__main__":

@@ -171,8 +171,7 @@ def main():
         print(*new, sep="\n", flush=True)
         lines += new
     if options.write:
-        command = "python benchmarks/recommend/top_n.py --write"
-        write_table(Path(__file__).with_suffix(".md"), "The best items, and events", command, lines)
+        write_table(Path(__file__).with_suffix(".md"), "The best items, and events", lines)
 
 
 if __name__ == "__main__":

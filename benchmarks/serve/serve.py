@@ -288,8 +288,7 @@ def main() -> None:
     if options.write:
         lines = ["| what | result | more |", "| --- | --- | --- |"]
         lines += [f"| {' | '.join(row)} |" for row in rows]
-        command = "python benchmarks/serve/serve.py " + " ".join(sys.argv[1:])
-        write_table(HERE / "serve.md", "`ofw serve`", command.strip(), lines)
+        write_table(HERE / "serve.md", "`ofw serve`", lines, ["starlette", "uvicorn"])
 
 
 if __name__ == "__main__":

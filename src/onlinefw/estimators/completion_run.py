@@ -104,7 +104,7 @@ class CompletionRun(Run):
     """
 
     #: The best radius grows with the data: on the first data, radii that are much too small for all
-    #: of them do best, by up to 7%. So among radii this close the middlemost is the better guess.
+    #: of them do best. So among radii this close the middlemost is the better guess.
     close = 0.08
     #: What predicts in a model file.
     _matrix_kind: Any = LearnedMatrix

@@ -29,8 +29,7 @@ ALIVE = 0.006
 #: that has fewer, and this one at most: on MovieLens 1M (77 events a row) more rank helps up to
 #: there, on generated clicks with 25 events a row more than 30 does harm. 2 is between what is best
 #: on those (1) and on the 4-star ratings of MovieLens 100k (3). Where events are learned
-#: one by one it is less: an event takes time like the square of the rank (25 microseconds with 30,
-#: 80 with 62, 350 with 126).
+#: one by one it is less: an event takes time like the square of the rank.
 OF_CLICKS, MOST_OF_CLICKS, MOST_ONE_BY_ONE = 2.0, 126, 62
 
 
