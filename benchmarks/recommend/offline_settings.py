@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 #: Our own lines, by name.
-OURS: dict[str, dict] = {"the default": {}}
+OURS: dict[str, dict] = {
+    "the default, `fit`": {},
+    "the default, `learn`, one click after another": {"verb": "learn"},
+}
 
 #: The peers, with what was best on the validation part (offline.py --tune; grids were extended
 #: where the best was at an edge; those of cornac and LightFM are small, since a fit takes long).

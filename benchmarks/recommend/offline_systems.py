@@ -91,7 +91,7 @@ def system(name, title, package, **facts):
 
 
 @system("onlinefw", "onlinefw", "onlinefw", warm_up=True)
-def onlinefw(clicks, **settings):
+def onlinefw(clicks, verb="fit", **settings):
     import onlinefw as ofw
 
     if not hasattr(ofw, "FrankWolfeRecommender"):
@@ -103,7 +103,8 @@ def onlinefw(clicks, **settings):
         items, _ = model.recommend(np.arange(clicks.shape[0]), n)
         return np.array([[-1 if one is None else one for one in row] for row in items.tolist()])
 
-    return lambda: model.fit(X), recommend
+    learn = {"fit": model.fit, "learn": lambda X: model.learn(X, ranks=False)}[verb]
+    return lambda: learn(X), recommend
 
 
 @system("popularity", "popularity", "numpy")
