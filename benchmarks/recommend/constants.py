@@ -110,8 +110,8 @@ def compare():
     return [
         "MovieLens 100k in the order of time, recall at 10 of `FrankWolfeRecommender()` with other "
         "constants of `kernels/click_tastes.py`: on the second half of the warm-up of "
-        "[stream.md](stream.md) (where its peers were tuned), and on the last 70% of the ratings of "
-        "4 and of 3. These three choose: the mean of their ratios to the first line. The last "
+        "[stream.md](stream.md) (where its peers were tuned), and on the last 70% of the ratings "
+        "of 4 and of 3. These three choose: the mean of their ratios to the first line. The last "
         "column, which stream.md scores, chooses nothing. The standard errors are about 0.007, "
         "0.002, 0.002 and 0.003. Which candidate is used (PRESENT and WORTH) is found while "
         "learning, in all lines.",

@@ -110,11 +110,11 @@ def compare(options, folder):
         "recommended again. Ours reads the clicks once, and then solves all users and items five "
         "times on those that it keeps, as an iteration of ALS does. The peers' settings are the "
         "best of a grid on the last fifth of each user's training clicks (`offline_settings.py`). "
-        "Seconds of training by the clock and of processor time, with the data in the form the library wants "
-        "and after a first small fit where code is compiled on first use; then the seconds of 20 "
-        f"items for every user. {THREADS} threads, one process at a time. lenskit's ALS and "
-        "LightFM begin at random: in four runs scores of theirs differed by up to 0.0016 and "
-        "0.0041. Where the load is above the number of cores, compare processor time.",
+        "Seconds of training by the clock and of processor time, with the data in the form the "
+        "library wants and after a first small fit where code is compiled on first use; then the "
+        f"seconds of 20 items for every user. {THREADS} threads, one process at a time. "
+        "lenskit's ALS and LightFM begin at random: in four runs scores of theirs differed by up "
+        "to 0.0016 and 0.0041. Where the load is above the number of cores, compare CPU seconds.",
         "",
         "Ours has no settings, but constants: the rule for the rank (`past/host/growing_rank.py`), "
         "the ridge (0.1 + 0.55 times the noise) and what an unobserved item weighs (0.2), chosen "
