@@ -47,7 +47,8 @@ class Round:
     kind : str
         "fw", "away", "pairwise" or "drop"; "corrective" if a corrective took the step; "hold" if
         theta was good enough already (``inner_steps="auto"``), or if a corrective took the round
-        (:class:`~onlinefw.LocalRidge`); "pg" for projected gradient.
+        (:class:`~onlinefw.LocalRidge`); "pg" for projected gradient; "local" for
+        :class:`~onlinefw.baselines.OnlineLocalFrankWolfe`.
     n_steps : int
         The step counter n_t after the round: inner steps advance it, drops do not.
     gap_upper : float
