@@ -7,8 +7,8 @@ set (LASSO), or its two parts are (matrix completion).
   2 log(2 n^2 t^2 / epsilon): 4 more for each unit of log n, 2 for each unit of log 1/epsilon. The
   error is affine in theta, so it is largest at a vertex of the l1 ball. One random row of signs a
   round (B_1 = B_2 = 1), noise 1, t = 400; n = 8 to 256 for the sup over the ball. For epsilon the
-  noise part alone, a fixed design of 20 x 50 signs (B_1 = 0): its 1 - epsilon quantiles, epsilon = 0.2
-  to 0.005.
+  noise part alone, a fixed design of 20 x 50 signs (B_1 = 0): its 1 - epsilon quantiles, epsilon =
+  0.2 to 0.005.
 - Matrix completion, t = 40,000 uniform entries. Both parts of the error, the noise's operator norm
   and that of P_t (how unevenly entries were drawn), are O(sqrt(log(m1 + m2) / (t min(m1, m2)))):
   exponent -1/2 in the side of a square, and none in the longer side alone.

@@ -9,7 +9,8 @@ eta_t = 2 r / (2 rho G sqrt(t)), rho = sqrt(10), G = sqrt(10): the usual length 
 the minimiser. Their rates hold for any sequence of losses, ours for these.
 
 Theory (as the table quotes it): log T / T (regret) and log t / t, with strong convexity;
-sqrt(1 / T) and sqrt(log t / t) without. O-FW inside and O-AW: log^3 T / T and log^2 t / t (Theorem 1).
+sqrt(1 / T) and sqrt(log t / t) without. O-FW inside and O-AW: log^3 T / T and log^2 t / t
+(Theorem 1).
 """
 
 from __future__ import annotations

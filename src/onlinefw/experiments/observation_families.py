@@ -6,9 +6,9 @@ steps 2 / (t + 1). f(theta) - f(theta_bar) is the mean over all entries of
 G(z) - G(z_bar) - G'(z_bar) (z - z_bar), exact.
 
 Theory: log t / t with the minimiser inside and G'' >= mu (Section 5.1); G'' is positive and bounded
-below on the ball for all three families, so mu > 0. A1 asks for G'' <= sigma^2 everywhere; the paper
-remarks that "all the exponential family distributions" satisfy it. It is judged by the largest G''
-on [-R, R], against [-2R, 2R]: bounded if it stays the same. For the Poisson family G'' = exp(z),
+below on the ball for all three families, so mu > 0. A1 asks for G'' <= sigma^2 everywhere; the
+paper remarks that "all the exponential family distributions" satisfy it. It is judged by the
+largest G'' on [-R, R], against [-2R, 2R]: bounded if it stays the same. For the Poisson family G'' = exp(z),
 and one entry of a theta in the ball can be R.
 """
 
