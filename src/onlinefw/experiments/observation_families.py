@@ -8,8 +8,11 @@ G(z) - G(z_bar) - G'(z_bar) (z - z_bar), exact.
 Theory: log t / t with the minimiser inside and G'' >= mu (Section 5.1); G'' is positive and bounded
 below on the ball for all three families, so mu > 0. A1 asks for G'' <= sigma^2 everywhere; the
 paper remarks that "all the exponential family distributions" satisfy it. It is judged by the
-largest G'' on [-R, R], against [-2R, 2R]: bounded if it stays the same. For the Poisson family G'' = exp(z),
-and one entry of a theta in the ball can be R.
+largest G'' on [-R, R], against [-2R, 2R]: bounded if it stays the same. For the Poisson family
+G'' = exp(z), and one entry of a theta in the ball can be R.
+
+One bit says little of its parameter: with Bernoulli observations h_t stays near h_1 for hundreds of
+rounds, so that slopes over fewer than about 8,000 are flatter than the rate.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ PLAIN: dict[str, tuple[Callable[..., Experiment], int, int]] = {
     "inexact": (InexactGradients, 600, 4_000),
     "slow": (SlowInstances, 600, 4_000),
     "hybrid": (HybridRates, 600, 4_000),
-    "families": (ObservationFamilies, 300, 2_000),
+    "families": (ObservationFamilies, 300, 8_000),
 }
 
 
