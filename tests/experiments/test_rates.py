@@ -138,7 +138,7 @@ def test_the_table_has_measured_and_quoted_rows(played):
     extra = played[1]["convex"].extra
     rows = extra["table"]
     assert [row["status"] for row in rows] == ["measured"] * len(SETTINGS) + [
-        "quoted, not run"
+        "quoted; run in the part hybrid"
     ] * len(QUOTED)
     for row in rows[: len(SETTINGS)]:
         low, high = row["measured_anytime_interval"]

@@ -46,7 +46,8 @@ class OnlineAwayFrankWolfe(ActiveSetLearner):
     Notes
     -----
     Line 9 compares gamma_max with the step at n_{t-1}, as printed. The proof of the drop lemma
-    uses the next index, n_{t-1} + 1; the two differ for one value of gamma_max in between.
+    uses the next index, n_{t-1} + 1. The two differ for gamma_max from gamma_{n_{t-1}+1} up to (and
+    without) gamma_{n_{t-1}}: as printed the atom is dropped, and an away step would fit as well.
 
     Examples
     --------

@@ -25,9 +25,10 @@ class Outcome(NamedTuple):
 class Round:
     """One round: play theta_t, receive f_t, update.
 
-    The gaps belong to theta_t, *before* the move, on F_t with the new batch included; with
-    open-loop steps theta_{t+1} can be worse. For a statement about the current theta call
-    ``learner.certificate()``.
+    The gaps belong to theta *before* the last inner step, on F_t with the new batch included: with
+    one step a round that is theta_t, the theta that was played; with several it is what the earlier
+    ones have made of it. With open-loop steps theta_{t+1} can be worse. For a statement about the
+    current theta call ``learner.certificate()``.
 
     Attributes
     ----------
@@ -46,7 +47,8 @@ class Round:
     kind : str
         "fw", "away", "pairwise" or "drop"; "corrective" if a corrective took the step; "hold" if
         theta was good enough already (``inner_steps="auto"``), or if a corrective took the round
-        (:class:`~onlinefw.LocalRidge`); "pg" for projected gradient.
+        (:class:`~onlinefw.LocalRidge`); "pg" for projected gradient; "local" for
+        :class:`~onlinefw.baselines.OnlineLocalFrankWolfe`.
     n_steps : int
         The step counter n_t after the round: inner steps advance it, drops do not.
     gap_upper : float

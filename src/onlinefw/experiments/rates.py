@@ -1,8 +1,9 @@
-"""Table 1 and the theorems around it, in three parts.
+"""Table 1 and the theorems around it, in parts.
 
 - "convex": anytime and regret rates of Table 1, Theorems 1 and 2 (``convex_rates``);
 - "non-convex": duality gaps and stationarity, Theorem 3 (``nonconvex_rates``);
-- "propositions": how fast the aggregated gradient becomes exact (``propositions``).
+- "propositions": how fast the aggregated gradient becomes exact (``propositions``);
+- and those of ``rate_parts``.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from .convex_rates import ConvexRates
 from .experiment import Experiment
 from .nonconvex_rates import NonConvexRates
 from .propositions import Propositions
+from .rate_parts import PARTS, make_part
 
 __all__ = ["DATASETS", "make", "usual_datasets"]
 
-DATASETS = ("convex", "non-convex", "propositions")
+DATASETS = ("convex", "non-convex", "propositions", *PARTS)
 
 
 def usual_datasets() -> list[str]:
@@ -24,6 +26,8 @@ def usual_datasets() -> list[str]:
 
 def make(dataset: str, *, quick: bool, seeds: int | None) -> Experiment:
     """Return one part of the table, with 10 seeds (3 if quick) unless stated."""
+    if dataset in PARTS:
+        return make_part(dataset, quick=quick, seeds=seeds)
     seeds = (3 if quick else 10) if seeds is None else seeds
     if dataset == "convex":
         return ConvexRates(T=1_000 if quick else 10_000, seeds=seeds, quick=quick)

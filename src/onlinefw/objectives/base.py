@@ -61,6 +61,10 @@ class Breakable(ABC):
 class Objective(Exchanges, Fading, Breakable):
     """The mean loss F_t of everything observed, and the iterate it is evaluated at.
 
+    Every observation weighs the same, or its ``sample_weight``. The paper's F_t is the mean over
+    *rounds*, of losses f_t that are sums or means over a round's rows: up to a constant factor the
+    same if all batches have one length, and another function if they do not.
+
     An objective holds what depends on *one* iterate (usually the predictions of all past rows) and
     updates that as the iterate moves, so it belongs to one learner.
 

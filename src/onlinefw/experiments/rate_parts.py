@@ -1,0 +1,40 @@
+"""The parts of Table 1 whose size is a number of rounds alone.
+
+- "growth": how the gradient error depends on n, epsilon and min(m1, m2) (``error_growth``);
+- "lemma": the gap's lower bound, in every round (``lemma``);
+- "inexact": Theorem 2 for other exponents and step rules (``inexact_gradients``);
+- "slow": where O-FW is slower than O-AW, or than 1 / t (``slow_instances``);
+- "hybrid": the method of Garber and Hazan that the table quotes (``hybrid_rates``);
+- "families": matrix completion with other observations (``observation_families``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .error_growth import ErrorGrowth
+from .experiment import Experiment
+from .hybrid_rates import HybridRates
+from .inexact_gradients import InexactGradients
+from .lemma import Lemma
+from .observation_families import ObservationFamilies
+from .slow_instances import SlowInstances
+
+__all__ = ["PARTS", "make_part"]
+
+#: The class of each part, with T of a quick and of a full run.
+PARTS: dict[str, tuple[Callable[..., Experiment], int, int]] = {
+    "growth": (ErrorGrowth, 1, 2),
+    "lemma": (Lemma, 200, 1_000),
+    "inexact": (InexactGradients, 600, 4_000),
+    "slow": (SlowInstances, 600, 4_000),
+    "hybrid": (HybridRates, 600, 4_000),
+    "families": (ObservationFamilies, 300, 8_000),
+}
+
+
+def make_part(dataset: str, *, quick: bool, seeds: int | None) -> Experiment:
+    """Return a part of the table, with 10 seeds (3 if quick) unless stated."""
+    part, few, many = PARTS[dataset]
+    seeds = (3 if quick else 10) if seeds is None else seeds
+    return part(T=few if quick else many, seeds=seeds, quick=quick)
