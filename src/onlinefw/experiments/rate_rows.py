@@ -118,5 +118,5 @@ class TablePart(SeededExperiment):
             f"predicted_{name}": shape.name,
             f"predicted_{name}_slope": shape.slope(t[t >= self.fit_from]),
             f"measured_{name}_slope": rate.slope,
-            f"measured_{name}_interval": [rate.low, rate.high],
+            f"measured_{name}_interval": [rate.low, rate.high] if rate.seeds > 1 else "none",
         }
