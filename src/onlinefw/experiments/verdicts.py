@@ -18,6 +18,7 @@ from .._typing import Array
 from .results import UNDECIDED, UNINFORMATIVE, Claim
 
 __all__ = [
+    "LATE",
     "MeasuredRate",
     "at_least",
     "at_most",
@@ -31,10 +32,13 @@ __all__ = [
     "no_larger",
     "no_slower_than",
     "seconds_to",
+    "similar_slopes",
     "slopes",
     "sooner",
 ]
 
+#: Rates are judged from this share of the rounds on: late, when plateaus are over.
+LATE = 0.3
 #: A measured log-log slope may be this much flatter than the predicted one: finite rounds.
 SLOPE_TOLERANCE = 0.1
 
@@ -132,13 +136,18 @@ def decays(t: ArrayLike, gap: ArrayLike, *, first: float = 0.0, **claim: Any) ->
 
 
 def never_above(
-    values: ArrayLike, bound: ArrayLike, *, worst: ArrayLike | None = None, **claim: Any
+    values: ArrayLike,
+    bound: ArrayLike,
+    *,
+    worst: ArrayLike | None = None,
+    whose: str = "the worst feasible theta",
+    **claim: Any,
 ) -> Claim:
     """Judge whether no value exceeds its bound, where the bound says anything.
 
-    ``worst`` is the value that the worst feasible theta has. Where the bound is not below it, no
-    theta whatever can be above the bound: these places are left out, and if there are no others
-    the claim is uninformative.
+    ``worst`` is the value that the worst feasible theta has, or what else the words ``whose`` name.
+    Where the bound is not below it, nothing can be above the bound: these places are left out, and
+    if there are no others the claim is uninformative.
     """
     values, bound = np.asarray(values, dtype=float), np.asarray(bound, dtype=float)
     share = values / bound
@@ -154,14 +163,14 @@ def never_above(
     if not bites.any() and share.max() <= 1.0:
         return Claim(
             predicted="never above the bound",
-            measured=f"the worst feasible theta has {excess.max():.2g} times the bound at most: "
-            f"no theta can be above it (measured: {share.max():.2g} times)",
+            measured=f"{whose} has at most {excess.max():.2g} times the bound, so nothing can be "
+            f"above it (measured: {share.max():.2g} times)",
             holds=False,
             instead=UNINFORMATIVE,
             **claim,
         )
     return Claim(
-        predicted="never above the bound, where the worst feasible theta would be "
+        predicted=f"never above the bound, where {whose} would be "
         f"({bites.mean():.0%} of the places; there up to {excess.max():.2g} times the bound)",
         measured=f"at most {share[bites].max():.2g} times the bound there",
         holds=bool(np.all(share <= 1.0)),
@@ -274,6 +283,33 @@ def equivalent(
         f"difference, relative to {names[1]})",
         measured=f"{names[0]} {ours.mean():.3g}{unit}, {names[1]} {theirs.mean():.3g}{unit}: "
         f"{mean:+.1%} ({interval if apart.size > 1 else 'one seed, no interval'})",
+        holds=bool(holds),
+        instead="" if holds or different else UNDECIDED,
+        **claim,
+    )
+
+
+def similar_slopes(
+    ours: MeasuredRate,
+    theirs: MeasuredRate,
+    *,
+    margin: float,
+    names: tuple[str, str],
+    **claim: Any,
+) -> Claim:
+    """Judge whether two slopes are the same up to a share ``margin`` of theirs.
+
+    An equivalence test, like ``equivalent``: the error of the difference is that of both slopes,
+    as if their seeds were not the same.
+    """
+    limit = margin * abs(theirs.slope)
+    apart = abs(ours.slope - theirs.slope)
+    half = float(np.hypot(ours.high - ours.slope, theirs.high - theirs.slope))
+    holds, different = apart + half <= limit, apart - half > limit
+    return Claim(
+        predicted=f"slope of the mean: {names[0]} within {margin:.0%} of {names[1]} (the 95% "
+        "interval of the difference)",
+        measured=f"{names[0]} {ours}, {names[1]} {theirs}",
         holds=bool(holds),
         instead="" if holds or different else UNDECIDED,
         **claim,
