@@ -231,8 +231,9 @@ class MatrixRate(TablePart):
         slope = {row.id: f"{self._slope(records, row).slope:.2f}" for row in self.rows}
         long = self._row("long")
         norms = self.each(records, long.id, "norm of the mean / R").mean(axis=0)
-        inside = self.rounds(records, long)[norms < 1.0]
-        since = f"from round {inside[0]:,} on" if inside.size else "in no round looked at"
+        # At first hardly anything has been seen, and the mean of that is small.
+        outside = self.rounds(records, long)[norms >= 1.0]
+        since = f"after round {outside[-1] if outside.size else 0:,}"
         return (
             f"Over rounds {self.fit_from:,.0f} to {self.T:,} h_t has the slope "
             f"{slope['defaults']} with the library's defaults, {slope['double']} in float64, "

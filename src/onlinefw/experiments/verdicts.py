@@ -160,7 +160,7 @@ def never_above(
         )
     excess = np.broadcast_to(np.asarray(worst, dtype=float), bound.shape) / bound
     bites = np.broadcast_to(excess > 1.0, share.shape) | (share > 1.0)
-    if not bites.any() and share.max() <= 1.0:
+    if not bites.any():
         return Claim(
             predicted="never above the bound",
             measured=f"{whose} has at most {excess.max():.2g} times the bound, so nothing can be "
