@@ -281,7 +281,7 @@ def test_the_long_run_of_matrix_completion_is_judged_by_its_slope(exponent, expe
     assert verdict["t1-matrix-shortcuts"] == "holds"
 
 
-def test_shortcuts_that_change_the_slope_are_seen(records):
+def test_shortcuts_that_change_h_are_seen(records):
     experiment, measured = records["matrix"]
     measured = edited(measured, h=along("t", 1.0))
     for name, record in measured.items():

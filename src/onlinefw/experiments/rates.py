@@ -21,7 +21,7 @@ __all__ = ["DATASETS", "make", "usual_datasets"]
 DATASETS = ("convex", "non-convex", "bounds", "matrix", "propositions")
 
 #: Bounds are judged in every run, so few will do; slopes need many.
-SEEDS = {"convex": 20, "non-convex": 20, "bounds": 3, "propositions": 30, "matrix": 3}
+SEEDS = {"convex": 20, "non-convex": 10, "bounds": 3, "propositions": 30, "matrix": 5}
 
 
 def usual_datasets() -> list[str]:
