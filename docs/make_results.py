@@ -53,6 +53,8 @@ def tables(extra: dict[str, object], title: str = "") -> list[str]:
             lines += tables(value, name)
         elif key != "images" and isinstance(value, list) and value and isinstance(value[0], dict):
             lines += [f"{name}:", "", *table(value), ""]
+        elif key == "in words":
+            lines += [str(value), ""]
     return lines
 
 
