@@ -16,6 +16,13 @@ from onlinefw.experiments.page import verdict_count
 from onlinefw.experiments.results import Results
 
 DOCS = Path(__file__).resolve().parent
+#: How verdicts are written on the page.
+VERDICTS = {
+    "holds": "holds",
+    "fails": "**does not hold**",
+    "undecided": "*undecided*",
+    "uninformative": "cannot fail: not counted",
+}
 MARKER = "<!-- made by make_results.py from here on -->"
 
 
@@ -46,6 +53,8 @@ def tables(extra: dict[str, object], title: str = "") -> list[str]:
             lines += tables(value, name)
         elif key != "images" and isinstance(value, list) and value and isinstance(value[0], dict):
             lines += [f"{name}:", "", *table(value), ""]
+        elif key == "in words":
+            lines += [str(value), ""]
     return lines
 
 
@@ -56,7 +65,7 @@ def section(name: str, results: Results, folder: Path) -> list[str]:
     title = FIGURES[name].title
     claims = [
         {
-            "verdict": "holds" if claim.holds else "**does not hold**",
+            "verdict": VERDICTS[claim.verdict],
             "claim": claim.statement,
             "paper": claim.source,
             "data": claim.dataset,

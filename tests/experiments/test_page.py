@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 from onlinefw.cli.app import app
 from onlinefw.datasets import DataFileError, DownloadError
 from onlinefw.experiments import figures
+from onlinefw.experiments.page import verdict_count
+from onlinefw.experiments.results import UNDECIDED, UNINFORMATIVE, Claim
 from onlinefw.plots.figures import DRAWN_BY
 
 from .toy import Toy
@@ -148,6 +150,18 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(toy, tmp_pat
     assert done.exit_code == 2
     assert "choose a folder with --out" in done.output
     assert toy.played == []
+
+
+def test_what_cannot_fail_is_not_counted():
+    verdicts = {"a": True, "b": True, "c": False}
+    claims = [Claim(name, "", "", "", holds) for name, holds in verdicts.items()]
+    assert verdict_count(claims) == "2 of 3 claims hold"
+    claims += [Claim("d", "", "", "", False, instead=UNDECIDED)]
+    assert verdict_count(claims) == "2 of 4 claims hold, 1 undecided"
+    claims += [Claim("e", "", "", "", False, instead=UNINFORMATIVE)] * 2
+    assert verdict_count(claims) == (
+        "2 of 4 claims hold, 1 undecided (2 more cannot fail and are not counted)"
+    )
 
 
 class Balanced(HTMLParser):

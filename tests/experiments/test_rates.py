@@ -10,6 +10,7 @@ from scipy import integrate, stats
 from scipy.special import expit
 
 from onlinefw.experiments import rates
+from onlinefw.experiments.bounds import BITING, Bounds, against_the_gradient
 from onlinefw.experiments.convex_problems import (
     all_seen,
     inexact_quadratic,
@@ -17,10 +18,12 @@ from onlinefw.experiments.convex_problems import (
     make_fixed_design,
     make_random_design,
     matrix_completion,
+    worst_excess,
 )
 from onlinefw.experiments.convex_rates import ConvexRates
 from onlinefw.experiments.convex_rows import QUOTED, SETTINGS
 from onlinefw.experiments.expected_sigmoid import FlippedLabels
+from onlinefw.experiments.matrix_rate import SHAPE, MatrixRate, Stream, dense_steps, minimiser
 from onlinefw.experiments.nonconvex_rates import NonConvexRates
 from onlinefw.experiments.propositions import Propositions
 from onlinefw.experiments.rate_rows import log_over, power, root_log_over
@@ -28,6 +31,7 @@ from onlinefw.experiments.results import Results
 from onlinefw.experiments.runner import run_experiment
 from onlinefw.losses import Sigmoid
 from onlinefw.plots.rates import draw
+from onlinefw.sets import L1Ball, L2Ball, TraceNormBall
 
 from .toy import stored
 
@@ -38,9 +42,12 @@ TINY = {
     ),
 }
 TINY_ROWS = tuple(replace(row, make=TINY.get(row.id, row.make)) for row in SETTINGS)
+TINY_BITING = tuple(replace(row, longer=1) for row in BITING)
 MAKE = {
     "convex": lambda: ConvexRates(T=120, seeds=2, quick=True, settings=TINY_ROWS),
     "non-convex": lambda: NonConvexRates(T=100, seeds=2, quick=True, n=6, nonzeros=2, batch=3),
+    "bounds": lambda: Bounds(T=120, seeds=2, quick=True, rows=TINY_BITING),
+    "matrix": lambda: MatrixRate(T=60, seeds=2, quick=True),
     "propositions": lambda: Propositions(T=250, seeds=2, quick=True),
 }
 
@@ -75,6 +82,10 @@ def records():
 
 def holds(experiment, records):
     return {claim.id: claim.holds for claim in experiment.claims(records)}
+
+
+def verdicts(experiment, records):
+    return {claim.id: claim.verdict for claim in experiment.claims(records)}
 
 
 # End to end --------------------------------------------------------------------------------------
@@ -176,33 +187,45 @@ def test_convex_rates_are_judged_by_their_slope(exponent, expected, records):
         assert verdict[f"t1-{row.id}-regret"] is expected
 
 
-def test_convex_bounds_steps_and_costs_are_judged(records):
+def of_worst(share):
+    """A bound that is this share of what the worst feasible theta has."""
+    return lambda record: [share * record["constants"]["worst"]] * len(record["t"])
+
+
+def test_convex_bounds_and_costs_are_judged(records):
     experiment, measured = records["convex"]
+    bounded = {name: r for name, r in measured.items() if "bound" in r}
+    edits = edited(bounded, bound=of_worst(0.5))
+    tight = {**measured, **edits}
     good = holds(
         experiment,
-        edited(
-            measured,
-            share_of_bound=lambda _: 0.9,
-            steps_over_t=lambda _: 0.5,
-            milliseconds=lambda _: [1.0] * 10,
-        ),
-    )
+        edited(tight, h=lambda r: [0.9 * b for b in r.get("bound", r["h"])],
+               milliseconds=lambda _: [1.0] * 10),
+    )  # fmt: skip
     bad = holds(
         experiment,
-        edited(
-            measured,
-            share_of_bound=lambda _: 1.1,
-            steps_over_t=lambda _: 0.49,
-            milliseconds=lambda _: list(range(1, 11)),
-        ),
-    )
+        edited(tight, h=lambda r: [1.1 * b for b in r.get("bound", r["h"])],
+               milliseconds=lambda _: list(range(1, 11))),
+    )  # fmt: skip
     ids = [name for name in good if name.endswith("-bound")]
     assert (
         len(ids) == len(SETTINGS) - 1
     )  # all rows but matrix completion, whose constant is not known
-    ids += ["t1-lemma-steps", *[f"t1-cost-{row.id}" for row in SETTINGS if row.cost]]
+    loose = {**measured, **edited(bounded, bound=of_worst(1.0))}
+    assert {verdicts(experiment, loose)[name] for name in ids} == {"uninformative"}
+    ids += [f"t1-cost-{row.id}" for row in SETTINGS if row.cost]
     assert all(good[name] for name in ids)
     assert not any(bad[name] for name in ids)
+
+
+def test_bounds_that_bite_are_judged(records):
+    experiment, measured = records["bounds"]
+    tight = edited(measured, bound=lambda r: [0.5 * w for w in r["worst"]])
+    below = edited(tight, value=lambda r: r["bound"])
+    assert set(verdicts(experiment, below).values()) == {"holds"}
+    # What a learner has that never leaves the worst feasible theta.
+    frozen = edited(tight, value=lambda r: r["worst"])
+    assert set(verdicts(experiment, frozen).values()) == {"fails"}
 
 
 @pytest.mark.parametrize(("exponent", "expected"), [(0.6, True), (0.05, False)])
@@ -219,7 +242,7 @@ def test_nonconvex_bounds_are_judged(records):
     experiment, measured = records["non-convex"]
     bounds = [name for name in holds(experiment, measured) if "bound" in name]
     assert len(bounds) == 4
-    assert all(holds(experiment, measured)[name] for name in bounds)
+    assert all(verdicts(experiment, measured)[name] == "uninformative" for name in bounds)
     above = holds(experiment, edited(measured, gap=lambda r: [2.0 * b for b in r["bound"]]))
     assert not any(above[name] for name in bounds)
 
@@ -239,8 +262,32 @@ def test_gradient_bounds_are_judged(records):
     below = edited(measured, error=lambda r: [0.9 * b for b in r.get("bound", [1.0] * len(r["t"]))])
     bounds = [name for name in holds(experiment, measured) if name.endswith("-bound")]
     assert len(bounds) == 2  # that of matrix completion has a constant that is not known
+    # One round's gradient, without averaging, is above the bounds of late rounds.
+    below, above = (
+        edited(edit, single=lambda r: [2.0 * r["bound"][-1]] * len(r["t"]))
+        for edit in (below, above)
+    )
     assert all(holds(experiment, below)[name] for name in bounds)
     assert not any(holds(experiment, above)[name] for name in bounds)
+    idle = edited(below, single=lambda r: [0.5 * r["bound"][-1]] * len(r["t"]))
+    assert {verdicts(experiment, idle)[name] for name in bounds} == {"uninformative"}
+
+
+@pytest.mark.parametrize(("exponent", "expected"), [(1.0, "holds"), (0.1, "fails")])
+def test_the_long_run_of_matrix_completion_is_judged_by_its_slope(exponent, expected, records):
+    experiment, measured = records["matrix"]
+    verdict = verdicts(experiment, edited(measured, h=along("t", exponent)))
+    assert verdict["t1-matrix-long"] == expected
+    assert verdict["t1-matrix-shortcuts"] == "holds"
+
+
+def test_shortcuts_that_change_h_are_seen(records):
+    experiment, measured = records["matrix"]
+    measured = edited(measured, h=along("t", 1.0))
+    for name, record in measured.items():
+        if name.startswith("defaults"):
+            record["h"] = along("t", 0.7)(record)
+    assert verdicts(experiment, measured)["t1-matrix-shortcuts"] == "fails"
 
 
 # The exact pieces --------------------------------------------------------------------------------
@@ -323,6 +370,63 @@ def test_the_excess_is_least_where_the_constants_say():
     wide = least_squares(make_fixed_design(6, 12, sparsity=0.5, sigma=1.0, seed=0), "O-FW", 10, 0.5)
     assert wide.constants["mu"] == 0.0
     assert wide.constants["fast_bound"] == 0.0
+
+
+def on_the_sphere(n, number, rng):
+    points = rng.standard_normal((number, n))
+    return points / np.linalg.norm(points, axis=1)[:, None]
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_the_worst_feasible_theta_is_found_and_feasible(n, rng):
+    root, target = rng.standard_normal((n, n)), rng.standard_normal(n)
+    Q = root.T @ root
+    corners = 1.5 * np.concatenate([np.eye(n), -np.eye(n)])
+    for ball, points in (
+        (L1Ball(1.5), corners),
+        (L2Ball(1.5), 1.5 * on_the_sphere(n, 200_000, rng)),
+    ):
+        values = 0.5 * np.einsum("ij,jk,ik->i", points - target, Q, points - target)
+        found = worst_excess(Q, target, ball)
+        assert found == pytest.approx(values.max(), rel=0.05)
+        assert found >= values.max() * 0.999
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "rate"), [("O-FW", "fast"), ("O-FW", "slow"), ("O-AW", "fast")]
+)
+def test_the_error_against_the_gradient_has_its_norm_and_its_direction(algorithm, rate):
+    noisy, exact = (
+        against_the_gradient(algorithm, rate, (0.6, 0.3), sigma, 0).learner().objective.fn
+        for sigma in (0.05, 0.0)
+    )
+    ord = 2 if (algorithm, rate) == ("O-FW", "fast") else np.inf
+    theta = np.array([0.2, -0.1])
+    for t in range(1, 5):
+        error = noisy(theta, t) - exact(theta, t)
+        assert np.linalg.norm(error, ord) == pytest.approx(0.05 / np.sqrt(t + 1))
+        assert error @ exact(theta, t) < 0
+
+
+def test_the_library_and_numpy_play_matrix_completion_alike(records):
+    experiment, measured = records["matrix"]
+    both, dense = (experiment.each(measured, name, "h") for name in ("both", "dense"))
+    np.testing.assert_allclose(both, dense, rtol=1e-4)
+
+
+def test_the_minimiser_of_the_past_is_the_best_of_the_ball(rng):
+    stream = Stream.make(0)
+    *_, (_, theta, counts, sums) = dense_steps(stream, 400)
+    ball = TraceNormBall(stream.radius)
+    best = minimiser(counts, sums, ball, np.zeros(SHAPE), steps=4000)
+
+    def value(point):
+        return 0.5 * np.sum(counts * point**2) - np.sum(sums * point)
+
+    gradient = counts * best - sums
+    gap = np.sum(gradient * best) + stream.radius * np.linalg.norm(gradient, 2)
+    assert np.linalg.norm(best, "nuc") <= stream.radius * (1 + 1e-9)
+    assert 0 <= gap < 1e-3 * (value(theta) - value(best))
 
 
 def test_random_designs_keep_their_almost_sure_constants():

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,6 +27,15 @@ def test_results_are_the_same_after_writing_and_reading(tmp_path):
     assert again.series == results().series
     assert again.claims == results().claims
     assert again.settings == {"quick": False, "radius": 2.0, "at": [0, 1]}
+
+
+def test_an_undecided_or_uninformative_claim_does_not_hold():
+    claim = Claim("id", "It falls.", "falls", "slope -1", False, instead="undecided")
+    assert claim.verdict == "undecided"
+    with pytest.raises(ValueError, match="cannot hold and be undecided"):
+        replace(claim, holds=True)
+    with pytest.raises(ValueError, match="'undecided', 'uninformative' or empty, got 'maybe'"):
+        replace(claim, instead="maybe")
 
 
 def test_the_file_has_the_documented_keys(tmp_path):

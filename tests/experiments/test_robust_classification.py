@@ -59,8 +59,12 @@ def records():
 
 
 def holds(records, claim):
+    return verdict(records, claim) == "holds"
+
+
+def verdict(records, claim):
     (one,) = [c for c in tiny().claims(records) if c.id == f"{claim}-synthetic"]
-    return one.holds
+    return one.verdict
 
 
 # Bytes are multiplied by a kernel that takes seconds to compile.
@@ -81,7 +85,7 @@ def test_every_data_set_runs_is_kept_and_drawn(dataset, tmp_path):
     assert len(results.claims) == 5
     assert all(claim.id.endswith(f"-{dataset}") for claim in results.claims)
     bound = next(claim for claim in results.claims if claim.source == "Theorem 3")
-    assert bound.holds, "a theorem"
+    assert bound.verdict == "uninformative", "a theorem, but few rounds"
     assert len(draw(results).axes) == 4  # two panels, each with an axis for the gap
 
 
@@ -125,12 +129,11 @@ def test_an_exact_share_of_the_labels_is_flipped():
 def test_bytes_are_learned_as_their_pixels_between_0_and_1(monkeypatch):
     """The trajectory on bytes with a smaller ball is that on pixels; so are the constants."""
     of_bytes = records_of(tiny("mnist", 1))
-    stored = digits()
     load = module._mnist
 
-    def of_pixels(size):
-        problem = load(size)
-        X_train = (stored.X_train.reshape(400, -1) / 255.0).astype(np.float32)
+    def of_pixels(size, seed):
+        problem = load(size, seed)
+        X_train = (problem.X_train / 255.0).astype(np.float32)
         return module.Problem(
             X_train, problem.y_train, problem.X_test / 255.0, problem.y_test, 10, (8, 8)
         )
@@ -141,10 +144,13 @@ def test_bytes_are_learned_as_their_pixels_between_0_and_1(monkeypatch):
         np.testing.assert_allclose(record["bound"], of_bytes[name]["bound"], rtol=1e-5)
 
 
-def test_without_flips_mnist_is_played_once():
-    names = [run.name for run in tiny("mnist", 3).runs()]
-    assert sum("no flips" in name for name in names) == 2
-    assert sum("25% flips" in name for name in names) == 6
+def test_a_seed_has_an_order_of_mnist_of_its_own():
+    one, same, other = (module.load("mnist", Size(400), seed) for seed in (0, 0, 1))
+    assert np.array_equal(one.X_train, same.X_train)
+    assert not np.array_equal(one.X_train, other.X_train)
+    assert sorted(one.X_train.sum(axis=1)) == sorted(other.X_train.sum(axis=1))
+    bright = one.X_train.reshape(-1, 8, 8)[:, :, 4].sum(axis=1)
+    assert bright[one.y_train > 0].mean() > bright[one.y_train < 0].mean() + 100
 
 
 @pytest.mark.parametrize("dataset", ["synthetic", "rcv1"])
@@ -182,12 +188,14 @@ def to(value):
     return lambda old: np.full_like(old, value)
 
 
-def test_similar_without_flips_means_two_percentage_points(records):
+def test_similar_without_flips_means_within_a_fifth(records):
+    claim = "clf-similar-no-flips"
     both = edited(records, "logistic", "no flips", test_error=to(5.0))
-    near = edited(both, "sigmoid", "no flips", test_error=to(6.9))
-    far = edited(both, "sigmoid", "no flips", test_error=to(7.1))
-    assert holds(near, "clf-similar-no-flips")
-    assert not holds(far, "clf-similar-no-flips")
+    assert verdict(edited(both, "sigmoid", "no flips", test_error=to(5.9)), claim) == "holds"
+    assert verdict(edited(both, "sigmoid", "no flips", test_error=to(6.1)), claim) == "fails"
+    scattered = edited(both, "sigmoid", "no flips, seed 0", test_error=to(7.0))
+    scattered = edited(scattered, "sigmoid", "no flips, seed 1", test_error=to(3.0))
+    assert verdict(scattered, claim) == "undecided"
 
 
 def test_better_with_flips_means_a_lower_error(records):
@@ -215,8 +223,11 @@ def test_one_gap_above_the_bound_is_seen(records, loss):
         gap[-1] = 1e9
         return gap
 
-    assert holds(records, "clf-gap-bound")
-    assert not holds(edited(records, loss, "25% flips", late_gap=above_once), "clf-gap-bound")
+    assert verdict(records, "clf-gap-bound") == "uninformative"  # the bound is above G rho
+    small = {name: {**record, "G": 1e6} for name, record in records.items()}
+    assert verdict(small, "clf-gap-bound") == "holds"
+    above = edited(small, loss, "25% flips", late_gap=above_once)
+    assert verdict(above, "clf-gap-bound") == "fails"
 
 
 def test_sizes_are_the_papers_unless_quick():

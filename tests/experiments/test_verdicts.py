@@ -8,25 +8,41 @@ from onlinefw.experiments import verdicts
 WHAT = {"id": "some-claim", "statement": "Something is so."}
 T = np.arange(2, 200)
 NAMES = ("O-FW", "O-PG")
+#: Constants of three seeds, whose curves have one shape.
+SEEDS = np.array([[1.0], [2.0], [3.0]])
 
 
 def rate(h, **more):
     return verdicts.no_slower_than(T, h, lambda t: 1.0 / t, "1/t", **more, **WHAT)
 
 
+def equivalent(ours, theirs):
+    return verdicts.equivalent(ours, theirs, "error", margin=0.1, names=NAMES, **WHAT)
+
+
+def over_seeds(ours, theirs):
+    return verdicts.lower_over_seeds(ours, theirs, "error", names=NAMES, **WHAT)
+
+
 @pytest.mark.parametrize(
     ("claim", "holds"),
     [
-        (rate(3.0 / T), True),
-        (rate(3.0 / T**1.5), True),
-        (rate(3.0 / np.sqrt(T)), False),
-        (rate([1.0 / T, 2.0 / T**0.5, 2.0 / T**0.5]), False),
-        (rate([1.0 / T**5, T * 1.0]), False),  # steep on average, but seeds disagree
-        (rate(np.where(T < 50, 1.0, 50.0 / T), first=50), True),
-        (rate(np.where(T < 50, 1.0, 50.0 / T)), False),
+        (rate(SEEDS / T), True),
+        (rate(SEEDS / T**1.5), True),
+        (rate(SEEDS / np.sqrt(T)), False),
+        (rate(SEEDS * np.where(T < 50, 1.0, 50.0 / T), first=50), True),
+        (rate(SEEDS * np.where(T < 50, 1.0, 50.0 / T)), False),
         (verdicts.decays(T, 1.0 / T**0.1, **WHAT), True),
         (verdicts.decays(T, np.full(T.size, 2.0), **WHAT), False),
         (verdicts.decays(T, T.astype(float), **WHAT), False),
+        (verdicts.decays(T, SEEDS / T**0.1, **WHAT), True),
+        (verdicts.decays(T, SEEDS * T, **WHAT), False),
+        (verdicts.never_above([1.0, 2.0], [9.0, 3.0], worst=4.0, **WHAT), True),
+        (verdicts.never_above([1.0, 3.1], [9.0, 3.0], worst=4.0, **WHAT), False),
+        (equivalent([1.0, 1.1, 0.9], [1.01, 1.1, 0.9]), True),
+        (equivalent([1.0, 1.1, 0.9], [1.5, 1.6, 1.4]), False),
+        (over_seeds([1.0, 2.0, 3.0], [1.1, 2.2, 3.4]), True),
+        (over_seeds([1.1, 2.2, 3.4], [1.0, 2.0, 3.0]), False),
         (verdicts.never_above([1.0, 2.0], [1.0, 3.0], **WHAT), True),
         (verdicts.never_above([1.0, 3.1], [1.0, 3.0], **WHAT), False),
         (verdicts.lower(1.0, 2.0, "error", names=NAMES, **WHAT), True),
@@ -48,6 +64,7 @@ def rate(h, **more):
     ],
 )
 def test_a_claim_holds_exactly_where_its_criterion_is_met(claim, holds):
+    assert claim.verdict == ("holds" if holds else "fails")
     assert claim.holds is holds
     assert claim.predicted and claim.measured
     assert claim.id == "some-claim"
@@ -60,18 +77,68 @@ def test_the_level_of_a_race_is_the_best_that_both_reach():
     assert claim.measured == "O-FW in 2 s, O-PG in 3 s"
 
 
-def test_the_interval_of_a_slope_is_over_seeds_if_there_are_several(rng):
+@pytest.mark.parametrize(
+    "claim",
+    [
+        rate(3.0 / T),  # one seed: no interval
+        rate([1.0 / T**0.5, 9.0 / T**1.5, 1.0 / T]),  # seeds that disagree
+        verdicts.decays(T, [1.0 / T, T / 40.0, 0.1 * T**0.0], **WHAT),
+        equivalent(1.0, 1.0),
+        equivalent([0.5, 1.5, 1.0], [1.0, 1.0, 1.0]),  # the same on average, but who knows
+        over_seeds([1.0], [2.0]),
+        over_seeds([1.0, 3.0, 1.0], [2.0, 2.0, 2.0]),
+    ],
+)
+def test_what_the_seeds_cannot_tell_is_undecided(claim):
+    assert claim.verdict == "undecided"
+    assert not claim.holds
+    assert claim.counts
+
+
+def test_a_bound_that_no_feasible_theta_exceeds_is_uninformative():
+    claim = verdicts.never_above([1.0, 2.0], [3.0, 5.0], worst=[3.0, 4.0], **WHAT)
+    assert claim.verdict == "uninformative"
+    assert not claim.holds
+    assert not claim.counts
+
+
+def test_a_bound_is_judged_only_where_a_feasible_theta_would_exceed_it():
+    claim = verdicts.never_above([8.0, 1.0, 1.0], [9.0, 2.0, 4.0], worst=5.0, **WHAT)
+    assert claim.verdict == "holds"
+    assert "67% of the places" in claim.predicted
+    assert claim.measured == "at most 0.5 times the bound there"
+
+
+def test_a_bound_that_is_exceeded_fails_whatever_was_thought_to_be_the_worst():
+    assert verdicts.never_above([2.0], [1.0], worst=0.5, **WHAT).verdict == "fails"
+
+
+def test_a_slope_is_that_of_the_mean_over_seeds_and_its_interval_is_the_jackknife_s(rng):
     h = np.exp(0.1 * rng.standard_normal((5, T.size))) / T
     measured = verdicts.slopes(T, h)
-    one_by_one = [verdicts.slopes(T, row).slope for row in h]
-    assert measured.slope == pytest.approx(np.mean(one_by_one))
+    without = [verdicts.slopes(T, np.delete(h, k, 0).mean(axis=0)).slope for k in range(5)]
+    assert measured.slope == pytest.approx(verdicts.slopes(T, h.mean(axis=0)).slope)
     assert measured.seeds == 5
-    half = 2.776 * np.std(one_by_one, ddof=1) / np.sqrt(5)  # Student, 4 degrees of freedom
-    assert measured.high - measured.slope == pytest.approx(half, rel=1e-3)
+    error = np.sqrt(4 / 5 * np.square(np.subtract(without, np.mean(without))).sum())
+    # Student, 4 degrees of freedom
+    assert measured.high - measured.slope == pytest.approx(2.776 * error, rel=1e-3)
+
+
+def test_the_interval_of_a_slope_covers_the_truth_as_often_as_it_says(rng):
+    covered = 0
+    for _ in range(300):
+        walks = np.cumsum(rng.standard_normal((10, 40)), axis=1)  # as correlated as one run is
+        h = np.exp(0.05 * walks) / np.arange(10, 50)
+        measured = verdicts.slopes(np.arange(10, 50), h)
+        # the mean of log-normal walks rises by half of their variance a step
+        expected = np.exp(0.5 * 0.05**2 * np.arange(1, 41)) / np.arange(10, 50)
+        truth = verdicts.slopes(np.arange(10, 50), expected).slope
+        covered += measured.low <= truth <= measured.high
+    assert 0.9 <= covered / 300 <= 0.99
 
 
 def test_logarithms_count_in_a_predicted_rate():
-    h = np.log(T) ** 2 / T
+    h = SEEDS * np.log(T) ** 2 / T
     assert not rate(h).holds
     claim = verdicts.no_slower_than(T, h, lambda t: np.log(t) ** 2 / t, "log^2 t / t", **WHAT)
     assert claim.holds

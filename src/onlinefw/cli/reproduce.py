@@ -24,6 +24,13 @@ from .refuse import refuse
 __all__ = ["run_reproduce"]
 
 PICTURES = ("png", "pdf")
+#: Of one width, so that the statements after them begin in one column.
+MARKS = {
+    "holds": "[green]holds[/]        ",
+    "fails": "[red]does not hold[/]",
+    "undecided": "[yellow]undecided[/]    ",
+    "uninformative": "[dim]says nothing[/] ",
+}
 
 
 def run_reproduce(
@@ -114,8 +121,9 @@ def _displays(console: Console):  # type: ignore[no-untyped-def]
 
 def _say(console: Console, results: Results) -> None:
     for claim in results.claims:
-        mark = "[green]holds[/]        " if claim.holds else "[red]does not hold[/]"
-        console.print(f"  {mark} {claim.statement} [dim]{claim.measured}[/]", highlight=False)
+        console.print(
+            f"  {MARKS[claim.verdict]} {claim.statement} [dim]{claim.measured}[/]", highlight=False
+        )
 
 
 def _figures(out: Path, quick: bool) -> dict[str, Results]:

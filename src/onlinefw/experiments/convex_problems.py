@@ -27,15 +27,18 @@ from .recorder import batches
 __all__ = [
     "ALGORITHMS",
     "EPSILON",
+    "K",
     "LeastSquaresStream",
     "Problem",
     "all_seen",
+    "anytime",
     "inexact_quadratic",
     "lasso_error",
     "least_squares",
     "make_fixed_design",
     "make_random_design",
     "matrix_completion",
+    "worst_excess",
 ]
 
 ALGORITHMS: dict[str, type[Learner]] = {"O-FW": OnlineFrankWolfe, "O-AW": OnlineAwayFrankWolfe}
@@ -55,7 +58,8 @@ class Problem:
     stream: Callable[[], Iterable[tuple[Any, Any]]]
     #: f(theta) - min f over the set.
     excess: Callable[[Any], float]
-    #: mu, L, rho, diameter, C_f, and delta, width, sigma where they exist.
+    #: mu, L, rho, diameter, C_f, and where they exist delta, width, sigma, worst (the largest
+    #: excess of a feasible theta).
     constants: dict[str, float]
     #: The bound on h_t for given rounds t >= 2 and step counters n_{t-1}.
     bound: Callable[[Array, Array], Array] | None = None
@@ -156,6 +160,7 @@ def least_squares(
         "C_f": float(spectrum[-1]) * constraint.diameter(2) ** 2,
         "sigma": farthest * stream.B1 + np.sqrt(stream.m) * stream.B2 * stream.sigma,
         "minimum": minimum,
+        "worst": worst_excess(stream.gram, stream.theta, constraint) - minimum,
     }
     if constraint.is_polytope:
         constants["width"] = theory.pyramidal_width(constraint, n)
@@ -164,7 +169,7 @@ def least_squares(
     def bound(t: Array, n_steps: Array) -> Array:
         # (t + 1) / t <= 2 is taken into eta_t: the theorem divides by t + 1, the proposition by t.
         eta = 4.0 * (np.log(2.0 * n**2 * np.square(t, dtype=float)) - np.log(EPSILON))
-        return _anytime(t, algorithm, "fast" if fast else "slow", constants, n_steps, eta)
+        return anytime(t, algorithm, "fast" if fast else "slow", constants, n_steps, eta)
 
     return Problem(
         learner=lambda: ALGORITHMS[algorithm](RunningLeastSquares(n), constraint, step=Harmonic(K)),
@@ -175,8 +180,14 @@ def least_squares(
     )
 
 
-def _anytime(
-    t: Array, algorithm: str, rate: str, constants: dict[str, float], n_steps: Array, eta: Any = 1.0
+def anytime(
+    t: Array,
+    algorithm: str,
+    rate: str,
+    constants: dict[str, float],
+    n_steps: Array,
+    eta: Any = 1.0,
+    alpha: float = 0.5,
 ) -> Array:
     """Return the bound of the paper's appendix with these constants."""
     known = {
@@ -186,8 +197,31 @@ def _anytime(
     }
     kind = "fw" if algorithm == "O-FW" else "aw"
     return theory.anytime_bound(
-        t, algorithm=kind, rate=rate, K=K, alpha=0.5, eta=eta, n_steps=n_steps, **known
+        t, algorithm=kind, rate=rate, K=K, alpha=alpha, eta=eta, n_steps=n_steps, **known
     )
+
+
+def worst_excess(Q: Array, target: Array, constraint: ConvexSet) -> float:
+    """Return the largest (theta - target)'Q(theta - target) / 2 of a feasible theta.
+
+    On the l1 ball it is that of a vertex, as the function is convex. On another set it is the
+    largest that is found: theta moves to the point of the set farthest along its gradient, from
+    where the function is largest without a target. All these points are feasible.
+    """
+    if isinstance(constraint, L1Ball):
+        r = constraint.radius
+        return float(np.max(r * r * np.diag(Q) / 2.0 + r * np.abs(Q @ target)) + _half(Q, target))
+    top = np.linalg.eigh(Q)[1][:, -1]
+    worst = 0.0
+    for theta in (top, -top):
+        for _ in range(100):
+            theta = constraint.lmo(-Q @ (theta - target)).dense()
+        worst = max(worst, _half(Q, theta - target))
+    return worst
+
+
+def _half(Q: Array, point: Array) -> float:
+    return 0.5 * float(point @ Q @ point)
 
 
 def _minimum(Q: Array, target: Array, constraint: ConvexSet) -> float:
@@ -273,6 +307,7 @@ def inexact_quadratic(algorithm: str, n: int, sigma: float, seed: int) -> Proble
         direction /= np.abs(direction).max()
         minimum, rho = _minimum(Q, target, constraint), constraint.diameter(1)
     diameter = constraint.diameter(2)
+    constants["worst"] = worst_excess(Q, target, constraint) - minimum
     constants |= {"rho": rho, "diameter": diameter, "C_f": L * diameter**2, "fast_bound": 1.0}
 
     def learner() -> Learner:
@@ -293,5 +328,5 @@ def inexact_quadratic(algorithm: str, n: int, sigma: float, seed: int) -> Proble
         stream=nothing,
         excess=lambda theta: 0.5 * float((theta - target) @ Q @ (theta - target)) - minimum,
         constants=constants,
-        bound=lambda t, n_steps: _anytime(t, algorithm, "fast", constants, n_steps),
+        bound=lambda t, n_steps: anytime(t, algorithm, "fast", constants, n_steps),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -10,15 +11,31 @@ from typing import Any
 from .._html import definitions, html_page, png, table
 from .._version import __version__
 from .figures import FIGURES
-from .results import Claim, Results
+from .results import UNDECIDED, UNINFORMATIVE, Claim, Results
 from .runner import Skipped
 
 __all__ = ["page", "verdict_count"]
 
 
+#: How verdicts are written.
+WORDS = {
+    "holds": "&#10003; holds",
+    "fails": "&#10007; does not",
+    UNDECIDED: "? undecided",
+    UNINFORMATIVE: "&#8211; says nothing",
+}
+
+
 def verdict_count(claims: Sequence[Claim]) -> str:
-    """Say how many claims hold."""
-    return f"{sum(claim.holds for claim in claims)} of {len(claims)} claims hold"
+    """Say how many claims hold, of those that could have failed."""
+    number = Counter(claim.verdict for claim in claims)
+    counted = len(claims) - number[UNINFORMATIVE]
+    text = f"{number['holds']} of {counted} claims hold"
+    if number[UNDECIDED]:
+        text += f", {number[UNDECIDED]} undecided"
+    if number[UNINFORMATIVE]:
+        text += f" ({number[UNINFORMATIVE]} more cannot fail and are not counted)"
+    return text
 
 
 def page(
@@ -73,28 +90,41 @@ def _skipped(skipped: Sequence[Skipped]) -> list[str]:
 
 
 def _summary(figures: Mapping[str, Results]) -> list[str]:
-    """Show how many claims hold in each figure, and all that do not."""
+    """Show how many claims hold in each figure, and all that do not or are not counted."""
     rows = [
         f'<tr><td><a href="#{name}">{_heading(name)}</a></td><td>{escape(results.dataset)}</td>'
         f"<td>{verdict_count(results.claims)}</td><td>{results.seconds:,.0f} s</td></tr>"
         for name, results in figures.items()
     ]
-    failed = [claim for results in figures.values() for claim in results.claims if not claim.holds]
+    by_verdict: dict[str, list[Claim]] = {verdict: [] for verdict in WORDS}
+    for results in figures.values():
+        for claim in results.claims:
+            by_verdict[claim.verdict].append(claim)
+    titles = {
+        "fails": "What does not hold",
+        UNDECIDED: "What is undecided: the intervals are too wide to say",
+        UNINFORMATIVE: "What is not counted: no feasible theta could be above these bounds",
+    }
     return [
         '<div class="wide"><table><thead><tr><th>figure</th><th>data</th><th>verdicts</th>'
         "<th>runs</th></tr></thead><tbody>",
         *rows,
         "</tbody></table></div>",
-        *(["<h3>What does not hold</h3>", *_claims(failed)] if failed else []),
+        *(
+            line
+            for verdict, title in titles.items()
+            if by_verdict[verdict]
+            for line in (f"<h3>{title}</h3>", *_claims(by_verdict[verdict]))
+        ),
     ]
 
 
 def _claims(claims: Sequence[Claim]) -> list[str]:
     rows = []
     for claim in claims:
-        kind, words = ("holds", "&#10003; holds") if claim.holds else ("fails", "&#10007; does not")
         rows.append(
-            f'<tr><td><span class="{kind}">{words}</span></td><td>{escape(claim.statement)}'
+            f'<tr><td><span class="{claim.verdict}">{WORDS[claim.verdict]}</span></td>'
+            f"<td>{escape(claim.statement)}"
             f'<span class="source">{escape(claim.source)}</span></td>'
             f"<td>{escape(claim.dataset)}</td>"
             f"<td>{escape(claim.predicted)}</td><td>{escape(claim.measured)}</td></tr>"
@@ -156,5 +186,6 @@ STYLE = """
 .claims td:nth-child(4), .claims td:nth-child(5) { min-width: 13rem; }
 .holds { color: var(--good); font-weight: 600; }
 .fails { color: var(--bad); font-weight: 600; }
+.undecided, .uninformative { color: var(--soft); font-weight: 600; }
 .source { display: block; color: var(--soft); font-size: .8rem; }
 """

@@ -17,9 +17,6 @@ from .results import Claim, Series
 
 __all__ = ["RateShape", "TablePart", "log_over", "power", "root_log_over"]
 
-#: Slopes are fitted from this share of the rounds on.
-FIT_FROM = 0.05
-
 
 @dataclass(frozen=True)
 class RateShape:
@@ -66,7 +63,7 @@ class TablePart(SeededExperiment):
         self, rows: Sequence[Any], T: int, seeds: int, *, quick: bool, first: float = 0.0
     ) -> None:
         self.rows, self.T, self.seeds = rows, T, range(seeds)
-        self.fit_from = max(first, FIT_FROM * T)
+        self.fit_from = max(first, verdicts.LATE * T)
         self.settings = {"quick": quick, "T": T, "seeds": seeds}
 
     def runs(self) -> list[Run]:
@@ -118,5 +115,5 @@ class TablePart(SeededExperiment):
             f"predicted_{name}": shape.name,
             f"predicted_{name}_slope": shape.slope(t[t >= self.fit_from]),
             f"measured_{name}_slope": rate.slope,
-            f"measured_{name}_interval": [rate.low, rate.high],
+            f"measured_{name}_interval": [rate.low, rate.high] if rate.seeds > 1 else "none",
         }

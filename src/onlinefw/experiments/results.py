@@ -14,7 +14,11 @@ import numpy as np
 from .._files import write_text
 from .._version import __version__
 
-__all__ = ["Claim", "Results", "Series", "plain", "slug"]
+__all__ = ["UNDECIDED", "UNINFORMATIVE", "Claim", "Results", "Series", "plain", "slug"]
+
+#: What a verdict is instead of "holds" or "fails". Undecided: the measurement shows neither (its
+#: interval is too wide). Uninformative: nothing feasible could make the claim fail.
+UNDECIDED, UNINFORMATIVE = "undecided", "uninformative"
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,26 @@ class Claim:
     #: Where the paper says so.
     source: str = ""
     dataset: str = ""
+    #: ``UNDECIDED`` or ``UNINFORMATIVE`` if the verdict is neither "holds" nor "fails".
+    instead: str = ""
+
+    def __post_init__(self) -> None:
+        if self.instead not in ("", UNDECIDED, UNINFORMATIVE):
+            raise ValueError(
+                f"instead must be {UNDECIDED!r}, {UNINFORMATIVE!r} or empty, got {self.instead!r}"
+            )
+        if self.holds and self.instead:
+            raise ValueError(f"the claim {self.id!r} cannot hold and be {self.instead}")
+
+    @property
+    def verdict(self) -> str:
+        """Return one of holds, fails, undecided, uninformative."""
+        return self.instead or ("holds" if self.holds else "fails")
+
+    @property
+    def counts(self) -> bool:
+        """Whether the claim is among those that are counted: it could have failed."""
+        return self.instead != UNINFORMATIVE
 
 
 @dataclass(frozen=True)

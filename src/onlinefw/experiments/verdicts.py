@@ -15,14 +15,16 @@ from scipy import stats
 
 from .. import theory
 from .._typing import Array
-from .results import Claim
+from .results import UNDECIDED, UNINFORMATIVE, Claim
 
 __all__ = [
+    "LATE",
     "MeasuredRate",
     "at_least",
     "at_most",
     "close",
     "decays",
+    "equivalent",
     "flat",
     "lower",
     "lower_over_seeds",
@@ -30,16 +32,19 @@ __all__ = [
     "no_larger",
     "no_slower_than",
     "seconds_to",
+    "similar_slopes",
     "slopes",
     "sooner",
 ]
 
+#: Rates are judged from this share of the rounds on: late, when plateaus are over.
+LATE = 0.3
 #: A measured log-log slope may be this much flatter than the predicted one: finite rounds.
 SLOPE_TOLERANCE = 0.1
 
 
 class MeasuredRate(NamedTuple):
-    """A log-log slope with a 95% interval: over seeds if there are several, else of the fit."""
+    """The log-log slope of a mean over seeds, with a 95% interval over seeds (none: -inf, inf)."""
 
     slope: float
     low: float
@@ -47,24 +52,28 @@ class MeasuredRate(NamedTuple):
     seeds: int
 
     def __str__(self) -> str:
-        return f"{self.slope:.2f} ({self.low:.2f} to {self.high:.2f})"
+        if self.seeds == 1:
+            return f"{self.slope:.2f} (one seed, no interval)"
+        return f"{self.slope:.2f} ({self.low:.2f} to {self.high:.2f}, {self.seeds} seeds)"
 
 
 def slopes(t: ArrayLike, h: ArrayLike, first: float = 0.0) -> MeasuredRate:
-    """Fit the slope of log h against log t, from round ``first`` on; all h are positive.
+    """Fit log(mean of h over seeds) against log t, from round ``first`` on; all h are positive.
 
-    If h has a row for each of several seeds, each is fitted by itself, and the interval is
-    Student's over their slopes.
+    h has a row for each seed. Theory bounds h, so it is h that is averaged, not slopes. The
+    interval is Student's, with the jackknife's standard error: the slope without one seed at a
+    time. Rounds of one run are correlated, so one seed has no interval.
     """
     t, h = np.asarray(t, dtype=float), np.atleast_2d(np.asarray(h, dtype=float))
-    late = t >= first
-    rates = [theory.fit_rate(t[late], row[late]) for row in h]
-    if len(rates) == 1:
-        return MeasuredRate(rates[0].slope, rates[0].low, rates[0].high, 1)
-    values = np.array([rate.slope for rate in rates])
-    mean, error = float(values.mean()), float(stats.sem(values))
-    margin = float(stats.t.ppf(0.975, values.size - 1)) * error
-    return MeasuredRate(mean, mean - margin, mean + margin, values.size)
+    late, n = t >= first, len(h)
+    t, h = t[late], h[:, late]
+    slope = theory.fit_rate(t, h.mean(axis=0)).slope
+    if n == 1:
+        return MeasuredRate(slope, -np.inf, np.inf, 1)
+    without = [theory.fit_rate(t, np.delete(h, k, axis=0).mean(axis=0)).slope for k in range(n)]
+    error = np.sqrt((n - 1) * np.var(without))
+    margin = float(stats.t.ppf(0.975, n - 1) * error)
+    return MeasuredRate(slope, slope - margin, slope + margin, n)
 
 
 def no_slower_than(
@@ -78,42 +87,93 @@ def no_slower_than(
 ) -> Claim:
     """Judge whether h falls at least as fast as ``rate``: by slopes over the same rounds.
 
-    The slope's 95% interval must also be below 0: seeds that scatter more than that show nothing.
     ``rate`` is the predicted function of t, logarithms included, so that its slope over finite
-    rounds is what it really is there; ``name`` is how it is written.
+    rounds is what it really is there; ``name`` is how it is written. The limit is the predicted
+    slope plus ``SLOPE_TOLERANCE``: the claim holds if the whole 95% interval of the measured slope
+    is at or below it (and below 0), fails if the whole interval is above, else it is undecided.
     """
     t = np.asarray(t, dtype=float)
     late = t[t >= first]
     predicted = theory.fit_rate(late, rate(late)).slope
     measured = slopes(t, h, first)
+    limit = min(predicted + SLOPE_TOLERANCE, 0.0)
+    holds = bool(measured.high <= limit and measured.high < 0.0)
     return Claim(
-        predicted=f"{name}: slope at most {predicted:.2f} + {SLOPE_TOLERANCE:g} "
+        predicted=f"{name}: slope of the mean at most {predicted:.2f} + {SLOPE_TOLERANCE:g} "
         f"over rounds {late[0]:,.0f} to {late[-1]:,.0f}",
-        measured=f"slope {measured}" + (f", {measured.seeds} seeds" if measured.seeds > 1 else ""),
-        holds=bool(measured.slope <= predicted + SLOPE_TOLERANCE and measured.high < 0.0),
+        measured=f"slope {measured}",
+        holds=holds,
+        instead="" if holds or measured.low > limit else UNDECIDED,
         **claim,
     )
 
 
 def decays(t: ArrayLike, gap: ArrayLike, *, first: float = 0.0, **claim: Any) -> Claim:
-    """Judge whether a positive quantity falls: its log-log slope is below 0 with 95% confidence."""
+    """Judge whether a positive quantity falls: its log-log slope is below 0 with 95% confidence.
+
+    With one seed there is no such confidence: then every value of the last third of the rounds
+    looked at must be below every value of the first third.
+    """
+    if len(np.atleast_2d(gap)) == 1:
+        late = np.asarray(gap, dtype=float).ravel()[np.asarray(t) >= first]
+        third = max(1, late.size // 3)
+        lowest, highest = float(late[:third].min()), float(late[-third:].max())
+        return Claim(
+            predicted="falls: the last third of its values is below the first third (one seed)",
+            measured=f"first third {lowest:.3g} or more, last third {highest:.3g} or less",
+            holds=highest < lowest,
+            **claim,
+        )
     measured = slopes(t, gap, first)
+    holds = bool(measured.high < 0.0)
     return Claim(
-        predicted="falls: the 95% interval of its log-log slope is below 0",
+        predicted="falls: the 95% interval of the log-log slope of its mean is below 0",
         measured=f"slope {measured}",
-        holds=bool(measured.high < 0.0),
+        holds=holds,
+        instead="" if holds or measured.low > 0.0 else UNDECIDED,
         **claim,
     )
 
 
-def never_above(values: ArrayLike, bound: ArrayLike, **claim: Any) -> Claim:
-    """Judge whether no value exceeds its bound."""
+def never_above(
+    values: ArrayLike,
+    bound: ArrayLike,
+    *,
+    worst: ArrayLike | None = None,
+    whose: str = "the worst feasible theta",
+    **claim: Any,
+) -> Claim:
+    """Judge whether no value exceeds its bound, where the bound says anything.
+
+    ``worst`` is the value that the worst feasible theta has, or what else the words ``whose`` name.
+    Where the bound is not below it, nothing can be above the bound: these places are left out, and
+    if there are no others the claim is uninformative.
+    """
     values, bound = np.asarray(values, dtype=float), np.asarray(bound, dtype=float)
-    share = float(np.max(values / bound))
+    share = values / bound
+    if worst is None:
+        return Claim(
+            predicted="never above the bound",
+            measured=f"at most {share.max():.2g} times the bound",
+            holds=bool(np.all(values <= bound)),
+            **claim,
+        )
+    excess = np.broadcast_to(np.asarray(worst, dtype=float), bound.shape) / bound
+    bites = np.broadcast_to(excess > 1.0, share.shape) | (share > 1.0)
+    if not bites.any():
+        return Claim(
+            predicted="never above the bound",
+            measured=f"{whose} has at most {excess.max():.2g} times the bound, so nothing can be "
+            f"above it (measured: {share.max():.2g} times)",
+            holds=False,
+            instead=UNINFORMATIVE,
+            **claim,
+        )
     return Claim(
-        predicted="never above the bound",
-        measured=f"at most {share:.2g} times the bound",
-        holds=bool(np.all(values <= bound)),
+        predicted=f"never above the bound, where {whose} would be "
+        f"({bites.mean():.0%} of the places; there up to {excess.max():.2g} times the bound)",
+        measured=f"at most {share[bites].max():.2g} times the bound there",
+        holds=bool(np.all(share <= 1.0)),
         **claim,
     )
 
@@ -135,19 +195,21 @@ def lower_over_seeds(
 ) -> Claim:
     """Judge whether a positive quantity is lower on average: the mean of log(ours / theirs).
 
-    ``ours`` and ``theirs`` have one row for each seed; a row is averaged first. The 95% interval
-    over the seeds must be below 0.
+    ``ours`` and ``theirs`` have one row (or number) for each seed; a row is averaged first. It
+    holds if the 95% interval over the seeds is below 0, fails if it is above, else it is undecided.
     """
-    ratio = np.log(np.atleast_2d(ours) / np.atleast_2d(theirs)).mean(axis=1)
-    mean, measured, highest = float(ratio.mean()), f"{ratio.mean():+.3f}", float(ratio.mean())
+    ratio = np.log(np.asarray(ours, dtype=float) / np.asarray(theirs, dtype=float))
+    ratio = ratio.reshape(len(ratio), -1).mean(axis=1)
+    mean, half, seeds = float(ratio.mean()), np.inf, "one seed, no interval"
     if ratio.size > 1:
-        margin = float(stats.t.ppf(0.975, ratio.size - 1) * stats.sem(ratio))
-        highest = mean + margin
-        measured += f" ({mean - margin:+.3f} to {highest:+.3f}, {ratio.size} seeds)"
+        half = float(stats.t.ppf(0.975, ratio.size - 1) * stats.sem(ratio))
+        seeds = f"{mean - half:+.3f} to {mean + half:+.3f}, {ratio.size} seeds"
+    holds = mean + half < 0.0
     return Claim(
         predicted=f"{what}: mean of log({names[0]} / {names[1]}) below 0 with 95% confidence",
-        measured=measured,
-        holds=bool(highest < 0.0),
+        measured=f"{mean:+.3f} ({seeds})",
+        holds=holds,
+        instead="" if holds or mean - half > 0.0 else UNDECIDED,
         **claim,
     )
 
@@ -186,6 +248,70 @@ def close(
         predicted=f"{what}: {names[0]} and {names[1]} within {within:g}{unit} of each other",
         measured=f"{names[0]} {ours:.3g}{unit}, {names[1]} {theirs:.3g}{unit}",
         holds=bool(abs(ours - theirs) <= within),
+        **claim,
+    )
+
+
+def equivalent(
+    ours: ArrayLike,
+    theirs: ArrayLike,
+    what: str,
+    *,
+    margin: float,
+    names: tuple[str, str],
+    unit: str = "",
+    **claim: Any,
+) -> Claim:
+    """Judge whether two positive quantities are the same up to a share ``margin`` of their level.
+
+    ``ours`` and ``theirs`` have a value for each of several seeds, in pairs; the level is the mean
+    of theirs. An equivalence test: the 95% interval of the mean difference must be inside
+    +-margin times the level. It fails if the interval is outside, and is undecided if it reaches
+    across: not to see a difference is no proof that there is none.
+    """
+    ours, theirs = np.atleast_1d(ours).astype(float), np.atleast_1d(theirs).astype(float)
+    level = abs(float(theirs.mean()))
+    apart = (ours - theirs) / level
+    mean, half = float(apart.mean()), np.inf
+    if apart.size > 1:
+        half = float(stats.t.ppf(0.975, apart.size - 1) * stats.sem(apart))
+    holds = abs(mean) + half <= margin
+    different = abs(mean) - half > margin
+    interval = f"{mean - half:+.1%} to {mean + half:+.1%}, {apart.size} seeds"
+    return Claim(
+        predicted=f"{what}: {names[0]} within {margin:.0%} of {names[1]} (the 95% interval of the "
+        f"difference, relative to {names[1]})",
+        measured=f"{names[0]} {ours.mean():.3g}{unit}, {names[1]} {theirs.mean():.3g}{unit}: "
+        f"{mean:+.1%} ({interval if apart.size > 1 else 'one seed, no interval'})",
+        holds=bool(holds),
+        instead="" if holds or different else UNDECIDED,
+        **claim,
+    )
+
+
+def similar_slopes(
+    ours: MeasuredRate,
+    theirs: MeasuredRate,
+    *,
+    margin: float,
+    names: tuple[str, str],
+    **claim: Any,
+) -> Claim:
+    """Judge whether two slopes are the same up to a share ``margin`` of theirs.
+
+    An equivalence test, like ``equivalent``: the error of the difference is that of both slopes,
+    as if their seeds were not the same.
+    """
+    limit = margin * abs(theirs.slope)
+    apart = abs(ours.slope - theirs.slope)
+    half = float(np.hypot(ours.high - ours.slope, theirs.high - theirs.slope))
+    holds, different = apart + half <= limit, apart - half > limit
+    return Claim(
+        predicted=f"slope of the mean: {names[0]} within {margin:.0%} of {names[1]} (the 95% "
+        "interval of the difference)",
+        measured=f"{names[0]} {ours}, {names[1]} {theirs}",
+        holds=bool(holds),
+        instead="" if holds or different else UNDECIDED,
         **claim,
     )
 
