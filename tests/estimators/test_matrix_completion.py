@@ -144,8 +144,7 @@ def test_what_it_predicts_is_its_theta_plus_offsets_and_its_objective_the_mean_l
     dense = dense_prediction(model)
     np.testing.assert_allclose(model.predict(X), dense[X[:, 0], X[:, 1]], atol=2e-5)
     value = np.average((dense[X[:, 0], X[:, 1]] - y) ** 2, weights=w) / 2
-    if kind != "recompressed":  # there the objective is that of theta before the truncation
-        assert model.objective_.value() == pytest.approx(value, rel=1e-3)
+    assert model.objective_.value() == pytest.approx(value, rel=1e-3)
     assert norm_of(model) <= 30.0 * (1 + 1e-5)
 
 

@@ -217,7 +217,17 @@ def test_low_rank_blocks_and_placing_equal_dense_algebra(rng):
     small.put(left, weights, right)
     top = np.linalg.svd(dense)
     np.testing.assert_allclose(small.dense(), top[1][0] * np.outer(top[0][:, 0], top[2][0]))
-    assert small.truncated == 0.0
+
+
+@pytest.mark.parametrize(("max_rank", "changes"), [(None, 0), (3, 0), (2, 1)])
+def test_recompression_counts_as_a_change_if_it_leaves_something_out(max_rank, changes, rng):
+    theta = LowRank((6, 5), 4, max_rank=max_rank)
+    left, right = rng.standard_normal((6, 3)), rng.standard_normal((5, 3))
+    theta.put(left, np.ones(3), right)
+    before, version = theta.dense(), theta.version
+    theta.recompress()
+    assert theta.version == version + changes
+    assert np.allclose(theta.dense(), before) == (changes == 0)
 
 
 def test_entries_outside_the_matrix_are_refused(rng):

@@ -210,28 +210,6 @@ def test_the_certificate_is_never_below_the_true_gap_and_round_gap_never_above(
                     assert gap <= learner.certificate() + 1e-9
 
 
-@pytest.mark.slow
-def test_the_certificate_accounts_for_what_recompression_left_out(rng):
-    shape, radius = (40, 50), 60.0
-    objective = ObservedEntries(shape, dtype=float, max_atoms=8)
-    learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(radius))
-    batches = []
-    for X, y in noisy_low_rank(rng, 60, 60, shape):
-        learner.observe(X, y)
-        batches.append((X, y, np.ones(len(y))))
-    assert learner.theta.n_atoms <= 8
-    assert learner.theta.truncated > 0.0
-    theta = np.asarray(learner.theta)
-    reference = ofw.objectives.LinearObjective(losses.Square(), shape=shape)
-    X = np.vstack([X for X, _, _ in batches])
-    one_hot = np.zeros((len(X), 2000))
-    one_hot[np.arange(len(X)), X[:, 0] * 50 + X[:, 1]] = 1.0
-    reference.observe(one_hot, np.concatenate([y for _, y, _ in batches]))
-    best = ofw.baselines.batch_frank_wolfe(reference, TraceNormBall(radius), max_iter=300)
-    value = mean_loss(losses.Square(), batches, theta)
-    assert value - best.objective <= learner.certificate()
-
-
 def test_reads_are_counted_and_those_of_the_certificate_apart(rng):
     objective = ObservedEntries((600, 700), dtype=float)
     learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(50.0))

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import onlinefw as ofw
 from onlinefw import _threads, losses
 from onlinefw.atoms import RankOne
 from onlinefw.baselines import batch_frank_wolfe
@@ -223,7 +222,6 @@ def test_theta_can_be_put_anywhere(loss, dtype, kind, rng, monkeypatch):
     tol = 1e-4 if dtype == np.float32 else 1e-10
     assert objective.theta is theta  # the learner's theta is that object itself
     assert theta.dtype == dtype
-    assert theta.truncated == 0.0
     np.testing.assert_allclose(theta.dense(), expected, atol=tol)
     assert objective.value() == pytest.approx(mean_loss(loss, batches, expected), rel=tol)
     gradient = dense_gradient(loss, batches, expected)
@@ -260,7 +258,6 @@ def test_a_point_of_too_many_terms_keeps_its_leading_ones_and_predictions_agree(
     objective.put(point)
     expected = (u[:, :4] * s[:4]) @ vt[:4]
     np.testing.assert_allclose(objective.theta.dense(), expected, atol=1e-12)
-    assert objective.theta.truncated == 0.0
     value = np.mean((expected[X[:, 0], X[:, 1]] - y) ** 2) / 2
     assert objective.value() == pytest.approx(value)
 
@@ -315,25 +312,6 @@ def test_smoothness_is_exact_where_everything_is_sorted(rng):
     assert objective.n_newest == 0
     counts = np.bincount(X[:, 0] * 30 + X[:, 1])
     assert objective.smoothness() == pytest.approx(counts.max() / 5000)
-
-
-def test_the_certificate_counts_every_repeat_of_an_entry(rng):
-    """Repeats that are kept apart curve F together."""
-    loss, radius, dropped = losses.Logistic(), 3.0, 5.0
-    objective = ObservedEntries(SHAPE, loss, dtype=float)
-    learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(radius))
-    batches = []
-    for _ in range(4):
-        X = np.vstack((np.tile([[3, 4]], (200, 1)), observations(rng, 40, [1.0])[0]))
-        batches.append((X, rng.choice([-1.0, 1.0], 240), np.ones(240)))
-        learner.observe(*batches[-1])
-    low_rank = learner.theta  # as if recompression had left so much out
-    low_rank._held = low_rank._held._replace(truncated=dropped)
-    theta = low_rank.dense()
-    gradient = dense_gradient(loss, batches, theta)
-    norm, share = np.linalg.norm(gradient, 2), 800 / 960  # of the entry seen most often
-    bound = np.sum(gradient * theta) + (radius + dropped) * norm + 0.125 * share * dropped**2
-    assert learner.certificate() >= bound * (1 - 1e-9)
 
 
 @pytest.mark.slow

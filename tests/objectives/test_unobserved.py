@@ -250,23 +250,6 @@ def test_large_matrices_have_a_certificate_from_products(monkeypatch):
     assert gap * (1 - 1e-9) <= learner.certificate() <= 1.5 * gap
 
 
-@pytest.mark.parametrize("max_atoms", [4, 10])
-def test_the_certificate_holds_where_theta_was_truncated(max_atoms):
-    rng = np.random.default_rng(8)
-    objective = ObservedEntries((20, 30), dtype=float, unobserved=0.1, max_atoms=max_atoms)
-    dense, ball = Dense(0.1, (20, 30)), TraceNormBall(5.0)
-    learner = ofw.OnlineFrankWolfe(objective, ball)
-    for _ in range(30):
-        X, y, w = events(rng, 30, (20, 30))
-        learner.observe(X, y, w)
-        dense.observe(X, y, w)
-    assert objective.theta.truncated > 0.0
-    theta = objective.theta.dense()
-    gradient = dense.gradient(theta)
-    gap = np.sum(gradient * theta) + 5.0 * np.linalg.norm(gradient, 2)
-    assert gap <= learner.certificate()
-
-
 @pytest.mark.parametrize("half_life", [None, 50.0])
 def test_a_resumed_run_is_the_same_run(tmp_path, half_life):
     rng = np.random.default_rng(9)

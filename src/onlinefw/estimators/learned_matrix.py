@@ -105,7 +105,7 @@ def _factors(state: State) -> LowRank:
 def held_factors(left: Array, weights: Array, right: Array, padded: bool = False) -> LowRank:
     """Return the matrix left diag(weights) right'."""
     factors = {"left": left, "weights": weights, "right": right, "scale": 1.0}
-    limits = {"truncated": 0.0, "max_atoms": max(2, weights.size), "max_rank": None}
+    limits = {"max_atoms": max(2, weights.size), "max_rank": None}
     # Keep unused capacity at the end of each row if there was some: compiled loops over contiguous
     # rows round differently.
     capacity = weights.size + padded

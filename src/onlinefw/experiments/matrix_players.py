@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Shape
 from ..algorithms import Learner, OnlineFrankWolfe, Round
 from ..baselines import OnlineProjectedGradient, active_alt
 from ..objectives import ObservedEntries
@@ -23,13 +22,23 @@ from .experiment import Advance, Record
 from .matrix_problems import MatrixProblem, synthetic_problem
 from .recorder import BatchWatch, Trace, play
 
-__all__ = ["ALT_OPTIONS", "PLAYERS"]
+__all__ = ["ALT_OPTIONS", "LMO", "PLAYERS"]
+
+#: How closely linear minimisations look for the top singular pair: at most so many reads, until
+#: one adds less than this share of the gap. With it the gap of the pair found is off by less than
+#: 1e-5 of itself on synthetic data and MovieLens 100k (up to 6 to 7% with the library's own).
+LMO = {"lmo_steps": 30, "lmo_tol": 1e-5}
 
 #: Active ALT stops at this duality gap; the rank grows by at most ``extra`` an iteration (with
 #: fewer than its usual 40 it is nearer to the optimum in the same time).
 ALT_OPTIONS = {"tol": 0.01, "extra": 10}
 
 Player = Callable[[MatrixProblem, int, int, Advance], Record]
+
+
+def entries_of(problem: MatrixProblem, steps: int) -> ObservedEntries:
+    """Return an objective in double precision; theta has room for so many atoms: none is cut."""
+    return ObservedEntries(problem.shape, dtype=float, max_atoms=max(8, steps + 1), **LMO)  # type: ignore[arg-type]
 
 
 @cache
@@ -55,20 +64,21 @@ def play_fw(problem: MatrixProblem, batch: int, rounds: int, advance: Advance) -
     ball = TraceNormBall(problem.radius)
     return {
         **_play_online(
-            lambda: OnlineFrankWolfe(ObservedEntries(problem.shape), ball, step=Harmonic(2)),
+            lambda: OnlineFrankWolfe(entries_of(problem, rounds), ball, step=Harmonic(2)),
             problem, batch, rounds, advance,
         ),
         "radius": problem.radius,
         "delta": problem.delta,
+        "constant": problem.constant,
         "n_matrix": int(np.prod(problem.shape)),
     }  # fmt: skip
 
 
 def play_opg(problem: MatrixProblem, batch: int, rounds: int, advance: Advance) -> Record:
     """O-PG: the aggregated gradient, step 1 / L, and a projection by a full SVD."""
-    ball = TraceNormBall(problem.radius)
+    ball, rank = TraceNormBall(problem.radius), min(problem.shape)
     return _play_online(
-        lambda: OnlineProjectedGradient(ObservedEntries(problem.shape), ball),
+        lambda: OnlineProjectedGradient(entries_of(problem, 2 * rank), ball),
         problem, batch, rounds, advance,
     )  # fmt: skip
 
@@ -89,7 +99,7 @@ def _play_online(
 def play_batch(problem: MatrixProblem, batch: int, rounds: int, advance: Advance) -> Record:
     """Batch FW with line search."""
     trace = play(
-        lambda: BatchFrankWolfe(problem.shape, problem.radius),  # type: ignore[arg-type, return-value]
+        lambda: BatchFrankWolfe(problem, rounds),  # type: ignore[arg-type, return-value]
         lambda: _all_at_once(problem),
         rounds,
         {"measure": problem.measure},
@@ -106,10 +116,9 @@ class BatchFrankWolfe:
     computed and no theta copied for a history: nothing but the algorithm is timed.
     """
 
-    def __init__(self, shape: Shape, radius: float) -> None:
-        self._learner = OnlineFrankWolfe(
-            ObservedEntries(shape), TraceNormBall(radius), step=LineSearch()
-        )
+    def __init__(self, problem: MatrixProblem, steps: int) -> None:
+        ball = TraceNormBall(problem.radius)
+        self._learner = OnlineFrankWolfe(entries_of(problem, steps), ball, step=LineSearch())
 
     @property
     def theta(self) -> Any:
@@ -130,7 +139,7 @@ def _all_at_once(problem: MatrixProblem) -> Iterator[tuple[Any, Any]]:
 def play_alt(problem: MatrixProblem, batch: int, rounds: int, advance: Advance) -> Record:
     """Active ALT, on all entries at once."""
     watch = BatchWatch({"measure": problem.measure}, advance)
-    objective = ObservedEntries(problem.shape)
+    objective = entries_of(problem, rounds)
     objective.observe(problem.X, problem.y)
     ball = TraceNormBall(problem.radius)
     active_alt(objective, ball, max_iter=rounds, callback=watch, **ALT_OPTIONS)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from ..datasets import Entries, Ratings, make_matrix_completion
 from ..iterates import LowRank
 from .recorder import batches
 
-__all__ = ["MatrixProblem", "ratings_problem", "synthetic_problem"]
+__all__ = ["MatrixProblem", "ratings_problem", "synthetic_problem", "trace_norm"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class MatrixProblem:
     radius: float
     #: The excess of the stochastic objective, or the test MSE.
     measure: Callable[[LowRank], float]
+    #: What is measured of the prediction that is the mean training value everywhere.
+    constant: float
     #: The distance of the truth from the ball's boundary, where it is known.
     delta: float | None = None
 
@@ -52,6 +54,7 @@ def synthetic_problem(shape: Shape, rank: int, n: int, factor: float, seed: int)
         shape=data.shape,
         radius=radius,
         measure=lambda theta: float(np.sum(np.square(theta.dense() - truth)) / (2 * truth.size)),
+        constant=float(np.mean(np.square(truth - data.values.mean())) / 2.0),
         # The nearest boundary point raises all singular values, also those that are 0, equally.
         delta=(radius - trace_norm) / float(np.sqrt(min(shape))),
     )
@@ -66,10 +69,19 @@ def ratings_problem(
     they are all that occur.
     """
     rows, cols, values = data.rows[test], data.cols[test], data.values[test].astype(float)
+    y = data.values[train].astype(float)
     return MatrixProblem(
         X=np.column_stack((data.rows[train], data.cols[train])),
-        y=data.values[train].astype(float),
+        y=y,
         shape=data.shape if shape is None else shape,
         radius=radius,
         measure=lambda theta: float(np.mean(np.square(theta.entries(rows, cols) - values))),
+        constant=float(np.mean(np.square(y.mean() - values))),
     )
+
+
+def trace_norm(data: Entries) -> float:
+    """Return the trace norm of the truth, offset + left right', before noise and rounding."""
+    left = np.column_stack((np.full(data.shape[0], data.offset), data.left))
+    right = np.column_stack((np.ones(data.shape[1]), data.right))
+    return float(LowRank.from_factors(left, np.ones(left.shape[1]), right).singular_values().sum())

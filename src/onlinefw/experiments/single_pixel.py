@@ -23,8 +23,10 @@ Chosen here, as the paper does not say:
 - The order of the readings: drawn with the seed (the real camera's readings drift with time); three
   orders, of which the first is drawn.
 - What a picture is compared with: the truth where it is known, else ridge regression on all
-  readings, solved directly, its penalty chosen on a held-out fifth of them. A picture shows the
-  object if it explains half of the variance of that, a correlation of at least sqrt(1/2).
+  readings, solved directly, its penalty chosen on a held-out fifth of them. The paper's criterion
+  is a picture that people recognise; as a number, a correlation of at least 0.9. At 0.95 the letter
+  is read at a glance. At 0.77 the mug is a bright cloud without handle or print, which nobody takes
+  for a mug, so half of the variance (0.71) would be too kind.
 
 Units are the paper's: F_T is without the factor 1/2 of ``Square()``.
 """
@@ -57,8 +59,8 @@ DATASETS = ("R64", "mug64", "simulated")
 #: In multiples of mean(y) / mean(a); the first is the one chosen.
 RADII = {"r": 1.0, "r / 2": 0.5, "2 r": 2.0}
 CHOSEN, *OTHERS = RADII
-#: Half of the variance explained.
-RESEMBLES = sqrt(0.5)
+#: The least correlation with which a picture counts as one that people recognise.
+RESEMBLES = 0.9
 #: Ridge penalties to try, in multiples of the sum of a pixel's squared deviations.
 PENALTIES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 HELD_OUT = 0.2
@@ -184,14 +186,12 @@ class SinglePixelImaging(SeededExperiment):
             warm_up=1,
         )
         theta = np.asarray(trace.learner.theta)
-        steps = self._inner_steps * np.arange(1, self._iterations + 1)
         return {
             "t": trace.t,
             "F": trace.looks["F"],
             "final F": self._mean_loss(theta),
             "radius": ball.radius,
             "nonzeros": int(np.count_nonzero(theta)),
-            "steps for a counted step": float(np.max(steps / trace.n_steps)),
             "image": _picture(theta),
         }
 
@@ -259,7 +259,6 @@ class SinglePixelImaging(SeededExperiment):
         return [
             *(self._rate(records, label) for label in LEARNERS),
             *(self._resembles(records, label) for label in LEARNERS),
-            self._counted_steps(records),
         ]
 
     def _least(self, records: Records) -> float:
@@ -282,8 +281,8 @@ class SinglePixelImaging(SeededExperiment):
     def _resembles(self, records: Records, label: str) -> Claim:
         named = self._named(
             f"image-{label.lower().replace('-', '')}",
-            f"The picture that {label} makes in {self._iterations} iterations shows the object "
-            "(the criterion is ours: the paper shows the pictures)",
+            f"The picture that {label} makes in {self._iterations} iterations is one in which "
+            "people recognise the object (the number is ours: the paper shows the pictures)",
             "Appendix, figure of reconstructed images",
         )
         truth = records["reference"]["truth"]
@@ -291,15 +290,6 @@ class SinglePixelImaging(SeededExperiment):
         picture = self._first(records, label, CHOSEN)["image"]
         correlation = _correlation(picture, truth or records["reference"]["image"])
         return verdicts.at_least(correlation, RESEMBLES, f"correlation with {known}", **named)
-
-    def _counted_steps(self, records: Records) -> Claim:
-        named = self._named(
-            "n-steps",
-            "At least half of O-AW's steps are no drop steps: n_t >= t/2 for all t",
-            "Appendix, lemma on drop steps",
-        )
-        most = self.each(records, _case("O-AW", CHOSEN), "steps for a counted step").max()
-        return verdicts.at_most(float(most), 2.0, "steps / n, after any iteration,", **named)
 
     def _named(self, name: str, statement: str, source: str) -> dict[str, Any]:
         return self.named(f"pixel-{name}-{self.dataset.lower()}", statement, source)

@@ -41,6 +41,10 @@ __all__ = [
 LATE = 0.3
 #: A measured log-log slope may be this much flatter than the predicted one: finite rounds.
 SLOPE_TOLERANCE = 0.1
+#: Of two runs of the same thing one may take this many times as long: a closer race is undecided.
+CLOSE = 1.2
+#: A race is run to so many levels.
+LEVELS = 5
 
 
 class MeasuredRate(NamedTuple):
@@ -366,25 +370,65 @@ def sooner(
     names: tuple[str, str],
     within: float = 1.0,
     level: float | None = None,
+    constant: float = np.inf,
     **claim: Any,
 ) -> Claim:
     """Judge who is first, in seconds, at a level: by default the best that both curves reach.
 
     The curves are (seconds, values); ``what`` the values are. Ours may take at most ``within``
-    times as long as theirs; below 1 it must be that much faster.
+    times as long as theirs; below 1 it must be that much faster. ``constant`` is what the best
+    constant prediction has: a race to a level above it says nothing. Below it there are races to
+    several levels, evenly down to the best that both reach (or to the constant, if only one gets
+    there), and the verdict is that of all of them. It is undecided if they differ, if the level
+    given is above the constant, or if a run ended too early to tell.
     """
-    if level is None:
-        level = max(float(np.min(ours[1])), float(np.min(theirs[1])))
-    mine, other = seconds_to(level, *ours), seconds_to(level, *theirs)
-    in_time = mine < other if within == 1.0 else mine <= within * other
+    best = max(float(np.min(ours[1])), float(np.min(theirs[1])))
+    if level is not None:
+        levels = [level]
+    elif best < constant < np.inf:
+        levels = np.linspace(constant, best, LEVELS).tolist()
+    else:
+        levels = [min(best, constant)]
+    races = [_race(each, ours, theirs, within) for each in levels] if levels[0] <= constant else [0]
+    last, holds = levels[-1], min(races) > 0
     factor = "sooner than" if within == 1.0 else f"in at most {within:g} times the seconds of"
+    above = f"{levels[0]:.3g} to " if len(levels) > 1 else ""
+    known = f" (the constant prediction has {constant:.3g})" if np.isfinite(constant) else ""
+    both = levels if len(levels) == 1 else [levels[0], last]
     return Claim(
-        predicted=f"{names[0]} reaches {what} {level:.3g} {factor} {names[1]}",
-        measured=f"{names[0]} {_when(mine)}, {names[1]} {_when(other)}",
-        holds=bool(in_time and mine < np.inf),
+        predicted=f"{names[0]} reaches {what} {above}{last:.3g}{known} {factor} {names[1]}",
+        measured="; ".join(
+            (f"{each:.3g}: " if len(both) > 1 else "")
+            + f"{names[0]} {_when(each, ours)}, {names[1]} {_when(each, theirs)}"
+            for each in both
+        ),
+        holds=holds,
+        instead="" if holds or max(races) < 0 else UNDECIDED,
         **claim,
     )
 
 
-def _when(seconds: float) -> str:
-    return f"in {seconds:.3g} s" if np.isfinite(seconds) else "never"
+def _race(
+    level: float,
+    ours: tuple[ArrayLike, ArrayLike],
+    theirs: tuple[ArrayLike, ArrayLike],
+    within: float,
+) -> int:
+    """Return 1 if ours is in time at a level, -1 if it is not, 0 if that cannot be said.
+
+    A race for less time (``within`` 1) that is closer than ``CLOSE`` is a draw.
+    """
+    mine, other = seconds_to(level, *ours), seconds_to(level, *theirs)
+    slack = CLOSE if within == 1.0 else 1.0
+    at_least = other if np.isfinite(other) else float(np.asarray(theirs[0])[-1])
+    if slack * mine <= within * at_least:
+        return 1
+    return -1 if np.isfinite(other) and mine > slack * within * other else 0
+
+
+def _when(level: float, curve: tuple[ArrayLike, ArrayLike]) -> str:
+    seconds = seconds_to(level, *curve)
+    if np.isfinite(seconds):
+        return f"in {seconds:.3g} s"
+    last, best = float(np.asarray(curve[0])[-1]), float(np.min(curve[1]))
+    return f"not in its {last:.3g} s (best {best:.4g})"

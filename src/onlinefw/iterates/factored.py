@@ -27,7 +27,6 @@ class Held(NamedTuple):
     right: Array
     k: int  # how many columns are in use
     scale: float  # of all weights
-    truncated: float
 
 
 class Factored:
@@ -87,7 +86,7 @@ class Factored:
 
     def at(self, rows: Array, cols: Array) -> Array:
         """Return theta[rows[i], cols[i]] for every i, at indices that have been checked."""
-        left, weights, right, k, scale, _ = self._held
+        left, weights, right, k, scale = self._held
         out = np.zeros(rows.size, self.dtype)
         if k:
             # Whole factors and numbers of one type: every other kind would be compiled again.

@@ -25,7 +25,8 @@ class LowRank(Factored):
     Factors are stored entry by entry (all atoms of a row together), so reading scattered entries
     touches two short runs of memory for each. A common scale is kept apart, so multiplying theta
     by a number costs nothing. When ``max_atoms`` are held the factors are recompressed (QR and a
-    small SVD) to at most ``max_rank`` singular pairs; what is left out is added to ``truncated``.
+    small SVD) to at most ``max_rank`` singular pairs; if that leaves something out, theta is what
+    remains, and has changed.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ class LowRank(Factored):
         self.dtype = np.dtype(dtype)
         left, right = (self._xp.empty((int(m), 0), self.dtype) for m in (m1, m2))
         self.version = 0
-        self._held = Held(left, np.empty(0), right, 0, 1.0, 0.0)
+        self._held = Held(left, np.empty(0), right, 0, 1.0)
 
     @classmethod
     def from_factors(
@@ -100,11 +101,6 @@ class LowRank(Factored):
         return iterate
 
     @property
-    def truncated(self) -> float:
-        """A bound on the trace norm of all that recompression has left out of theta so far."""
-        return self._held.truncated
-
-    @property
     def theta(self) -> LowRank:
         """The iterate itself."""
         return self
@@ -123,7 +119,7 @@ class LowRank(Factored):
             held = self._copied(held.left[:, :0], held.weights[:0], held.right[:, :0], 8)
         elif held.k == held.weights.size or held.k >= self.max_atoms:
             held = self._with_space()
-        left, weights, right, k, scale, truncated = held
+        left, weights, right, k, scale = held
         scale *= 1.0 - step
         if step == 1.0:
             scale = 1.0
@@ -132,8 +128,7 @@ class LowRank(Factored):
         # After the last column in use: theta changes with the assignment in _publish only.
         self._set_columns(left, right, k, atom.u, atom.v)
         weights[k] = step * atom.scale / scale
-        truncated *= abs(1.0 - step)
-        self._publish(Held(left, weights, right, k + 1, scale, truncated))
+        self._publish(Held(left, weights, right, k + 1, scale))
 
     def _publish(self, held: Held) -> None:
         """Replace theta in one assignment.
@@ -163,16 +158,15 @@ class LowRank(Factored):
             return held
         terms = held.left[:, :k], held.weights[:k], held.right[:, :k]
         capacity = min(self.max_atoms, _most_space(k))
-        return self._copied(*terms, capacity, held.truncated, held.scale)
+        return self._copied(*terms, capacity, held.scale)
 
     def shrink(self, factor: float) -> None:
         """Let theta <- factor * theta."""
-        left, weights, right, k, scale, truncated = self._held
-        weights, truncated = scale * factor * weights, truncated * abs(factor)
-        self._publish(Held(left, weights, right, k, 1.0, truncated))
+        left, weights, right, k, scale = self._held
+        self._publish(Held(left, scale * factor * weights, right, k, 1.0))
 
     def put(self, left: Array, weights: Array, right: Array) -> None:
-        """Put theta at left diag(weights) right', all copied; nothing counts as left out.
+        """Put theta at left diag(weights) right', all copied.
 
         More than ``max_atoms`` terms are recompressed, and theta is what remains.
         """
@@ -186,33 +180,37 @@ class LowRank(Factored):
 
     def hold(self, left: Array, weights: Array, right: Array) -> None:
         """Put theta at left diag(weights) right', and hold these very arrays."""
-        self._publish(Held(left, weights, right, weights.size, 1.0, 0.0))
+        self._publish(Held(left, weights, right, weights.size, 1.0))
 
     def rewrite(self, left: Array, weights: Array, right: Array) -> None:
         """Hold other factors of the same theta, all copied: it does not count as a change."""
         k = max(weights.size, min(8, self.max_atoms))
-        self._held = self._copied(left, weights, right, k, self._held.truncated)
+        self._held = self._copied(left, weights, right, k)
 
     def recompress(self) -> None:
-        """Replace the factors by at most ``max_rank`` singular pairs, without spare memory."""
-        u, s, v, dropped = self._compressed(self.left, self.weights, self.right)
+        """Replace the factors by at most ``max_rank`` singular pairs, without spare memory.
+
+        If the rank was larger, theta is another one now, and that counts as a change: who holds
+        predictions of it has to compute them again.
+        """
+        u, s, v, is_cut = self._compressed(self.left, self.weights, self.right)
         if self.max_rank is None:
             self.max_atoms = max(self.max_atoms, 2 * s.size)
         left, right = (self._xp.ascontiguousarray(x, dtype=self.dtype) for x in (u, v))
-        truncated = self._held.truncated + dropped
-        # theta is the same, so this does not count as a change
-        self._held = Held(left, np.array(s, float), right, s.size, 1.0, truncated)
+        held = Held(left, np.array(s, float), right, s.size, 1.0)
+        if is_cut:
+            self._publish(held)
+        else:
+            self._held = held
 
     def _compressed(
         self, left: Array, weights: Array, right: Array
-    ) -> tuple[Array, Array, Array, float]:
-        """Return factors of at most ``max_rank`` terms, and the trace norm of what they lack."""
+    ) -> tuple[Array, Array, Array, bool]:
+        """Return factors of at most ``max_rank`` terms, and whether more than rounding is cut."""
         u, s, v = svd_of(left, weights, right)
         k = int(np.count_nonzero(s > s[0] * np.finfo(self.dtype).eps)) if s.size else 0
-        if self.max_rank is None:
-            return u[:, :k], s[:k], v[:, :k], 0.0
-        k = min(k, self.max_rank)
-        return u[:, :k], s[:k], v[:, :k], float(s[k:].sum())
+        kept = k if self.max_rank is None else min(k, self.max_rank)
+        return u[:, :kept], s[:kept], v[:, :kept], kept < k
 
     def remember(self) -> dict[str, Any]:
         """Return what ``go_back`` needs; nothing is copied, as nothing held is overwritten."""
@@ -239,7 +237,6 @@ class LowRank(Factored):
         weights: Array,
         right: Array,
         capacity: int,
-        truncated: float = 0.0,
         scale: float = 1.0,
     ) -> Held:
         """Return copies of factors in memory for ``capacity`` terms."""
@@ -250,7 +247,7 @@ class LowRank(Factored):
             memory = self._xp.empty((factor.shape[0], capacity), self.dtype)
             memory[:, :k] = self._xp.asarray(factor)
             factors.append(memory)
-        return Held(factors[0], longer, factors[1], k, scale, truncated)
+        return Held(factors[0], longer, factors[1], k, scale)
 
     def copy(self) -> LowRank:
         """Return an independent copy."""
@@ -265,7 +262,6 @@ class LowRank(Factored):
             "weights": held.weights[: held.k].copy(),
             "right": to_host(self.right).copy(),
             "scale": held.scale,
-            "truncated": held.truncated,
             "max_atoms": self.max_atoms,
             "max_rank": self.max_rank,
             "capacity": held.weights.size,
@@ -277,15 +273,14 @@ class LowRank(Factored):
         max_atoms, max_rank = int(state["max_atoms"]), state["max_rank"]
         _check_limits(max_atoms, max_rank)
         capacity, k = int(state["capacity"]), weights.size
-        scale, truncated = float(state["scale"]), float(state["truncated"])
-        whole = k <= capacity <= _most_space(k)
-        if not (whole and np.isfinite(scale) and 0.0 <= truncated < np.inf):
+        scale, whole = float(state["scale"]), k <= capacity <= _most_space(k)
+        if not (whole and np.isfinite(scale)):
             raise ValueError("the state of theta is damaged: a number is out of range")
         self.max_atoms, self.max_rank, self.dtype = max_atoms, max_rank, left.dtype
         # The same memory layout as before, so that products round the same way. Factors without
         # terms may have any number of rows, so they get no space before they are moved.
         capacity = capacity if k else 0
-        self._publish(self._copied(left, weights, right, capacity, truncated, scale))
+        self._publish(self._copied(left, weights, right, capacity, scale))
 
     @classmethod
     def from_state(cls, state: State) -> LowRank:
@@ -320,7 +315,7 @@ def _check_limits(max_atoms: int, max_rank: int | None) -> None:
 def _checked_factors(state: State) -> tuple[Array, Array, Array]:
     """Return left, weights and right of a state, or say what is wrong with them."""
     names = "left", "weights", "right"
-    for name in (*names, "scale", "truncated", "max_atoms", "max_rank", "capacity"):
+    for name in (*names, "scale", "max_atoms", "max_rank", "capacity"):
         if name not in state:
             raise ValueError(f"this is not a whole state of theta: {name!r} is missing")
     left, weights, right = (state[name] for name in names)

@@ -62,7 +62,8 @@ class ObservedEntries(HeldEntries):
     max_atoms : int, optional
         How many rank-one terms theta holds before it is recompressed to half of them; by default
         what fits into 128 MB (1 GB on a GPU). Recompression loses nothing while twice the smaller
-        side fits.
+        side fits; otherwise theta is what remains, and the predictions of all entries are
+        computed from it again.
     lmo_steps : int
         Reads of the store per linear minimisation, at most: the first multiplies the eight best
         vectors of the round before, every further one is a Krylov step.
@@ -152,10 +153,13 @@ class ObservedEntries(HeldEntries):
     def move(self, atom: Atom, step: float) -> None:
         """Move theta and all predictions."""
         assert isinstance(atom, RankOne)
-        past, norm = self._past, self._known_norm()
+        past, norm, before = self._past, self._known_norm(), self._past.theta.version
         u = (step * atom.scale) * atom.u
         past.theta.move(atom, step)
-        past.move(1.0 - step, u, atom.v)
+        if past.theta.version == before + 1:
+            past.move(1.0 - step, u, atom.v)
+        else:  # it was recompressed first, to a lower rank
+            past.refresh()
         if self.unobserved > 0.0:
             self._norm.move(self._low_rank, norm, 1.0 - step, u, atom.v)
 
@@ -245,23 +249,11 @@ class ObservedEntries(HeldEntries):
         return super().gap(gradient, atom)
 
     def upper_gap(self, gradient: Direction, constraint: ConvexSet) -> float:
-        """Return an upper bound on the FW gap of theta: of its predictions, plus the truncation.
-
-        The predictions held are those of theta plus the part E that recompression has left out.
-        For a convex L-smooth loss, moving back from there to theta itself costs no more than
-        ``|G|_op |E|_* + (L / 2) max(c) / sum(c) |E|_*^2``.
-        """
+        """Return an upper bound on the FW gap of theta."""
         assert isinstance(gradient, EntriesGradient)
         assert isinstance(constraint, (TraceNormBall, WeightedTraceNormBall))
         norm = gradient.norm_bound(constraint.radius, constraint.scales)
-        gap = gradient.theta_dot + constraint.radius * norm
-        dropped = self._low_rank.truncated
-        if dropped > 0.0:
-            operator_norm = norm if constraint.scales is None else gradient.frobenius_bound
-            gap += operator_norm * dropped + 0.5 * self.smoothness() * dropped**2
-            if self.unobserved > 0.0:
-                gap += self._off_by(gradient, constraint, dropped)
-        return float(gap)
+        return float(gradient.theta_dot + constraint.radius * norm)
 
     def certificate(self, constraint: ConvexSet) -> float:
         """Return an upper bound on the FW gap; its reads are counted apart, and nothing changes."""
@@ -400,6 +392,8 @@ class ObservedEntries(HeldEntries):
         self._last_batch, self._clock = int(state["last_batch"]), clock
         self._norm = self._loaded_norm(state, theta)
         self.certificate_reads = int(state["certificate_reads"])
+        if state["iterate"].get("truncated", 0.0) > 0.0:  # of earlier versions: theta was cut, and
+            past.refresh()  # predictions were not
 
     @classmethod
     def from_state(cls, state: State, *, loss: Loss | None = None, **place: Any) -> ObservedEntries:

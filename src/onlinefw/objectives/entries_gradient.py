@@ -127,12 +127,7 @@ class EntriesGradient(PairOperator):
         """
         background = self._background
         everywhere = 0.0 if background is None else background.norm * self._mean
-        return self.sparse_bound + everywhere
-
-    @property
-    def sparse_bound(self) -> float:
-        """The same of the observed entries alone."""
-        return float(sum(np.sqrt(self._past.squared_norms()))) * self._mean
+        return float(sum(np.sqrt(self._past.squared_norms()))) * self._mean + everywhere
 
     # Products -------------------------------------------------------------------------------------
 

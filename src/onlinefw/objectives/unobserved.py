@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from math import inf, isfinite
 from numbers import Real
 from typing import Any
-
-import numpy as np
 
 from .._typing import State
 from ..atoms import RankOne
@@ -15,7 +13,6 @@ from ..iterates import LowRank
 from ..losses import Loss, Square
 from ..past.protocols import EntriesPast
 from .background import Background, SquaredNorm
-from .entries_gradient import EntriesGradient
 
 __all__ = ["UnobservedEntries", "check_unobserved"]
 
@@ -49,10 +46,6 @@ class UnobservedEntries(ABC):
     _norm: SquaredNorm
     _low_rank: Any
     _has_offsets: bool
-
-    @abstractmethod
-    def smoothness(self) -> float:
-        """Return a bound on the curvature of F_t."""
 
     def _weigh_zeros(self) -> None:
         """Let the past know what a zero weighs: as much as ``unobserved`` new observations."""
@@ -100,17 +93,6 @@ class UnobservedEntries(ABC):
             return parabola
         value, slope, curvature = background.line(atom.scale * atom.u, atom.v)
         return parabola[0] + value, parabola[1] + slope, parabola[2] + curvature
-
-    def _off_by(self, gradient: EntriesGradient, constraint: Any, dropped: float) -> float:
-        """Bound what E changes of the gap where entries that were not observed count.
-
-        Only the predictions of observed entries have E. With it their slopes are off by at most
-        L |E|_F, so by that times the norms of theta and of the atom; and <E, slopes> is too much.
-        """
-        scales = constraint.scales
-        largest = 1.0 if scales is None else float(np.max(scales[0]) * np.max(scales[1]))
-        moved = 2.0 * self.smoothness() * constraint.radius * largest
-        return (gradient.sparse_bound + moved) * dropped
 
     def check_local_clicks(self, device: str, workers: int | None) -> None:
         """Refuse local corrections of clicks with entries anywhere but in this process's memory."""

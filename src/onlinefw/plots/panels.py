@@ -13,7 +13,7 @@ from .frame import plain
 if TYPE_CHECKING:
     from ..experiments.results import Series
 
-__all__ = ["COLORS", "Panel", "draw_panel", "draw_panels", "draw_slope"]
+__all__ = ["COLORS", "PURPLE", "Panel", "draw_gap", "draw_panel", "draw_panels", "draw_slope"]
 
 #: One color for one thing in every figure; the duality gap is purple, as in the paper.
 COLORS = {
@@ -26,7 +26,9 @@ COLORS = {
     "sigmoid": "#1f5fa8",
     "logistic": "#c98a1b",
     "duality gap": "#7b3fa0",
+    "mean of the training values": "#3a3a3a",
 }
+PURPLE = COLORS["duality gap"]
 _SPARE = ("#2e8b63", "#c98a1b", "#8c5a3c", "#3a9bb5", "#b04a8b", "#5d6b2f")
 
 
@@ -87,3 +89,14 @@ def draw_slope(axes: Any, curve: Any, height: float, **style: Any) -> None:
     late = t >= t[-1] / 10
     style = {"color": "black", "label": "slope of 1/t", **style}
     axes.plot(t[late], height * h[-1] * t[-1] / t[late], ":", **style)
+
+
+def draw_gap(axes: Any, gap: Series) -> Any:
+    """Draw the gap on logarithmic axes of its own, and return its line."""
+    t, value = np.asarray(gap.x), np.asarray(gap.y)
+    (line,) = axes.plot(t[value > 0], value[value > 0], color=PURPLE, linewidth=1.3)
+    axes.set_yscale("log")
+    axes.tick_params(axis="y", which="both", colors=PURPLE)
+    axes.spines[["top", "left", "bottom"]].set_visible(False)
+    axes.spines["right"].set_color(PURPLE)
+    return line

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from .panels import COLORS, Panel, draw_panels
+from .panels import PURPLE, Panel, draw_gap, draw_panels
 
 if TYPE_CHECKING:
     from ..experiments.results import Results, Series
@@ -15,7 +13,6 @@ __all__ = ["draw"]
 
 ROWS = ("no flips", "25% flips")
 TITLES = {"mnist": "mnist (class '1')", "rcv1": "rcv1.binary"}
-PURPLE = COLORS["duality gap"]
 
 
 def draw(results: Results) -> Any:
@@ -40,7 +37,7 @@ def draw(results: Results) -> Any:
         for gap in chosen[row, name]:
             if gap.y_name == "duality gap":
                 right = axes.twinx()
-                lines["duality gap (sigmoid, right axis)"] = _draw_gap(right, gap)
+                lines["duality gap (sigmoid, right axis)"] = draw_gap(right, gap)
                 if name == columns[-1]:
                     right.set_ylabel("duality gap", color=PURPLE)
     figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=3, frameon=False)
@@ -60,14 +57,3 @@ def _plain_percents(axes: Any) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
     if axes.get_legend() is not None:
         axes.get_legend().remove()
-
-
-def _draw_gap(axes: Any, gap: Series) -> Any:
-    """Draw the gap on an axis of its own, and return its line."""
-    t, value = np.asarray(gap.x), np.asarray(gap.y)
-    (line,) = axes.plot(t[value > 0], value[value > 0], color=PURPLE, linewidth=1.3)
-    axes.set_yscale("log")
-    axes.tick_params(axis="y", which="both", colors=PURPLE)
-    axes.spines[["top", "left", "bottom"]].set_visible(False)
-    axes.spines["right"].set_color(PURPLE)
-    return line
