@@ -233,7 +233,7 @@ def test_scores_are_tastes_and_what_is_frequent_of_late(arm):
     present, worth = models.arm
     left, right = (x[:, :3] for x in factors(learned))
     columns = X[X[:, 0] == 4, 1]
-    now = taste(columns, right, 0.1, 0.85, 32, 13)
+    now = taste(columns, right, 0.1, 0.7, 16, 13)
     expected = present * now + (1.0 - present) * left[4]
     np.testing.assert_allclose(models.tastes(np.array([4]))[0], expected, atol=1e-9)
     frequent = np.zeros(13)

@@ -33,7 +33,7 @@ __all__ = [
 
 #: What somebody did just now may say most of what comes next: in a present taste an entry counts
 #: this much for each later one, and only the latest do ...
-FRESH, LATEST = 0.85, 32
+FRESH, LATEST = 0.7, 16
 #: ... and so may what all do: the share that a column has of the last LATELY events, or so.
 LATELY = 1000.0
 #: How much of a score is the present taste, the rest being that of all entries, and what a share is
