@@ -168,10 +168,10 @@ def compare(only):
         "the ridge (0.1 + 0.55 times the noise) and what an unobserved item weighs (0.2) were "
         "chosen on other streams and on validation parts: ratings of 3 and 4, generated clicks, "
         "the warm-up, and training clicks of MovieLens 1M. What an entry of the past counts in a "
-        "present taste (FRESH and LATEST in `kernels/click_tastes.py`) was chosen on the warm-up and "
-        "on ratings of 4 and 3, by the rule of [constants.md](constants.md). The candidates LATELY, "
-        "PRESENT and WORTH were once chosen on the very clicks that are scored here; constants.md "
-        "has what others in their place bring. Which of them is used is found while learning.",
+        "present taste (FRESH and LATEST in `kernels/click_tastes.py`) was chosen on the warm-up "
+        "and on ratings of 4 and 3, by the rule of [constants.md](constants.md). The candidates "
+        "LATELY, PRESENT and WORTH were once chosen on the very clicks that are scored here; "
+        "constants.md has what others in their place bring. Which is used is found while learning.",
         "",
         "| system | settings | recall at 10 | of ranked clicks | NDCG at 10 of ranked clicks | "
         "CPU microseconds a click |",
