@@ -26,7 +26,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from offline_settings import GRIDS, OURS, PEERS
+from offline_settings import DEFAULTS, GRIDS, OURS, PEERS
 from offline_systems import SYSTEMS, THREADS
 
 from onlinefw.datasets import fetch_movielens
@@ -102,14 +102,19 @@ def compare(options, folder):
     path = folder / "split.npz"
     write_split(path, train, test, shape)
     lines = [("onlinefw", label, settings) for label, settings in OURS.items()]
-    lines += [(name, words(settings), settings) for name, settings in PEERS.items()]
+    for name, settings in PEERS.items():
+        lines.append((name, words(settings), settings))
+        if name in DEFAULTS:
+            label = f"its defaults: {words(DEFAULTS[name])}"
+            lines.append((name, label, DEFAULTS[name]))
     table = [
         f"MovieLens 1M, ratings of 4 and 5: {shape[0]:,} users, {shape[1]:,} items, "
         f"{train[0].size:,} clicks for training and {test[0].size:,} for testing, the last fifth "
         "of each user's in a random order. Means over users; items of the training part are not "
         "recommended again. Ours reads the clicks once, and then solves all users and items five "
         "times on those that it keeps, as an iteration of ALS does. The peers' settings are the "
-        "best of a grid on the last fifth of each user's training clicks (`offline_settings.py`). "
+        "best of a grid on the last fifth of each user's training clicks, and the defaults of "
+        "their packages (`offline_settings.py`). "
         "Seconds of training by the clock and of processor time, with the data in the form the "
         "library wants and after a first small fit where code is compiled on first use; then the "
         f"seconds of 20 items for every user. {THREADS} threads, one process at a time. "

@@ -28,6 +28,17 @@ PEERS: dict[str, dict] = {
     },
 }
 
+#: The peers as their packages set them, where that is something else; LightFM takes one epoch.
+DEFAULTS: dict[str, dict] = {
+    "implicit-als": {"factors": 100, "regularization": 0.01, "alpha": 1.0, "iterations": 15},
+    "implicit-cosine": {"K": 20},
+    "implicit-bm25": {"K": 20, "K1": 1.2, "B": 0.75},
+    "lenskit-als": {"embedding_size": 50, "regularization": 0.1, "weight": 40.0, "epochs": 10},
+    "lenskit-ease": {"regularization": 1.0},
+    "cornac-bpr": {"k": 10, "learning_rate": 0.001, "lambda_reg": 0.01, "max_iter": 100},
+    "lightfm-warp": {"no_components": 10, "learning_rate": 0.05, "item_alpha": 0.0, "epochs": 1},
+}
+
 #: What --tune tries: one stage after another, each with every combination of what it names, the
 #: rest as the stages before it found best.
 GRIDS: dict[str, list[dict[str, list]]] = {

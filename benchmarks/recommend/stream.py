@@ -26,7 +26,7 @@ from time import process_time
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products, and implicit asks for it
 
 import numpy as np
-from stream_settings import GRIDS, OURS, PEERS
+from stream_settings import DEFAULTS, GRIDS, OURS, PEERS
 from stream_systems import SYSTEMS
 
 import onlinefw as ofw
@@ -137,15 +137,15 @@ def our_lines(users, items, warm):
     return lines
 
 
-def peer_line(name, users, items, warm):
+def peer_line(name, label, settings, users, items, warm):
     make, package = SYSTEMS[name]
     try:
-        found = ranks(make(**PEERS[name]), users, items, warm)
+        found = ranks(make(**settings), users, items, warm)
     except ImportError as error:
         return f"| {name} | not installed ({error}) | | | | |"
-    time = learning_time(make(**PEERS[name]), users, items, warm)
+    time = learning_time(make(**settings), users, items, warm)
     title = name if package is None else f"{name} {version(package)}"
-    return table_line(title, words(PEERS[name]), scores_of(found, users, items, warm), time)
+    return table_line(title, label, scores_of(found, users, items, warm), time)
 
 
 def compare(only):
@@ -159,8 +159,8 @@ def compare(only):
         f"{known:,} later ones were ranked before they were learned, among the items that somebody "
         "had had and the user had not. Recall at 10 is the share that was among the 10 best, of "
         "all later clicks (one on an item that nobody had had is a miss), and of those ranked. The "
-        "peers' settings are the best of a grid on the second half of the warm-up "
-        "(`stream_settings.py`). Microseconds of processor time to learn one click after the "
+        "peers' settings are the best of a grid on the second half of the warm-up, "
+        "and the defaults of their packages (`stream_settings.py`). Microseconds of processor time to learn one click after the "
         "warm-up, without ranking. FluRS's other recommenders want features of users and items, or "
         "compare all users with each other at every click (UserKNN).",
         "",
@@ -182,8 +182,11 @@ def compare(only):
         table += our_lines(users, items, warm)
         print(*table[head:], sep="\n", flush=True)
     for name in PEERS:
-        if not only or name in only:
-            table.append(peer_line(name, users, items, warm))
+        lines = [(words(PEERS[name]), PEERS[name])]
+        if name in DEFAULTS:
+            lines.append((f"its defaults: {words(DEFAULTS[name])}", DEFAULTS[name]))
+        for label, settings in lines if not only or name in only else []:
+            table.append(peer_line(name, label, settings, users, items, warm))
             print(table[-1], flush=True)
     return table
 

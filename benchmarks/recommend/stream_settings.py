@@ -24,6 +24,23 @@ PEERS: dict[str, dict] = {
     },
 }
 
+#: The peers as their packages set them; river learns no clicks that did not happen.
+_RIVER_DEFAULTS = {"k": 10, "rate": 0.01, "l2": 0.0, "negatives": 0, "passes": 1}
+_FLURS_DEFAULTS = {"k": 40, "learn_rate": 0.003, "l2_reg": 0.01, "passes": 1}
+DEFAULTS: dict[str, dict] = {
+    "river BiasedMF": _RIVER_DEFAULTS,
+    "river FunkMF": _RIVER_DEFAULTS,
+    "FluRS MF": _FLURS_DEFAULTS,
+    "FluRS BPRMF": _FLURS_DEFAULTS,
+    "implicit ALS": {
+        "factors": 100,
+        "regularization": 0.01,
+        "alpha": 1.0,
+        "iterations": 15,
+        "refit": 1000,
+    },
+}
+
 #: What --tune tries: one stage after another, each with every combination of what it names, the
 #: rest as the stages before it found best.
 _RIVER = [
