@@ -160,9 +160,9 @@ def compare(only):
         "had had and the user had not. Recall at 10 is the share that was among the 10 best, of "
         "all later clicks (one on an item that nobody had had is a miss), and of those ranked. The "
         "peers' settings are the best of a grid on the second half of the warm-up, "
-        "and the defaults of their packages (`stream_settings.py`). Microseconds of processor time to learn one click after the "
-        "warm-up, without ranking. FluRS's other recommenders want features of users and items, or "
-        "compare all users with each other at every click (UserKNN).",
+        "and the defaults of their packages (`stream_settings.py`). Microseconds of processor time "
+        "to learn one click after the warm-up, without ranking. FluRS's other recommenders want "
+        "features of users and items, or compare all users at every click (UserKNN).",
         "",
         "Ours has no settings, but constants. The rule for the rank (`past/host/growing_rank.py`), "
         "the ridge (0.1 + 0.55 times the noise) and what an unobserved item weighs (0.2) were "
