@@ -51,8 +51,6 @@ OLDER = {
     "matrix/store.md",
     "overhead.md",
     "recommend/large.md",
-    "recommend/offline.md",
-    "recommend/stream.md",
     "recommend/top_n.md",
     "scaling.md",
     "serve/serve.md",
