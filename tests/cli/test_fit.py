@@ -205,7 +205,7 @@ def test_a_half_life_is_that_of_the_model(kind, tmp_path):
     fit = ("fit", kind, path, "--radius", "3", "-o", out)
     ofw_says(*fit, "--half-life", "50")
     assert ofw_library.load(out).half_life == 50.0
-    assert "half_life must be a number of observations" in refusal(*fit, "--half-life", "0.5")
+    assert "--half-life counts observations, at least 1" in refusal(*fit, "--half-life", "0.5")
     assert "--half-life takes a number or auto, not 'soon'" in refusal(*fit, "--half-life", "soon")
     said = ofw_says(*fit, "--half-life", "auto")
     assert "\nforgetting: " in said

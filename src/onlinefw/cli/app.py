@@ -254,8 +254,7 @@ def fit(
     if loss is not None:
         settings["loss"] = loss
     if half_life is not None:
-        number = half_life if half_life == "auto" else _number("--half-life", half_life)
-        settings["half_life"] = number
+        settings["half_life"] = half_life if half_life == "auto" else _half_life(half_life)
     if classes is not None:
         settings["classes"] = _labels(classes)
     reading = reading_options(on_bad_row, data_format, delimiter, header)
@@ -291,6 +290,13 @@ def _number(option: str, text: str, otherwise: str = " or auto") -> float:
     if not is_number(text):
         refuse("fit", f"{option} takes a number{otherwise}, not {text!r}")
     return float(text)
+
+
+def _half_life(text: str) -> float:
+    number = _number("--half-life", text)
+    if not number >= 1.0:
+        refuse("fit", f"--half-life counts observations, at least 1, or is auto, not {text}")
+    return number
 
 
 def _labels(text: str) -> list[int] | list[str]:
