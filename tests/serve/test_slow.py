@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 import uvicorn
@@ -114,6 +115,35 @@ def test_slow_ones_keep_nobody_waiting(port):
     assert quick.ask("POST", "/learn", {"events": [event]})[0] == 200
     for one in [*slow, quick]:
         one.close()
+
+
+MANY = 600
+PAGE = b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+ASKED = (MANY - 1) * (PAGE + b"\r\n") + PAGE + b"Connection: close\r\n\r\n"
+
+
+def answers_fetched(port, wait, pause):
+    """Ask for the same page many times; return how many answers come to one who then reads."""
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**12)
+        connection.connect(("127.0.0.1", port))
+        connection.settimeout(20.0)
+        connection.sendall(ASKED)
+        time.sleep(wait)
+        found = bytearray()
+        with suppress(ConnectionResetError):
+            while part := connection.recv(2**16):
+                found += part
+                time.sleep(pause)
+        return found.count(b"HTTP/1.1 200 OK")
+
+
+def test_answers_that_nobody_reads_are_not_kept(port):
+    assert answers_fetched(port, wait=6 * SECONDS, pause=0.0) < MANY
+
+
+def test_who_reads_slowly_gets_all_answers(port):
+    assert answers_fetched(port, wait=0.0, pause=1e-4) == MANY
 
 
 def test_one_connection_too_many_is_told_when_to_come_again(port, monkeypatch):

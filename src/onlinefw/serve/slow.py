@@ -1,4 +1,4 @@
-"""Connections that take too long to say what they want are ended, and too many are refused."""
+"""Connections that take too long to ask or to read are ended, and too many are refused."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ MOST_CONNECTIONS = 512
 
 
 class _Impatient(HttpToolsProtocol):
-    """uvicorn's, with a clock: whoever sends a request byte by byte keeps no connection for long.
+    """uvicorn's, with two clocks: who sends byte by byte, or does not read, is not waited for.
 
-    uvicorn itself counts the seconds between requests, not those of a request that does not end.
+    uvicorn itself counts the seconds between requests, not those of a request that does not end,
+    nor those of an answer that nobody fetches.
     """
 
     seconds: float
     _clock: TimerHandle | None = None
+    _fetching: TimerHandle | None = None
     _own: Any = None
 
     def connection_made(self, transport: Any) -> None:
@@ -48,7 +50,33 @@ class _Impatient(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()
+        self._stop_fetching()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Answers wait in memory, as they are not read: see whether they become fewer."""
+        super().pause_writing()
+        self._look_again()
+
+    def resume_writing(self) -> None:
+        """What waited has been read."""
+        self._stop_fetching()
+        super().resume_writing()
+
+    def _look_again(self) -> None:
+        waiting = self.transport.get_write_buffer_size()
+        self._fetching = self.loop.call_later(self.seconds, self._is_it_read, waiting)
+
+    def _is_it_read(self, waiting: int) -> None:
+        if self.transport.get_write_buffer_size() < waiting:
+            self._look_again()
+        else:
+            self.transport.abort()
+
+    def _stop_fetching(self) -> None:
+        if self._fetching is not None:
+            self._fetching.cancel()
+            self._fetching = None
 
     def _wait(self, seconds: float) -> None:
         self._stop()
