@@ -3,7 +3,8 @@
     ofw reproduce --out paper
     python docs/make_results.py paper
 
-The text above the marker in results.md is written by hand and kept.
+The text above the marker in results.md is written by hand and kept. A figure that is not in the
+folder is named as one that was not played.
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ def section(name: str, results: Results, folder: Path) -> list[str]:
 def main() -> None:
     """Write the page."""
     folder = Path(sys.argv[1])
-    figures = {name: Results.read(folder / name / "results.json") for name in FIGURES}
+    made = {name: folder / name / "results.json" for name in FIGURES}
+    figures = {name: Results.read(path) for name, path in made.items() if path.exists()}
     claims = [claim for results in figures.values() for claim in results.claims]
     page = DOCS / "results.md"
     by_hand = page.read_text(encoding="utf-8").split(MARKER)[0].rstrip() if page.exists() else ""
@@ -103,8 +105,11 @@ def main() -> None:
         f"**{verdict_count(claims)}** (`ofw reproduce`, {seconds / 60:.0f} minutes of runs).",
         "",
     ]
-    for name, results in figures.items():
-        lines += section(name, results, folder)
+    for name, figure in FIGURES.items():
+        if name in figures:
+            lines += section(name, figures[name], folder)
+        else:
+            lines += [f"## {name}: {figure.title}", "", "Not played in this run.", ""]
     page.write_text("\n".join(lines).strip() + "\n", encoding="utf-8")
 
 
