@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 
 from onlinefw.files import digest
-from onlinefw.serve.new_models import KINDS, new_model
+from onlinefw.serve.new_models import new_model
 from onlinefw.serve.replaying import replayed
 
 from .client import Server
 from .helpers import facts, learn, ratings
-
-pytestmark = pytest.mark.skipif("clicks" not in KINDS, reason="there is no recommender yet")
 
 
 def clicks(start, stop):
