@@ -42,7 +42,7 @@ def facts(packages: Iterable[str] = ()) -> str:
     made_with = [f"Python {platform.python_version()}", *versions([*BASIS, *packages])]
     return (
         f"`{command(sys.argv)}` on {datetime.now(UTC).date()} at commit {commit()}; "
-        f"{', '.join(made_with)}; {cpu_count()} cores, load {LOAD:.1f} at the start, "
+        f"{', '.join(made_with)}; {cores()}, load {LOAD:.1f} at the start, "
         f"{os.getloadavg()[0]:.1f} at the end."
     )
 
@@ -62,6 +62,12 @@ def commit() -> str:
     head = _git("rev-parse", "--short=7", "HEAD") or os.environ.get("COMMIT", "unknown")
     changed = _git("status", "--porcelain", "--", "src", "benchmarks/*.py")
     return f"{head} with changes" if changed else head
+
+
+def cores() -> str:
+    """Return how many cores this process may use, and of how many where that is not all."""
+    mine, there = cpu_count(), os.cpu_count()
+    return f"{mine} cores" if mine == there else f"{mine} of {there} cores"
 
 
 def versions(packages: Iterable[str]) -> list[str]:

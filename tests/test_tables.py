@@ -17,7 +17,7 @@ FACTS = re.compile(
     r"`python (?P<script>benchmarks/[\w/]+\.py)[^`]* --write\b[^`]*` "
     r"on (?P<date>\d{4}-\d\d-\d\d) at commit [0-9a-f]{7,}; "
     r"Python \d[\w.]*, numpy \d[\w.+]*(, [\w.-]+ \d[\w.+]*)*; "
-    r"\d+ cores, load \d+\.\d at the start, \d+\.\d at the end\."
+    r"\d+( of \d+)? cores, load \d+\.\d at the start, \d+\.\d at the end\."
 )
 #: Made before tables said all this. A table that is made again leaves the list.
 OLDER = {

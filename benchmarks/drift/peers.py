@@ -1,10 +1,11 @@
 """What others predict for a stream: each observation before it is learned.
 
-A peer is a function ``(X, y) -> predictions`` for one setting; ``PEERS`` has a list of settings for
-each system, of which drift.py takes the best in hindsight, for every task and change. All learning
-rates are constant: rates that fall to zero cannot follow a change. river's systems learn one
-observation at a time, scikit-learn's ten (one call of ``partial_fit`` costs as much as ten rows),
-with the l1 penalty because the truth is sparse.
+A peer is a function ``(X, y) -> predictions`` for one setting. ``PEERS`` has a list of settings for
+each system: its defaults (no setting), then a grid. drift.py shows the defaults, and the best of
+all in hindsight, for every task and change. The rates of the grids are constant: rates that fall to
+zero cannot follow a change. river's systems learn one observation at a time, scikit-learn's ten
+(one call of ``partial_fit`` costs as much as ten rows), in the grids with the l1 penalty because
+the truth is sparse.
 """
 
 from __future__ import annotations
@@ -28,20 +29,24 @@ def _one_by_one(model, X, y, ask):
     return predicted
 
 
-def river_regression(X, y, rate):
+def river_regression(X, y, rate=None):
     # The intercept's own rate is 0.01 by default.
-    model = linear_model.LinearRegression(optim.SGD(rate), intercept_lr=rate)
+    own = {} if rate is None else {"optimizer": optim.SGD(rate), "intercept_lr": rate}
+    model = linear_model.LinearRegression(**own)
     return _one_by_one(model, X, y, model.predict_one)
 
 
-def river_classification(X, y, rate):
-    model = linear_model.LogisticRegression(optim.SGD(rate), intercept_lr=rate)
+def river_classification(X, y, rate=None):
+    own = {} if rate is None else {"optimizer": optim.SGD(rate), "intercept_lr": rate}
+    model = linear_model.LogisticRegression(**own)
     return _one_by_one(model, X, y, lambda x: model.predict_proba_one(x)[True] > 0.5)
 
 
-def river_ratings(X, y, kind, rate, l2):
+def river_ratings(X, y, kind, rate=None, l2=None):
     init = optim.initializers.Normal(mu=0.0, sigma=0.1, seed=1)
-    if kind == "BiasedMF":
+    if rate is None:
+        model = getattr(reco, kind)(seed=1)
+    elif kind == "BiasedMF":
         model = reco.BiasedMF(
             n_factors=4,
             bias_optimizer=optim.SGD(rate / 2),
@@ -70,23 +75,26 @@ def _by_pieces(model, X, y, **first):
     return predicted
 
 
-def sklearn_regression(X, y, rate):
-    model = SGDRegressor(learning_rate="constant", eta0=rate, penalty="l1", random_state=0)
-    return _by_pieces(model, X, y)
+def _constant(rate):
+    return {"learning_rate": "constant", "eta0": rate, "penalty": "l1"}
 
 
-def sklearn_classification(X, y, rate):
-    model = SGDClassifier(
-        "log_loss", learning_rate="constant", eta0=rate, penalty="l1", random_state=0
-    )
-    return _by_pieces(model, X, y, classes=[0, 1])
+def sklearn_regression(X, y, rate=None):
+    own = {} if rate is None else _constant(rate)
+    return _by_pieces(SGDRegressor(random_state=0, **own), X, y)
+
+
+def sklearn_classification(X, y, rate=None):
+    own = {} if rate is None else {"loss": "log_loss", **_constant(rate)}
+    return _by_pieces(SGDClassifier(random_state=0, **own), X, y, classes=[0, 1])
 
 
 def _settings(function, **choices):
-    settings = [{}]
+    """Return the defaults and the grid of choices, each with its function of a stream."""
+    grid = [{}]
     for name, values in choices.items():
-        settings = [{**one, name: value} for one in settings for value in values]
-    return [(one, partial(function, **one)) for one in settings]
+        grid = [{**one, name: value} for one in grid for value in values]
+    return [(one, partial(function, **one)) for one in ({}, *grid)]
 
 
 PEERS = {
@@ -104,7 +112,7 @@ PEERS = {
     },
     "ratings": {
         f"river {kind}": _settings(
-            river_ratings, kind=(kind,), rate=(0.05, 0.07, 0.1, 0.14), l2=(0.0, 0.02)
+            partial(river_ratings, kind=kind), rate=(0.05, 0.07, 0.1, 0.14), l2=(0.0, 0.02)
         )
         for kind in ("BiasedMF", "FunkMF")
     },
