@@ -17,7 +17,7 @@ difference: sPG with steps 1 / (L sqrt t), and projected gradient with fixed ste
 aggregated gradient, which O-FW uses.
 
 Chosen here, as the paper does not say: sigma_w is a standard deviation; T = 5,000 rounds; the mean
-over 10 seeds, each with a design, a truth and noise of its own.
+over seeds, each with a design, a truth and noise of its own.
 
 Units are the paper's: losses are summed over the 80 rows of a round.
 """
@@ -91,7 +91,7 @@ def make(dataset: str, *, quick: bool, seeds: int | None) -> OnlineLasso:
         raise ValueError(f"dataset must be one of {', '.join(DATASETS)}, got {dataset!r}")
     if quick:
         return OnlineLasso(T=2000, seeds=seeds or 5, quick=True)
-    return OnlineLasso(seeds=seeds or 20)
+    return OnlineLasso(seeds=seeds or 40)
 
 
 @dataclass(frozen=True)

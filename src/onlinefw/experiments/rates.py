@@ -23,7 +23,7 @@ __all__ = ["DATASETS", "make", "usual_datasets"]
 DATASETS = ("convex", "non-convex", "bounds", "matrix", "propositions", *PARTS)
 
 #: Bounds are judged in every run, so few will do; slopes need many.
-SEEDS = {"convex": 20, "non-convex": 10, "bounds": 3, "propositions": 30, "matrix": 5}
+SEEDS = {"convex": 40, "non-convex": 40, "bounds": 3, "propositions": 30, "matrix": 5}
 
 
 def usual_datasets() -> list[str]:
