@@ -2,13 +2,21 @@
 
 from contextlib import nullcontext
 from copy import deepcopy
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
 import pytest
 
 from onlinefw.experiments import rates
-from onlinefw.experiments.error_growth import ErrorGrowth, lasso_error_squared, matrix_errors
+from onlinefw.experiments.error_growth import (
+    SHARPNESS,
+    ErrorGrowth,
+    flipped_labels,
+    lasso_error_squared,
+    matrix_errors,
+    sigmoid_error,
+)
 from onlinefw.experiments.exponents import between, slower_than
 from onlinefw.experiments.hybrid_rates import HybridRates
 from onlinefw.experiments.inexact_gradients import InexactGradients
@@ -216,6 +224,25 @@ def test_the_error_of_lasso_is_largest_at_a_vertex():
     points = [*np.eye(n), *-np.eye(n), *rng.dirichlet(np.ones(n), 200)]
     errors = [np.abs(A.T @ (A @ p - y) / t - (p - star)).max() for p in points]
     assert (max(errors) / 3.0) ** 2 * t == pytest.approx(largest)
+
+
+def test_the_error_of_the_sigmoid_loss_is_the_distance_to_the_mean_of_many_more_rows():
+    n, t = 6, 400
+    largest = sigmoid_error(n, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    labels = flipped_labels(n, rng)
+    ((X, y),) = labels.rounds(1, t)
+    points = rng.dirichlet(np.ones(n), 100) * rng.choice([-1.0, 1.0], (100, n))
+    points = np.vstack([points, np.eye(n), -np.eye(n)])
+    ((more, of_more),) = replace(labels, seed=labels.seed + 1).rounds(1, 100_000)
+
+    def gradients(X, y):
+        growth = np.exp(-np.abs(SHARPNESS * (X @ points.T)))  # p (1 - p), even in its argument
+        return X.T @ (-SHARPNESS * y[:, None] * growth / (1.0 + growth) ** 2) / len(y)
+
+    assert np.abs(gradients(X, y) - gradients(more, of_more)).max() == pytest.approx(
+        largest, abs=0.03
+    )
 
 
 def test_the_noise_of_completion_has_its_order():

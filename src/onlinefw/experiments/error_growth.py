@@ -1,8 +1,14 @@
 """How the gradient error grows with n and epsilon, and falls with min(m1, m2): the propositions.
 
 No learner is played: rounds are drawn, and the error of grad F_t is taken at its largest over the
-set (LASSO), or its two parts are (matrix completion).
+set (Proposition 1, LASSO), or its two parts are (matrix completion).
 
+- Proposition 1 has (error / sigma_D)^2 at most n times a logarithm of n / epsilon, with a constant
+  left open: exponent 1/2 in n. Its proof has exp(-t error^2 / (2 sigma_D^2)) at each point: squared
+  and times t / sigma_D^2, 2 more for each unit of log 1/epsilon. The sigmoid loss with flipped
+  labels, sharpness k = 10, one row a round, t = 400: slopes are at most k / 4 = sigma_D. n = 8 to
+  256 for the largest error over the vertices of the unit l1 ball and 100 points inside (over the
+  whole ball it may be larger: the loss is not quadratic). For epsilon the error at 0, n = 30.
 - LASSO. With s = c B_1 + sqrt(m) B_2 sigma_w the proposition has (error / s)^2 t at most
   2 log(2 n^2 t^2 / epsilon): 4 more for each unit of log n, 2 for each unit of log 1/epsilon. The
   error is affine in theta, so it is largest at a vertex of the l1 ball. One random row of signs a
@@ -26,6 +32,8 @@ import numpy as np
 
 from .. import theory
 from .._typing import Array
+from ..losses import Sigmoid
+from .expected_sigmoid import FlippedLabels
 from .experiment import Advance, Record, Records
 from .exponents import between
 from .rate_rows import TablePart
@@ -33,8 +41,37 @@ from .results import Claim, Series
 
 __all__ = ["ErrorGrowth"]
 
-ROUNDS, ENTRIES, DRAWS = 400, 40_000, 4_000
+ROUNDS, ENTRIES, DRAWS, POINTS = 400, 40_000, 4_000, 100
+#: Of the sigmoid loss; its slopes are at most a quarter of it.
+SHARPNESS = 10.0
 NO_LIMIT = float("inf")
+
+
+def flipped_labels(n: int, rng: np.random.Generator) -> FlippedLabels:
+    """Return labels by five of n features, a quarter of them wrong."""
+    seed = int(rng.integers(2**31))
+    return FlippedLabels.make(n, 5, flip=0.25, sharpness=SHARPNESS, seed=seed)
+
+
+def sigmoid_error(n: int, rng: np.random.Generator) -> float:
+    """Return the largest error seen in the unit l1 ball: at its vertices and at points inside."""
+    labels = flipped_labels(n, rng)
+    ((X, y),) = labels.rounds(1, ROUNDS)
+    inside = rng.dirichlet(np.ones(n), POINTS) * rng.choice([-1.0, 1.0], (POINTS, n))
+    points = np.vstack([np.eye(n), -np.eye(n), inside])
+    slopes = Sigmoid(SHARPNESS).derivative(X @ points.T, y[:, None])
+    expected = np.column_stack([labels.gradient(theta) for theta in points])
+    return float(np.abs(X.T @ slopes / ROUNDS - expected).max())
+
+
+def sigmoid_quantiles(epsilons: Array, rng: np.random.Generator) -> Array:
+    """Return the 1 - epsilon quantiles of (error / sigma_D)^2 t at theta = 0."""
+    n, largest = 30, np.empty(DRAWS)
+    labels = flipped_labels(n, rng)
+    expected = labels.gradient(np.zeros(n))
+    for k, (X, y) in enumerate(labels.rounds(DRAWS, ROUNDS)):
+        largest[k] = np.abs(-SHARPNESS / 4.0 * (y @ X) / ROUNDS - expected).max()
+    return np.quantile(largest / (SHARPNESS / 4.0), 1.0 - epsilons) ** 2 * ROUNDS
 
 
 def lasso_error_squared(n: int, rng: np.random.Generator) -> float:
@@ -112,10 +149,41 @@ def _wide(side: int) -> tuple[int, int]:
     return 20, side
 
 
+GENERAL = "Proposition 1"
 LASSO = "Appendix, proposition on online LASSO"
 MATRIX = "Appendix, improved gradient error for matrix completion"
 SIDES = (10.0, 16.0, 25.0, 40.0, 63.0, 100.0)
 GROWTHS = (
+    Growth(
+        "general-n",
+        "n",
+        "largest error",
+        "Sigmoid loss with flipped labels: the gradient error, at its largest over the vertices of "
+        "the l1 ball and points inside, grows with n like n^1/2 at most",
+        GENERAL,
+        (8.0, 16.0, 32.0, 64.0, 128.0, 256.0),
+        lambda x, rng: np.array(
+            [np.mean([sigmoid_error(int(n), rng) for _ in range(5)]) for n in x]
+        ),
+        _exponent,
+        "exponent of n",
+        (-NO_LIMIT, 0.5 + 0.1),
+        "n^1/2",
+    ),
+    Growth(
+        "general-epsilon",
+        "1 / epsilon",
+        "squared error t / sigma_D^2",
+        "Sigmoid loss with flipped labels: the 1 - epsilon quantile of the squared gradient error "
+        "at theta = 0 grows by at most 2 sigma_D^2 / t for each unit of log 1/epsilon",
+        GENERAL,
+        (5.0, 10.0, 20.0, 50.0, 100.0, 200.0),
+        lambda x, rng: sigmoid_quantiles(1.0 / x, rng),
+        _per_log,
+        "growth of (error / sigma_D)^2 t for each unit of log 1/epsilon",
+        (-NO_LIMIT, 2.0 + 0.1),
+        "exp(-t s^2 / (2 sigma_D^2)) in the proof",
+    ),
     Growth(
         "lasso-n",
         "n",
@@ -177,7 +245,13 @@ class ErrorGrowth(TablePart):
 
     def __init__(self, T: int, seeds: int, *, quick: bool):
         super().__init__(GROWTHS, T, seeds, quick=quick)
-        self.settings |= {"rounds": ROUNDS, "entries": ENTRIES, "draws": DRAWS}
+        self.settings |= {
+            "rounds": ROUNDS,
+            "entries": ENTRIES,
+            "draws": DRAWS,
+            "points": POINTS,
+            "sharpness": SHARPNESS,
+        }
 
     def play(self, row: Growth, seed: int, advance: Advance) -> Record:
         """Measure along the grid with one seed."""
