@@ -269,13 +269,13 @@ def myfm(train, k, passes):
 
 
 @system("river", "river BiasedMF", "river", online="yes")
-def river(train, k, lr, reg, passes):
+def river(train, k, lr, reg, passes, factor_lr=None):
     from river import optim, reco
 
     model = reco.BiasedMF(
         n_factors=k,
         bias_optimizer=optim.SGD(lr),
-        latent_optimizer=optim.SGD(lr),
+        latent_optimizer=optim.SGD(factor_lr or lr),
         l2_bias=reg,
         l2_latent=reg,
         latent_initializer=optim.initializers.Normal(mu=0.0, sigma=0.1, seed=0),
