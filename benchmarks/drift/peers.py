@@ -104,10 +104,10 @@ PEERS = {
     },
     "classification": {
         "river LogisticRegression": _settings(
-            river_classification, rate=(0.0025, 0.005, 0.01, 0.02)
+            river_classification, rate=(0.00125, 0.0025, 0.005, 0.01, 0.02)
         ),
         "scikit-learn SGDClassifier": _settings(
-            sklearn_classification, rate=(0.0025, 0.005, 0.01, 0.02)
+            sklearn_classification, rate=(0.00125, 0.0025, 0.005, 0.01, 0.02)
         ),
     },
     "ratings": {

@@ -28,7 +28,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from peer_settings import DOCUMENTED, GRIDS, NOT_RUN, OURS, PEERS
+from peer_settings import CHOSEN, DOCUMENTED, GRIDS, NOT_RUN, OURS, PEERS
 from peer_systems import SYSTEMS, THREADS
 
 from onlinefw.datasets import fetch_movielens, make_movielens_like
@@ -99,8 +99,10 @@ def table_line(name, label, settings, found, n_train):
     mse, seconds = (np.mean([f[key] for f in found]) for key in ("mse", "seconds"))
     peak = max(f["peak"] for f in found)
     passes = f"at most {settings['passes']}" if name == "softimpute" else settings["passes"]
-    if (reads := found[0].get("reads")) is not None:
-        passes = f"{passes} ({reads:.0f} reads)"
+    if name == "onlinefw":
+        reads = found[0]["reads"]
+        again = "what is kept is read again, not counted" if reads is None else f"{reads:.0f} reads"
+        passes = f"{passes} ({again})"
     return (
         f"| {title} {found[0]['version']} | {label} | {mse:.3f} | {passes} | {seconds:.3g} | "
         f"{n_train / seconds:,.0f} | {peak:,.0f} | {SYSTEMS[name].online} | "
@@ -136,7 +138,7 @@ def compare(options, folder):
         "are training ratings over those seconds, all passes together. Passes are how often a "
         "library is given the ratings, or goes through them by itself; ours reads those that it "
         "has again, in every round or by sweeps: in brackets how often all of them, where it "
-        "counts. Settings are the best of a grid on validation rows; `documented` ones are the "
+        f"counts. {CHOSEN[options.data]} `documented` ones are the "
         "library's defaults, or of its tutorial. Ours: `auto` is found while learning, a radius "
         "was chosen on validation rows (`peer_settings.py`). Peak memory is that of the "
         f"process and its children, data and Python included. {THREADS} threads, one process at a "
