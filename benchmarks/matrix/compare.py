@@ -87,28 +87,32 @@ def batch(radius=50_000.0, iterations=200):
     ofw.baselines.batch_frank_wolfe(
         objective, TraceNormBall(radius), max_iter=iterations, tol=0.0, callback=watch
     )
-    final = curve[-1][1]
-    batch_seconds = next(seconds for seconds, mse in curve if mse <= final + 0.01)
+    final, goal = curve[-1][1], curve[-1][1] + 0.01
+    batch_seconds = next(seconds for seconds, mse in curve if mse <= goal)
     del objective
 
     rows = []
-    for label, size, step, corrective in (
-        ("O-FW, one atom a round", 25_000, ofw.steps.Harmonic(2), None),
-        ("O-FW with corrective sweeps", 200_000, ofw.steps.LineSearch(), sweeper()),
+    for label, size, atoms, step, corrective in (
+        ("O-FW, one atom a round, all kept", 25_000, 641, ofw.steps.Harmonic(2), None),
+        ("O-FW, one atom a round, cut to 128 MB", 25_000, None, ofw.steps.Harmonic(2), None),
+        ("O-FW with corrective sweeps", 200_000, None, ofw.steps.LineSearch(), sweeper()),
     ):
         clock = Stopwatch()
         learner = ofw.OnlineFrankWolfe(
-            ObservedEntries(shape), TraceNormBall(radius), step=step, corrective=corrective
+            ObservedEntries(shape, max_atoms=atoms),
+            TraceNormBall(radius),
+            step=step,
+            corrective=corrective,
         )
         for observed in range(size, TRAIN + 1, size):
             part = slice(observed - size, observed)
             learner.observe(X[part], y[part] - mean)
             if observed % 400_000 == 0:
                 mse = clock.look(partial(error, learner.theta, mean, X, y))
-                if mse <= final + 0.01:
+                if mse <= goal:
                     break
-        seconds = clock.seconds() if mse <= final + 0.01 else np.nan
-        rows.append(f"| {label} | {seconds:.1f} | {observed:,} | {batch_seconds / seconds:.1f} |")
+        when = _reached(clock.seconds(), observed, batch_seconds, goal, mse)
+        rows.append(f"| {label} | {when} |")
     yield "## Against batch Frank-Wolfe"
     yield ""
     yield (
@@ -116,12 +120,18 @@ def batch(radius=50_000.0, iterations=200):
         f"line search, final test MSE {final:.4f} after {curve[-1][0]:.1f} s."
     )
     yield ""
-    goal = final + 0.01
     yield f"| | seconds to a test MSE of {goal:.4f} | ratings used | times sooner (asked: 3) |"
     yield "| --- | --- | --- | --- |"
     yield f"| batch Frank-Wolfe | {batch_seconds:.1f} | {TRAIN:,} | 1 |"
     yield from rows
     yield ""
+
+
+def _reached(seconds, observed, batch_seconds, goal, mse):
+    """Return the cells of a row: when the goal was reached, or where it ended."""
+    if mse > goal:
+        return f"not in {seconds:.1f} (ended at {mse:.4f}) | {observed:,} |"
+    return f"{seconds:.1f} | {observed:,} | {batch_seconds / seconds:.1f}"
 
 
 def sweeper(rank=10):
@@ -158,7 +168,7 @@ def sweeps(radius=80_000.0, rank=10, size=200_000):
         if seen % 2_000_000 == 0:
             yield f"| {seen:,} | {clock.seconds():.1f} | {clock.look(look):.4f} |"
     for _ in range(2):
-        model._learner.correct()
+        model.correct()
         yield f"| all, and one more correction | {clock.seconds():.1f} | {clock.look(look):.4f} |"
     yield ""
     yield f"Final gap {clock.look(lambda: model.gap_):.3f} (of the mean loss), rank {model.rank_}."
