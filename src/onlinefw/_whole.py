@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any, NoReturn
 from weakref import WeakSet
 
-try:  # signal.signal takes ten times as long
+try:  # signal.signal is this, and turns numbers into enumerations, which takes longer
     from _signal import signal as set_handler  # type: ignore[import-not-found]
 except ImportError:
     from signal import signal as set_handler

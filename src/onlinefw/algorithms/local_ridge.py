@@ -83,7 +83,7 @@ class LocalRidge(Corrective):
     With entries on a GPU or with workers all rows of a batch are solved at once, then all columns.
     A batch there is a batch here, to rounding (but for rows and columns that have a thousand
     observations for each one in the batch, and have running sums here, in which some factors are
-    older). Single observations are batches of one, which take milliseconds there.
+    older). Single observations are batches of one, which take much longer there than here.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line, or say in one line what to install for it."""
-    # Otherwise Python looks through all objects for cycles when the work is done: half a second.
+    # Otherwise Python looks through all objects for cycles when the work is done.
     atexit.register(gc.freeze)
     try:
         from .app import app

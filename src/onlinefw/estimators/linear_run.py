@@ -29,7 +29,7 @@ BEATEN_FROM = 500
 #: ... and before the first round this one of them predicts: twice the suggested radius.
 FIRST_CHOICE = 2
 
-#: Rows are learned so many multiplications at a time, at most (about 20 ms).
+#: Rows are learned so many multiplications at a time, at most: what cannot be interrupted is short.
 A_PIECE = 2**24
 
 

@@ -288,7 +288,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         With local corrections and a batch size of 1 that is one compiled loop; it comes back
         every now and then, so Ctrl-C leaves a whole number of observations learned. Learning in
         pieces of any length is the same as learning at once. On a GPU or with workers it is a
-        loop in Python, with milliseconds for each batch: there larger batches are the way.
+        loop in Python, with an exchange for each batch: there larger batches are the way.
 
         Parameters
         ----------

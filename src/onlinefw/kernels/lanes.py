@@ -93,8 +93,8 @@ def zero(typingctx, like):
 def not_unrolled(typingctx):
     """Keep the compiler from unrolling the loop that this stands in; it does nothing itself.
 
-    Unrolled four times, the fused loop over entries takes half as long again: rows are short, and
-    what a multiple of four leaves over is a loop of its own, whose length is guessed wrong.
+    Unrolled four times, the fused loop over entries takes longer: rows are short, and what a
+    multiple of four leaves over is a loop of its own, whose length is guessed wrong.
     """
 
     def codegen(context, builder, signature, args):

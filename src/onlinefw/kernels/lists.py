@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 #: Functions that ask for no memory need not count who holds which array: each count is a locked
-#: instruction, and the arrays of an event are so many that counting took a third of its time.
+#: instruction, and the arrays of an event are many.
 UNCOUNTED = {"_nrt": False}
 #: The shortest stretch of memory. The first two numbers of a free one say where the next one is.
 SHORTEST = 2

@@ -48,12 +48,12 @@ __all__ = [
 #: Errors are forgotten slowly: after n observations those of the last HORIZON + n / 4 count most.
 HORIZON = 20_000.0
 #: Where observations fade, errors fade sooner: so many count, as a share of the observations that
-#: do (of 0.05 to 0.7, the best or nearly so before and after a change).
+#: do.
 FADING = 0.2
 #: ... and never fewer than this.
 SHORTEST_HORIZON = 100.0
 #: The variance of a weight grows to so many times that of the beginning, at most: of models that
-#: agree nothing can be learned, and it would grow for ever (with 30 predictions are worse).
+#: agree nothing can be learned, and it would grow for ever.
 MOST_UNCERTAIN = 1000.0
 #: How fast the memory of a row's or column's errors forgets: the newest has this share.
 RATE = 0.15

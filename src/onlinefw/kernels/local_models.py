@@ -66,8 +66,7 @@ MODELS_PRIOR = 100.0
 #: ... and the memories with nothing, as if so many had.
 MEMORY_PRIOR = 50.0
 #: Ridges were chosen for ratings. The dispersion of labels is 1 by definition, but the ridges suit
-#: them if it is taken to be OF_LABELS, or OF_SIGMOID with the sigmoid loss (tried on MovieLens
-#: 100k, four stars and more against less).
+#: them if it is taken to be OF_LABELS, or OF_SIGMOID with the sigmoid loss.
 OF_LABELS, OF_SIGMOID = 2.0, 0.25
 #: The dispersion of counts and times is taken to be this at least: all may be equal.
 LEAST_DISPERSION = 1e-3

@@ -34,8 +34,7 @@ from .summary import (
 )
 from .tournament import SLOPE, THETA, largest, lift
 
-#: rho_t = t^-RHO and gamma_t = (t + 1)^-GAMMA: of the rates tried on documents, the only ones at
-#: which no radius failed. Other rates may be better at one radius.
+#: rho_t = t^-RHO and gamma_t = (t + 1)^-GAMMA: rates for any radius. Others may be better at one.
 RHO, GAMMA = 1.0, 1.0
 
 

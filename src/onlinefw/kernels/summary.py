@@ -27,7 +27,7 @@ from .rows import row_curvature, row_slope, row_value
 from .tournament import BEND, SLOPE, THETA, key_of, largest, lift
 
 #: How much older rows are forgotten: 1 is the plain mean over all rows, whose gradients were taken
-#: at older thetas; by measurement 1.5 is better for regression, and little worse for documents.
+#: at older thetas; more lets go of those sooner.
 FORGET = 1.5
 #: Slopes and curvatures of one row are clipped to this: infinity times 0 would be NaN.
 LARGE = 1e30

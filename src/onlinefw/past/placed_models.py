@@ -27,7 +27,7 @@ class PlacedModels(MixedModels):
     """:class:`~onlinefw.past.mixed_models.MixedModels` that ask a past to solve regressions.
 
     They learn in batches: all rows of a batch are solved at once, then all columns. Single entries
-    are batches of one, which take milliseconds here.
+    are batches of one, which take much longer here than in a compiled loop.
 
     Entries are predicted in this process. If the past is on a GPU, there is a copy of factors and
     offsets on it, for regressions and theta; solutions are written to both.

@@ -14,22 +14,20 @@ from ...kernels.ridge import WIDTH
 __all__ = ["FIRST", "MOST", "is_in_use", "next_rank", "rank_for_clicks", "with_rank"]
 
 #: Models whose rank is found begin with this one, and have this one at most: three of them are
-#: mixed, so theta has rank 63 at most. To begin with 6 takes half the time and is as accurate on
-#: MovieLens, but streams of a few thousand ratings find their directions later.
+#: mixed, so theta has rank 63 at most. To begin with less takes less time, but streams of a few
+#: thousand ratings find their directions later.
 FIRST, MOST = 14, 21
 #: All of it is in use if the smallest singular value is at least so large, compared with the
-#: largest. Where the rank of the truth is larger than that of a model it is 0.3 to 0.8; on
-#: MovieLens 1M 0.15 after 256,000 ratings, and some more rank helps from there on.
+#: largest: where the rank of the truth is larger than that of a model it is larger still.
 IN_USE = 0.1
 #: Besides, the largest must be more than what is left of the start factors: this times the number
-#: of entries (0.003 and less at the beginning of MovieLens, 0.01 and more once it has structure).
+#: of entries.
 ALIVE = 0.006
 
 #: Models of clicks have a rank of about this times the events of a mean row, or of a mean column if
-#: that has fewer, and this one at most: on MovieLens 1M (77 events a row) more rank helps up to
-#: there, on generated clicks with 25 events a row more than 30 does harm. 2 is between what is best
-#: on those (1) and on the 4-star ratings of MovieLens 100k (3). Where events are learned
-#: one by one it is less: an event takes time like the square of the rank.
+#: that has fewer, and this one at most: rows with many events can tell more directions apart, and
+#: more than they can does harm. Where events are learned one by one it is less: an event takes time
+#: like the square of the rank.
 OF_CLICKS, MOST_OF_CLICKS, MOST_ONE_BY_ONE = 2.0, 126, 62
 
 
