@@ -352,7 +352,7 @@ def reproduce(
         typer.Option(help="One data set of the figure; by default those available (see ofw data)."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Reduced sizes: everything in under 5 minutes.")
+        bool, typer.Option("--quick", help="Reduced sizes: everything in a few minutes.")
     ] = False,
     seeds: Annotated[
         int | None,
