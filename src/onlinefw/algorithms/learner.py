@@ -32,7 +32,10 @@ PARTS = ("objective", "constraint", "step", "inner_steps", "certify_every", "cor
 
 
 class Learner(ABC):
-    """An online learner: one cheap update of theta per batch."""
+    """An online learner.
+
+    In each round a batch becomes part of F_t, and theta takes a step, several, or none.
+    """
 
     certify_every: int | None = None
     corrective: Corrective | None = None
