@@ -4,7 +4,8 @@ Online LASSO with its certificate
 
 The paper's online LASSO: 80 noisy readings a round, 300 features, 30 of which matter. The learner
 keeps sums instead of rows, so that round 2,000 costs what round 1 did, and it can say at any time
-how far from optimal it is, on everything seen, without knowing the truth.
+how far at most its mean loss, on everything seen, is above the best within the radius, without
+knowing the truth.
 """
 
 import matplotlib.pyplot as plt

@@ -35,9 +35,9 @@ def gap_in_words(gap: float, convex: bool, loss: float | None = None) -> str:
     --------
     >>> from onlinefw._words import gap_in_words
     >>> gap_in_words(0.0123, convex=True)
-    'certificate: its mean loss is at most 0.0123 above the smallest possible'
+    'certificate: its mean loss is at most 0.0123 above the smallest of its radius'
     >>> gap_in_words(0.0123, convex=True, loss=0.41)
-    'certificate: its mean loss is at most 0.0123 above the smallest possible (3% of the loss)'
+    'certificate: its mean loss is at most 0.0123 above the smallest of its radius (3% of the loss)'
     >>> gap_in_words(4.1, convex=True, loss=0.41).split(",")[0]
     'certificate: uninformative: the gap'
     >>> gap_in_words(0.0123, convex=False)
@@ -56,7 +56,8 @@ def gap_in_words(gap: float, convex: bool, loss: float | None = None) -> str:
     if informative is False:
         return f"certificate: {UNINFORMATIVE.format(gap=gap, loss=loss)}"
     share = f" ({gap_share(gap, loss)} of the loss)" if informative else ""
-    return f"certificate: its mean loss is at most {gap:.3g} above the smallest possible{share}"
+    bound = f"at most {gap:.3g} above the smallest of its radius"
+    return f"certificate: its mean loss is {bound}{share}"
 
 
 def is_informative(gap: float, loss: float | None) -> bool | None:

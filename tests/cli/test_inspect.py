@@ -156,7 +156,7 @@ def test_a_file_that_does_not_tell_the_loss_has_the_gap_alone(tmp_path):
     assert facts["mean loss"] is facts["certificate is informative"] is None
     assert facts["gap is a certificate"] is True
     said = ofw_says("inspect", GOLDEN / "completion-ridge-v2.ofw")
-    assert "above the smallest possible\n" in said and "mean loss:" not in said
+    assert "above the smallest of its radius\n" in said and "mean loss:" not in said
 
 
 def test_mixture_and_short_memory_are_told_as_python_tells_them(tmp_path):

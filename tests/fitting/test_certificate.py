@@ -35,7 +35,7 @@ def test_a_loss_that_may_be_below_zero_has_no_percentage(X, rng, loss):
     model = ofw.FrankWolfeRegressor(radius=1.0, loss=loss).fit(X, rng.poisson(2.0, 120))
     facts = gap_facts(model)
     assert facts["gap is a certificate"] and facts["certificate is informative"] is None
-    assert gap_said(facts).endswith("above the smallest possible")
+    assert gap_said(facts).endswith("above the smallest of its radius")
 
 
 def test_a_loss_that_is_not_convex_has_no_certificate(X):

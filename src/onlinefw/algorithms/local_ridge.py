@@ -57,7 +57,7 @@ class LocalRidge(Corrective):
     A ridge a + b n, for a row or column of n observations, belongs to a *weighted* trace norm:
     J is smallest where the squared errors plus twice the trace norm of diag(p) theta diag(q) are,
     with p and q the square roots of the ridges. ``ball`` is the ball of that norm in which theta
-    lies on the boundary, and the certificate in it says how far theta is from the best there.
+    lies on the boundary, and the certificate in it bounds how far theta's loss is above the best.
     If the learner's own ball is smaller, theta is scaled into it.
 
     Ridges are in units of the standard deviation of the values, so it makes no difference in which

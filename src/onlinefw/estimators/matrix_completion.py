@@ -37,9 +37,10 @@ MANY_ROUNDS = 16
 class FrankWolfeMatrixCompletion(CompletedMatrix):
     """A low-rank matrix from a stream of its entries, by online Frank-Wolfe on a trace-norm ball.
 
-    Each batch is one round. The model can predict after each, new rows and columns may come at any
-    time, and ``gap_`` says how far from optimal the model is. Without arguments it is the best we
-    know for ratings, the same as ``ofw fit matrix``; :meth:`paper` is the paper's set-up.
+    Each batch is one round. The model can predict after each, and new rows and columns may come at
+    any time. For a convex loss ``gap_`` bounds how far the mean loss on what is kept of the data
+    seen is above the best within the radius. Without arguments it is the best we know for ratings,
+    the same as ``ofw fit matrix``; :meth:`paper` is the paper's set-up.
 
     Rows and columns are known by *indices*, whole numbers from 0 in an array, or by *ids*, which
     are text or whole numbers: the first X decides. Text, arrays of objects, and frames of pandas,

@@ -30,8 +30,8 @@ __all__ = ["FrankWolfeRegressor"]
 class FrankWolfeRegressor(RegressorMixin, LinearModel):
     """Sparse or low-rank linear regression from a stream of rows, by online Frank-Wolfe.
 
-    One ``partial_fit`` is one round. The model can predict after each, and ``gap_`` says how far
-    from optimal it is on the rows kept.
+    One ``partial_fit`` is one round. The model can predict after each. For a convex loss ``gap_``
+    bounds how far its mean loss on the rows kept is above the best within its radius.
 
     Parameters
     ----------

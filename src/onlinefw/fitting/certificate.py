@@ -25,7 +25,7 @@ def gap_facts(model: Any) -> dict[str, Any]:
     >>> facts["gap is a certificate"], facts["certificate is informative"]
     (True, True)
     >>> gap_said({**facts, "gap": 0.0011, "mean loss": 0.11})
-    'certificate: its mean loss is at most 0.0011 above the smallest possible (1% of the loss)'
+    'certificate: its mean loss is at most 0.0011 above the smallest of its radius (1% of the loss)'
     """
     gap, loss = float(model.gap_), float(model.mean_loss_)
     convex, comparable = bool(model.loss_.convex), bool(model.loss_.nonnegative)
