@@ -176,7 +176,7 @@ class SummaryObjective(RowObjective):
         return self._shared.gradient
 
     def value(self) -> float:
-        """Return the mean of the losses that were paid, an estimate of F_t from above."""
+        """Return the mean of the losses that were paid, an estimate of F_t, usually too large."""
         self._needs_data()
         return self._shared.value
 
