@@ -1,6 +1,6 @@
 """Clicks in the shape of MovieLens 20M: seconds to learn them in one pass, and NDCG at 10.
 
-    python benchmarks/recommend/large.py --place host|cuda [--clicks 20000000] [--write]
+    python benchmarks/recommend/large.py --place host|sweeps|cuda [--clicks 20000000] [--write]
 
 Generated clicks (``make_movielens_like``: 138,493 users x 26,744 items, popular items, active
 users; what a user clicks on also follows 10 hidden factors: of three times as many entries those
