@@ -24,8 +24,6 @@ OLDER = {
     "drift/drift.md",
     "gpu/matrix.md",
     "gpu/rows.md",
-    "lasso_rates.md",
-    "linear/pairwise.md",
     "linear/peers-synthetic.md",
     "matrix/accuracy-default.md",
     "matrix/accuracy-ml-100k.md",

@@ -145,7 +145,7 @@ READING = """\
 **Line searches are what pairwise steps are for.** With them pairwise steps come nearest to the
 minimum on the documents in all four settings (h is 12% to 63% below that of O-AW, and 19% to 98%
 below that of O-FW) and have the smallest certificates, in about the same time and with more
-atoms than O-AW (2 to 43 more). On the LASSO they are ahead early at radius 1.1 (h_100), with 324
+atoms than O-AW (2 to 42 more). On the LASSO they are ahead early at radius 1.1 (h_100), with 324
 atoms to O-AW's 262; there h_5000 is the same for all to 2%. On the boundary only O-FW is behind.
 
 **With steps 2 / (n + 1) they are no gain.** On the LASSO they end level with O-AW. On the
