@@ -34,15 +34,17 @@ from onlinefw.objectives import RunningBiases
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from table import write_table
 
-LINE = {"step": "line-search"}
+#: The paper's set-up; the others change what they name, and nothing else.
+PLAIN = {"offsets": None, "weighting": None, "step": None, "corrective": None}
+BIASES, JOINT = PLAIN | {"offsets": "biases"}, PLAIN | {"offsets": "joint", "step": "line-search"}
 SMOOTH = {"weighting": "smoothed"}
 OPTIONS = {
-    "the paper's set-up: raw ratings": {},
-    "biases": {"offsets": "biases"},
-    "biases, smoothed weighting": {"offsets": "biases", **SMOOTH},
-    "joint biases, line search": {"offsets": "joint", **LINE},
-    "joint biases, smoothed weighting, line search": {"offsets": "joint", **SMOOTH, **LINE},
-    "the same, and ridge sweeps": {"offsets": "joint", **SMOOTH, **LINE, "corrective": "ridge"},
+    "the paper's set-up: raw ratings": PLAIN,
+    "biases": BIASES,
+    "biases, smoothed weighting": BIASES | SMOOTH,
+    "joint biases, line search": JOINT,
+    "joint biases, smoothed weighting, line search": JOINT | SMOOTH,
+    "the same, and ridge sweeps": JOINT | SMOOTH | {"corrective": "ridge"},
 }
 #: Radii by option, in this order; the first is the paper's, the others from validation rows.
 RADII = {
@@ -215,9 +217,7 @@ def in_order_of_time():
 
     yield line('onlinefw, `corrective="local"`, `learn`', progress, seconds)
     for batch in (80, 10):
-        model = ofw.FrankWolfeMatrixCompletion(
-            700.0, shape=(943, 1682), offsets="joint", **SMOOTH, **LINE
-        )
+        model = ofw.FrankWolfeMatrixCompletion(700.0, shape=(943, 1682), **(JOINT | SMOOTH))
         started = perf_counter()
         found = progressive(model, X, y, times, batch_size=batch)
         yield line(f"onlinefw, Frank-Wolfe steps, {batch} a batch", found, perf_counter() - started)

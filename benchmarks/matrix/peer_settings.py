@@ -23,8 +23,8 @@ OURS: dict[str, dict[str, dict]] = {
         "one pass, rank 10 (that of the truth) sweeps, radius 80,000": {
             "radius": 80_000.0, "passes": 1, "batch_size": 400_000, **_SWEEPS,
         },
-        "one pass, one atom a round, radius 50,000": {
-            "radius": 50_000.0, "passes": 1, "batch_size": 10_000, "offsets": "biases",
+        "Frank-Wolfe, radius 50,000, one pass of 1,600 rounds": {
+            "radius": 50_000.0, "passes": 1, "batch_size": 10_000, **_RATINGS,
         },
     },
 }  # fmt: skip
