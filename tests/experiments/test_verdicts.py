@@ -74,7 +74,59 @@ def test_the_level_of_a_race_is_the_best_that_both_reach():
     ours, theirs = ([1, 2, 3], [5.0, 2.0, 1.0]), ([1, 2, 3], [5.0, 4.0, 3.0])
     claim = verdicts.sooner(ours, theirs, "MSE", names=NAMES, **WHAT)
     assert "reaches MSE 3 sooner" in claim.predicted
-    assert claim.measured == "O-FW in 2 s, O-PG in 3 s"
+    assert claim.measured == "3: O-FW 2 s, O-PG 3 s"
+
+
+#: Of curves from 8 to a best value in equal steps, one a second, or slower.
+def falling(best, seconds_a_step=1.0, steps=8):
+    return np.arange(steps) * seconds_a_step, np.linspace(8.0, best, steps)
+
+
+def race(ours, theirs, constant=6.0, **more):
+    return verdicts.sooner(ours, theirs, "MSE", names=NAMES, constant=constant, **more, **WHAT)
+
+
+def test_levels_are_below_the_constant_down_to_the_best_that_both_reach_and_all_are_shown():
+    claim = race(falling(1.0), falling(0.5, 2.0))
+    assert "reaches MSE 5 to 1 (the constant prediction has 6) sooner" in claim.predicted
+    assert claim.measured == (
+        "5: O-FW 3 s, O-PG 6 s; 4: O-FW 4 s, O-PG 8 s; 3: O-FW 5 s, O-PG 10 s; "
+        "2: O-FW 6 s, O-PG 12 s; 1: O-FW 7 s, O-PG 14 s"
+    )
+    assert claim.verdict == "holds"
+    assert race(falling(0.5, 2.0), falling(1.0)).verdict == "fails"
+
+
+def test_if_one_alone_beats_the_constant_the_other_fails_to_reach_any_level():
+    claim = race(falling(1.0), falling(7.0, 2.0))
+    assert "MSE 5 to 1 " in claim.predicted
+    assert claim.measured.endswith("1: O-FW 7 s, O-PG not; O-PG ends after 14 s with 7 at best")
+    assert claim.verdict == "holds"
+    assert race(falling(7.0, 2.0), falling(1.0)).verdict == "fails"
+    # At the constant itself there is no race: the one that just reaches it does not beat it.
+    assert race(falling(1.0), falling(6.0, 2.0)).verdict == "holds"
+
+
+def test_a_run_that_ended_too_early_may_lose_but_does_not_let_the_other_win():
+    assert race(falling(1.0), falling(7.0, 0.1)).verdict == "undecided"  # it ended after 0.7 s
+    # In time at the first level, and nothing to say of the last ones.
+    assert race(falling(1.0), falling(7.0, 0.5)).verdict == "undecided"
+
+
+@pytest.mark.parametrize("best", [6.0, 7.0])
+def test_nobody_wins_above_the_constant(best):
+    claim = race(falling(best), falling(7.5))
+    assert claim.verdict == "undecided"
+    assert "O-FW ends after 7 s" in claim.measured
+    assert race(falling(1.0), falling(1.0, 9.0), level=6.0).verdict == "undecided"
+
+
+def test_a_race_that_is_won_at_some_levels_is_undecided_and_a_draw_with_losses_is_lost():
+    fast_then_slow = [0.0, 0.1, 0.2, 0.3, 4.0, 90.0, 91.0, 92.0], np.linspace(8.0, 1.0, 8)
+    assert race(fast_then_slow, falling(1.0)).verdict == "undecided"
+    even_then_slow = [0.0, 1.0, 2.0, 3.0, 4.0, 90.0, 91.0, 92.0], np.linspace(8.0, 1.0, 8)
+    assert race(even_then_slow, falling(1.0)).verdict == "fails"
+    assert race(falling(1.0), falling(1.0)).verdict == "undecided"
 
 
 @pytest.mark.parametrize(

@@ -377,35 +377,47 @@ def sooner(
 
     The curves are (seconds, values); ``what`` the values are. Ours may take at most ``within``
     times as long as theirs; below 1 it must be that much faster. ``constant`` is what the best
-    constant prediction has: a race to a level above it says nothing. Below it there are races to
-    several levels, evenly down to the best that both reach (or to the constant, if only one gets
-    there), and the verdict is that of all of them. It is undecided if they differ, if the level
-    given is above the constant, or if a run ended too early to tell.
+    constant prediction has: a race to a level that is not below it says nothing. Below it there are
+    races to ``LEVELS`` levels, evenly down to the best that both reach, or, if only one gets below
+    the constant, to the best of that one. It holds if ours is in time at all levels, and fails if
+    at none, but late at some. It is undecided if ours is in time at some levels only, if nobody
+    gets below the constant, or if no race tells (too close, or their run ended too early).
     """
-    best = max(float(np.min(ours[1])), float(np.min(theirs[1])))
-    if level is not None:
-        levels = [level]
-    elif best < constant < np.inf:
-        levels = np.linspace(constant, best, LEVELS).tolist()
+    reached = [float(np.min(curve[1])) for curve in (ours, theirs)]
+    levels = _levels(max(reached), min(reached), constant) if level is None else [level]
+    if not levels or levels[0] >= constant:
+        races = [0]
     else:
-        levels = [min(best, constant)]
-    races = [_race(each, ours, theirs, within) for each in levels] if levels[0] <= constant else [0]
-    last, holds = levels[-1], min(races) > 0
+        races = [_race(each, ours, theirs, within) for each in levels]
+    holds = min(races) > 0
     factor = "sooner than" if within == 1.0 else f"in at most {within:g} times the seconds of"
-    above = f"{levels[0]:.3g} to " if len(levels) > 1 else ""
-    known = f" (the constant prediction has {constant:.3g})" if np.isfinite(constant) else ""
-    both = levels if len(levels) == 1 else [levels[0], last]
+    span = " to ".join(f"{each:.4g}" for each in dict.fromkeys([*levels[:1], *levels[-1:]]))
+    known = f" (the constant prediction has {constant:.4g})" if np.isfinite(constant) else ""
+    measured = [
+        f"{each:.4g}: {names[0]} {_when(each, ours)}, {names[1]} {_when(each, theirs)}"
+        for each in levels
+    ] + [
+        f"{name} ends after {float(np.asarray(curve[0])[-1]):.3g} s with {best:.4g} at best"
+        for name, curve, best in zip(names, (ours, theirs), reached, strict=True)
+        if not levels or best > levels[-1]
+    ]
     return Claim(
-        predicted=f"{names[0]} reaches {what} {above}{last:.3g}{known} {factor} {names[1]}",
-        measured="; ".join(
-            (f"{each:.3g}: " if len(both) > 1 else "")
-            + f"{names[0]} {_when(each, ours)}, {names[1]} {_when(each, theirs)}"
-            for each in both
-        ),
+        predicted=f"{names[0]} reaches {what} {span or 'below a constant'}{known} {factor} "
+        f"{names[1]}",
+        measured="; ".join(measured),
         holds=holds,
-        instead="" if holds or max(races) < 0 else UNDECIDED,
+        instead="" if holds or (max(races) <= 0 and min(races) < 0) else UNDECIDED,
         **claim,
     )
+
+
+def _levels(both: float, one: float, constant: float) -> list[float]:
+    """Return the levels of a race: to what both reach, or else one; none if nobody is below."""
+    if constant == np.inf:
+        return [both]
+    best = both if both < constant else one
+    levels: list[float] = np.linspace(constant, best, LEVELS + 1)[1:].tolist()
+    return levels if best < constant else []
 
 
 def _race(
@@ -416,7 +428,8 @@ def _race(
 ) -> int:
     """Return 1 if ours is in time at a level, -1 if it is not, 0 if that cannot be said.
 
-    A race for less time (``within`` 1) that is closer than ``CLOSE`` is a draw.
+    A race for less time (``within`` 1) that is closer than ``CLOSE`` is a draw. A run of ours that
+    ends without getting there is late.
     """
     mine, other = seconds_to(level, *ours), seconds_to(level, *theirs)
     slack = CLOSE if within == 1.0 else 1.0
@@ -428,7 +441,4 @@ def _race(
 
 def _when(level: float, curve: tuple[ArrayLike, ArrayLike]) -> str:
     seconds = seconds_to(level, *curve)
-    if np.isfinite(seconds):
-        return f"in {seconds:.3g} s"
-    last, best = float(np.asarray(curve[0])[-1]), float(np.min(curve[1]))
-    return f"not in its {last:.3g} s (best {best:.4g})"
+    return f"{seconds:.3g} s" if np.isfinite(seconds) else "not"
