@@ -13,9 +13,10 @@ from onlinefw.datasets import Ratings, make_matrix_completion, make_movielens_li
 from onlinefw.experiments import matrix_completion, matrix_players
 from onlinefw.experiments.matrix_completion import CONSTANT, MatrixCompletion, Plan
 from onlinefw.experiments.matrix_problems import synthetic_problem, trace_norm
-from onlinefw.experiments.results import Results, plain
+from onlinefw.experiments.results import Results, Series, plain
 from onlinefw.experiments.runner import run_experiment
 from onlinefw.iterates import LowRank
+from onlinefw.plots.matrix_completion import _limits as limits
 from onlinefw.plots.matrix_completion import draw
 from onlinefw.sets import TraceNormBall
 
@@ -281,6 +282,46 @@ def test_nothing_is_cut_of_theta_in_the_figure():
             learner.refine()
         assert learner.theta.dtype == float
         assert learner.theta.version == version + rounds - 1  # steps, and no cut
+
+
+@pytest.mark.parametrize("dataset", ["synthetic", "generated20m"])
+def test_the_gap_of_the_last_theta_is_shown_beside_that_of_an_independent_pair(dataset):
+    experiment = MatrixCompletion(dataset, PLANS[dataset], quick=True)
+    problem, plan = experiment.problem(0), PLANS[dataset]
+    record = matrix_players.PLAYERS["O-FW"](problem, plan.batch, plan.rounds, lambda t: None)
+    ball = TraceNormBall(problem.radius)
+    learner = ofw.OnlineFrankWolfe(matrix_players.entries_of(problem, plan.rounds), ball)
+    for X, y in problem.rounds(plan.batch):
+        learner.observe(X, y)
+    gradient = learner.objective.gradient().toarray()
+    inner = np.sum(gradient * learner.theta.dense())
+    exact = inner + ball.radius * np.linalg.norm(gradient, 2)
+    gap = record["final gap"]
+    assert gap["svds"] == pytest.approx(exact, rel=1e-5)
+    assert gap["found"] <= exact * (1.0 + 1e-9)
+    assert gap["certificate"] >= exact * (1.0 - 1e-9)
+
+
+def test_the_page_shows_by_how_much_the_gap_is_off(synthetic_records):
+    experiment = MatrixCompletion("synthetic", PLANS["synthetic"], seeds=2)
+    records = copy.deepcopy(synthetic_records)
+    records["O-FW"]["final gap"] = {"found": 0.9, "svds": 1.0, "certificate": 1.1}
+    first, second = experiment.extra(records)["duality gap at the end"]
+    assert (first["run"], second["run"]) == ("O-FW", "O-FW, seed 1")
+    assert first["off by"] == "0.1 of it"
+
+
+def test_no_curve_that_is_compared_is_outside_its_panel():
+    def curve(label, *y):
+        return Series.of(label, "round", "test MSE", range(len(y)), y)
+
+    constant = curve(CONSTANT, 1.0, 1.0)
+    gap = Series.of("duality gap", "round", "duality gap", [0, 1], [50.0, 40.0])
+    low, top = limits([curve("O-FW", 9.0, 0.8), constant, gap])
+    assert low < 0.8 and top == 1.5
+    # One that never gets below 1.5 times the constant is seen all the same.
+    low, top = limits([curve("O-FW", 9.0, 0.8), curve("batch FW", 9.0, 4.0), constant, gap])
+    assert low < 0.8 and top == pytest.approx(4.4)
 
 
 @pytest.mark.slow

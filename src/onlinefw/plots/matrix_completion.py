@@ -1,8 +1,9 @@
 """Figure 1: the measure against rounds (top) and seconds (bottom), one column a data set.
 
 O-FW's duality gap is purple, as in the paper, on an axis of its own (right). The test MSE has a
-linear axis around what matters: from the best value to somewhat above that of a constant; the
-excess of the objective, which falls over orders of magnitude, a logarithmic one.
+linear axis around what matters: from the best value to somewhat above that of a constant, and above
+the best of every curve, so that all that is compared is in the panel; the excess of the objective,
+which falls over orders of magnitude, a logarithmic one.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ __all__ = ["draw"]
 
 ROWS = ("rounds", "seconds")
 GAP, EXCESS, CONSTANT = "duality gap", "excess objective", "mean of the training values"
-#: The axis of the test MSE ends here, in multiples of the constant's.
-TOP = 1.5
+#: The axis of the test MSE ends here, in multiples of the constant's, or of the worst curve's best.
+TOP, ABOVE = 1.5, 1.1
 
 
 def draw(results: Results) -> Any:
@@ -62,8 +63,9 @@ def _panel(series: list[Series]) -> Panel:
 def _limits(series: list[Series]) -> tuple[float, float]:
     """Return the ends of the axis of the test MSE; what is above in early rounds is cut off."""
     constant = next(one.y[0] for one in series if one.label == CONSTANT)
-    best = min(min(one.y) for one in series if one.y_name != GAP)
-    return best - 0.05 * (TOP * constant - best), TOP * constant
+    bests = [min(one.y) for one in series if one.y_name != GAP]
+    top = max(TOP * constant, ABOVE * max(bests))
+    return min(bests) - 0.05 * (top - min(bests)), top
 
 
 def _add_slope(axes: Any, series: list[Series]) -> None:
