@@ -148,12 +148,24 @@ def verdicts(records):
 
 
 def test_records_that_agree_with_the_paper_hold(good):
-    assert len(verdicts(good)) == 4
+    assert len(verdicts(good)) == 6
     assert all(verdicts(good).values())
 
 
 def slowly(record):
+    """Both regimes."""
     record["F"] = [0.5 + (value - 0.5) ** 0.5 for value in record["F"]]
+
+
+def slowly_at_last(record):
+    """Slow enough to fail from 0.4 T on, so fast before that one slope across both holds."""
+    t = np.array(record["t"])
+    record["F"] = (0.5 + np.where(t <= 16, t**-2.0, t**-0.5 * 16**-1.5)).tolist()
+
+
+def slowly_at_first(record):
+    t = np.array(record["t"])
+    record["F"] = (0.5 + np.where(t <= 16, t**-0.5, t**-3.0 * 16**2.5)).tolist()
 
 
 def turned(record):
@@ -163,8 +175,10 @@ def turned(record):
 @pytest.mark.parametrize(
     ("claim", "label", "spoil"),
     [
-        ("pixel-rate-ofw-simulated", "O-FW", slowly),
-        ("pixel-rate-oaw-simulated", "O-AW", slowly),
+        ("pixel-rate-ofw-late-simulated", "O-FW", slowly_at_last),
+        ("pixel-rate-ofw-early-simulated", "O-FW", slowly_at_first),
+        ("pixel-rate-oaw-late-simulated", "O-AW", slowly_at_last),
+        ("pixel-rate-oaw-early-simulated", "O-AW", slowly_at_first),
         ("pixel-image-ofw-simulated", "O-FW", turned),
         ("pixel-image-oaw-simulated", "O-AW", turned),
     ],
@@ -175,3 +189,11 @@ def test_a_record_that_contradicts_a_claim_is_seen(good, claim, label, spoil):
             spoil(record)
     found = verdicts(good)
     assert [one for one, holds in found.items() if not holds] == [claim]
+
+
+def test_a_rate_that_is_too_slow_throughout_fails_in_both_windows(good):
+    for name, record in good.items():
+        if name.startswith("O-FW"):
+            slowly(record)
+    failed = {one for one, holds in verdicts(good).items() if not holds}
+    assert failed == {"pixel-rate-ofw-early-simulated", "pixel-rate-ofw-late-simulated"}
