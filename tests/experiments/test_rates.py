@@ -121,6 +121,21 @@ def test_a_finished_run_is_not_repeated(name, played):
 
 
 @pytest.mark.slow
+def test_a_folder_is_resumed_with_more_seeds_from_the_same_first_one(tmp_path):
+    def part(seeds):
+        return MatrixRate(T=20, seeds=seeds, quick=True)
+
+    display = Display()
+    run_experiment(part(range(100, 102)), tmp_path, display)
+    a_seed, display.played = display.played // 2, 0
+    results = run_experiment(part(range(100, 103)), tmp_path, display)
+    assert display.played == a_seed
+    assert (results.settings["seeds"], results.settings["seeds from"]) == (3, 100)
+    run_experiment(part(range(2)), tmp_path, display)
+    assert display.played == 3 * a_seed
+
+
+@pytest.mark.slow
 def test_the_table_draws_with_all_its_parts_and_with_one(played):
     parts = list(played[1].values())
     for results in (Results.merge(parts), *parts):
@@ -136,6 +151,9 @@ def test_the_registry_makes_every_part(name):
     full = rates.make(name, quick=False, seeds=7)
     assert (quick.dataset, quick.settings["quick"], quick.settings["seeds"]) == (name, True, 3)
     assert (full.settings["quick"], full.settings["seeds"]) == (False, 7)
+    raised = name in ("convex", "non-convex", "inexact", "hybrid")
+    assert (quick.settings["seeds from"], full.settings["seeds from"]) == (0, 100 * raised)
+    assert full.seeds == range(100 * raised, 100 * raised + 7)
     assert quick.settings["T"] < full.settings["T"]
     assert len(full.runs()) == len({run.name for run in full.runs()})
 

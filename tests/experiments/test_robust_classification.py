@@ -67,10 +67,7 @@ def verdict(records, claim):
     return one.verdict
 
 
-# Bytes are multiplied by a kernel that takes seconds to compile.
-@pytest.mark.parametrize(
-    "dataset", ["synthetic", pytest.param("mnist", marks=pytest.mark.slow), "rcv1v2-subset"]
-)
+@pytest.mark.parametrize("dataset", ["synthetic", "mnist", "rcv1v2-subset"])
 def test_every_data_set_runs_is_kept_and_drawn(dataset, tmp_path):
     experiment = tiny(dataset)
     results = run_experiment(experiment, tmp_path, silent)
@@ -125,32 +122,65 @@ def test_an_exact_share_of_the_labels_is_flipped():
     assert np.array_equal(module.with_flips(y, 0.0, seed=3), y)
 
 
-@pytest.mark.slow
-def test_bytes_are_learned_as_their_pixels_between_0_and_1(monkeypatch):
-    """The trajectory on bytes with a smaller ball is that on pixels; so are the constants."""
-    of_bytes = records_of(tiny("mnist", 1))
-    load = module._mnist
+@pytest.mark.parametrize("dataset", ["synthetic", "mnist", "rcv1v2-subset"])
+def test_everything_is_in_double_precision(dataset, monkeypatch):
+    learners = []
 
-    def of_pixels(size, seed):
-        problem = load(size, seed)
-        X_train = (problem.X_train / 255.0).astype(np.float32)
-        return module.Problem(
-            X_train, problem.y_train, problem.X_test / 255.0, problem.y_test, 10, (8, 8)
-        )
+    def watched(*arguments, **more):
+        trace = play(*arguments, **more)
+        learners.append(trace.learner)
+        return trace
 
-    monkeypatch.setattr(module, "_mnist", of_pixels)
-    for name, record in records_of(tiny("mnist", 1)).items():
-        np.testing.assert_allclose(record["gap"], of_bytes[name]["gap"], rtol=1e-3, atol=1e-5)
-        np.testing.assert_allclose(record["bound"], of_bytes[name]["bound"], rtol=1e-5)
+    play = module.play
+    monkeypatch.setattr(module, "play", watched)
+    experiment = tiny(dataset, 1)
+    experiment.runs()[0].play(lambda t: None)
+    problem = experiment._problem(0)
+    assert problem.X_train.dtype == problem.X_test.dtype == np.float64
+    (learner,) = learners
+    assert learner.theta.dtype == np.float64
+    assert learner.objective.gradient().dtype == np.float64
+    stored = learner.objective.state_dict()
+    assert "float32" not in {str(getattr(x, "dtype", "")) for x in arrays_of(stored)}
+
+
+def arrays_of(state):
+    """All arrays of a state, however deep."""
+    if isinstance(state, dict):
+        state = list(state.values())
+    if isinstance(state, (list, tuple)):
+        return [array for part in state for array in arrays_of(part)]
+    return [state]
+
+
+def test_documents_in_single_precision_become_doubles(monkeypatch):
+    """As they come from LIBSVM's file."""
+    stored = documents()
+    single = Rows(
+        stored.X_train.astype(np.float32), stored.y_train, stored.X_test.astype(np.float32),
+        stored.y_test,
+    )  # fmt: skip
+    monkeypatch.setattr(module, "fetch_rcv1_binary", lambda: single)
+    problem = module.load("rcv1", Size(400), 0)
+    assert problem.X_train.dtype == problem.X_test.dtype == np.float64
+
+
+def test_pixels_are_between_0_and_1():
+    problem = module.load("mnist", Size(400), 0)
+    stored = digits()
+    assert sorted(problem.X_train.sum(axis=1)) == pytest.approx(
+        sorted(stored.X_train.sum(axis=(1, 2)) / 255.0)
+    )
+    np.testing.assert_array_equal(problem.X_test * 255.0, stored.X_test.reshape(-1, 64))
 
 
 def test_a_seed_has_an_order_of_mnist_of_its_own():
     one, same, other = (module.load("mnist", Size(400), seed) for seed in (0, 0, 1))
     assert np.array_equal(one.X_train, same.X_train)
     assert not np.array_equal(one.X_train, other.X_train)
-    assert sorted(one.X_train.sum(axis=1)) == sorted(other.X_train.sum(axis=1))
+    assert np.array_equal(np.sort(one.X_train, axis=0), np.sort(other.X_train, axis=0))
     bright = one.X_train.reshape(-1, 8, 8)[:, :, 4].sum(axis=1)
-    assert bright[one.y_train > 0].mean() > bright[one.y_train < 0].mean() + 100
+    assert bright[one.y_train > 0].mean() > bright[one.y_train < 0].mean() + 100 / 255
 
 
 @pytest.mark.parametrize("dataset", ["synthetic", "rcv1"])
@@ -243,3 +273,11 @@ def test_sizes_are_the_papers_unless_quick():
 def test_the_papers_documents_are_used_where_they_are_at_hand(monkeypatch, at_hand):
     monkeypatch.setattr(module, "available", lambda name: at_hand)
     assert module.usual_datasets()[-1] == ("rcv1" if at_hand else "rcv1v2-subset")
+
+
+def test_documents_whose_seeds_were_raised_take_fresh_ones_in_full_runs():
+    full = module.make("rcv1v2-subset", quick=False, seeds=2)
+    assert (full.settings["seeds"], full.settings["seeds from"]) == (2, 100)
+    assert {run.name[-8:] for run in full.runs()} == {"seed 100", "seed 101"}
+    assert module.make("rcv1v2-subset", quick=True, seeds=2).seeds == range(2)
+    assert module.make("mnist", quick=False, seeds=None).seeds == range(5)

@@ -54,7 +54,7 @@ class ConvexRates(TablePart):
     rows: Sequence[Setting]
 
     def __init__(
-        self, T: int, seeds: int, *, quick: bool, settings: tuple[Setting, ...] = SETTINGS
+        self, T: int, seeds: int | range, *, quick: bool, settings: tuple[Setting, ...] = SETTINGS
     ):
         super().__init__(settings, T, seeds, quick=quick)
         self.settings |= {

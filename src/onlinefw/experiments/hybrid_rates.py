@@ -93,7 +93,7 @@ class HybridRates(TablePart):
     dataset = "hybrid"
     rows: Sequence[Case]
 
-    def __init__(self, T: int, seeds: int, *, quick: bool):
+    def __init__(self, T: int, seeds: int | range, *, quick: bool):
         super().__init__(CASES, T, seeds, quick=quick)
         self.settings |= {"step of O-FW and O-AW": "2 / (t + 1)", "fit_from": self.fit_from}
 

@@ -84,7 +84,14 @@ class NonConvexRates(TablePart):
     rows: Sequence[Case]
 
     def __init__(
-        self, T: int, seeds: int, *, quick: bool, n: int = 30, nonzeros: int = 5, batch: int = 5
+        self,
+        T: int,
+        seeds: int | range,
+        *,
+        quick: bool,
+        n: int = 30,
+        nonzeros: int = 5,
+        batch: int = 5,
     ):
         super().__init__(CASES, T, seeds, quick=quick, first=FIRST)
         self.n, self.nonzeros, self.batch = n, nonzeros, batch

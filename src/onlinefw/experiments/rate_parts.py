@@ -18,6 +18,7 @@ from .hybrid_rates import HybridRates
 from .inexact_gradients import InexactGradients
 from .lemma import Lemma
 from .observation_families import ObservationFamilies
+from .seeds import fresh_seeds
 from .slow_instances import SlowInstances
 
 __all__ = ["PARTS", "make_part"]
@@ -33,8 +34,13 @@ PARTS: dict[str, tuple[Callable[..., Experiment], int, int, int]] = {
 }
 
 
+#: Their number of seeds was raised after a first run: a full run takes fresh ones.
+RAISED = ("inexact", "hybrid")
+
+
 def make_part(dataset: str, *, quick: bool, seeds: int | None) -> Experiment:
     """Return a part of the table, with as many seeds as it needs (3 if quick) unless stated."""
     part, few, many, needed = PARTS[dataset]
     seeds = (3 if quick else needed) if seeds is None else seeds
-    return part(T=few if quick else many, seeds=seeds, quick=quick)
+    used = fresh_seeds(seeds) if dataset in RAISED and not quick else range(seeds)
+    return part(T=few if quick else many, seeds=used, quick=quick)

@@ -14,6 +14,7 @@ from .._typing import Array
 from . import verdicts
 from .experiment import Advance, Record, Records, Run, SeededExperiment
 from .results import Claim, Series
+from .seeds import as_seeds, named_seeds
 
 __all__ = ["RateShape", "TablePart", "log_over", "power", "root_log_over"]
 
@@ -60,11 +61,11 @@ class TablePart(SeededExperiment):
     rounds_key = "t"
 
     def __init__(
-        self, rows: Sequence[Any], T: int, seeds: int, *, quick: bool, first: float = 0.0
+        self, rows: Sequence[Any], T: int, seeds: int | range, *, quick: bool, first: float = 0.0
     ) -> None:
-        self.rows, self.T, self.seeds = rows, T, range(seeds)
+        self.rows, self.T, self.seeds = rows, T, as_seeds(seeds)
         self.fit_from = max(first, verdicts.LATE * T)
-        self.settings = {"quick": quick, "T": T, "seeds": seeds}
+        self.settings = {"quick": quick, "T": T, **named_seeds(self.seeds)}
 
     def runs(self) -> list[Run]:
         """Return one run a row and seed."""
