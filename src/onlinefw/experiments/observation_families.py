@@ -7,9 +7,10 @@ G(z) - G(z_bar) - G'(z_bar) (z - z_bar), exact.
 
 Theory: log t / t with the minimiser inside and G'' >= mu (Section 5.1); G'' is positive and bounded
 below on the ball for all three families, so mu > 0. A1 asks for G'' <= sigma^2 everywhere; the
-paper remarks that "all the exponential family distributions" satisfy it. It is judged by the
-largest G'' on [-R, R], against [-2R, 2R]: bounded if it stays the same. For the Poisson family
-G'' = exp(z), and one entry of a theta in the ball can be R.
+paper remarks that "all the exponential family distributions" satisfy it. Whether they do follows
+from formulas, with nothing to measure: G'' is 1 (Gaussian), at most 1/4 (Bernoulli), exp(z), which
+has no bound (Poisson). A table shows the largest G'' on [-R, R], as one entry of a theta in the
+ball can be R, and the largest that theta_t met.
 
 One bit says little of its parameter: with Bernoulli observations h_t stays near h_1 for hundreds of
 rounds, so that slopes over fewer than about 8,000 are flatter than the rate.
@@ -28,7 +29,6 @@ from ..algorithms import OnlineFrankWolfe
 from ..losses import Bernoulli, Gaussian, Loss, Poisson
 from ..objectives import ObservedEntries
 from ..sets import TraceNormBall
-from . import verdicts
 from .experiment import Advance, Record, Records
 from .rate_rows import TablePart, log_over
 from .recorder import batches, log_rounds, play
@@ -136,7 +136,7 @@ class ObservationFamilies(TablePart):
         return series
 
     def claims(self, records: Records) -> list[Claim]:
-        """Judge the rate, and whether G'' is bounded."""
+        """Judge each rate."""
         claims = []
         for row in self.rows:
             rate = self.named(
@@ -146,15 +146,6 @@ class ObservationFamilies(TablePart):
                 "Section 5.1",
             )
             claims.append(self.judge_rate(records, row, "h", RATE, **rate))
-            bounded = self.named(
-                f"t1-families-{row.id.lower()}-a1",
-                f"A1 is satisfied by the {row.id} family: G'' is bounded",
-                "Appendix, remark after A2",
-            )
-            largest = self.each(records, row.id, "largest")
-            growth = float((largest[:, 1] / largest[:, 0]).max())
-            what = "largest G'' on [-2R, 2R], as a multiple of that on [-R, R],"
-            claims.append(verdicts.at_most(growth, 1.01, what, **bounded))
         return claims
 
     def extra(self, records: Records) -> dict[str, Any]:
@@ -166,6 +157,9 @@ class ObservationFamilies(TablePart):
                     "R": float(self.each(records, row.id, "radius").mean()),
                     "largest G'' on [-R, R]": float(
                         self.each(records, row.id, "largest")[:, 0].max()
+                    ),
+                    "largest G'' on [-2R, 2R]": float(
+                        self.each(records, row.id, "largest")[:, 1].max()
                     ),
                     "largest that theta_t met": float(self.each(records, row.id, "met").max()),
                 }

@@ -11,7 +11,10 @@ Theory: LASSO: the largest entry of the error is at most (c B_1 + sqrt(m) B_2 si
 sqrt(2 (log(2 n^2 t^2) - log epsilon) / t), so O(sqrt(log t / t)). Matrix completion: the
 operator norm is O(sqrt(log t / t)); the paper does not give the constant c_lambda, so that only the
 rate is a prediction: whether the expression with constant 1 is above the measured error is reported
-beside it. In general (sub-Gaussian gradients): O(sqrt(log t log(nt) / t)), no constants given.
+beside it. In general (sub-Gaussian gradients): O(sqrt(log t log(nt) / t)), no constants given. That
+proposition assumes that f(theta; omega) is L-smooth for every omega, with one L. The sigmoid loss
+on Gaussian rows does not satisfy it: L is k^2 ||x||^2 / (6 sqrt(3)), which has no bound. The rate
+is looked at all the same.
 
 Units: the paper's. LASSO losses sum over the rows of a round; the others are means over the
 observations of a round. The bound for matrix completion counts entries. epsilon = 0.05. kappa,
@@ -209,7 +212,7 @@ PROPOSITIONS = (
     Proposition(
         "general",
         "gradient error, sigmoid loss",
-        f"Sigmoid loss with flipped labels, {FEATURES} features",
+        f"Sigmoid loss with flipped labels, {FEATURES} Gaussian features (no one L for all rows)",
         "Proposition 1",
         "largest entry",
         RateShape(
