@@ -412,7 +412,7 @@ def sooner(
 
 
 def _levels(both: float, one: float, constant: float) -> list[float]:
-    """Return the levels of a race to what both reach, or else one; none if nobody beats a constant."""
+    """Return the levels of a race: to what both reach, or else one; none if nobody is below."""
     if constant == np.inf:
         return [both]
     best = both if both < constant else one
