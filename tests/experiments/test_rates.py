@@ -120,20 +120,6 @@ def test_a_finished_run_is_not_repeated(name, played):
     assert display.played == 0
 
 
-def test_a_folder_is_resumed_with_more_seeds_from_the_same_first_one(tmp_path):
-    def part(seeds):
-        return MatrixRate(T=20, seeds=seeds, quick=True)
-
-    display = Display()
-    run_experiment(part(range(100, 102)), tmp_path, display)
-    a_seed, display.played = display.played // 2, 0
-    results = run_experiment(part(range(100, 103)), tmp_path, display)
-    assert display.played == a_seed
-    assert (results.settings["seeds"], results.settings["seeds from"]) == (3, 100)
-    run_experiment(part(range(2)), tmp_path, display)
-    assert display.played == 3 * a_seed
-
-
 @pytest.mark.slow
 def test_a_folder_is_resumed_with_more_seeds_from_the_same_first_one(tmp_path):
     def part(seeds):
