@@ -21,7 +21,6 @@ FACTS = re.compile(
 )
 #: Made before tables said all this (those of a GPU need one). A table that is made again leaves it.
 OLDER = {
-    "drift/drift.md",
     "gpu/matrix.md",
     "gpu/rows.md",
     "linear/peers-synthetic.md",
