@@ -171,7 +171,8 @@ def sweeps(radius=80_000.0, rank=10, size=200_000):
         model.correct()
         yield f"| all, and one more correction | {clock.seconds():.1f} | {clock.look(look):.4f} |"
     yield ""
-    yield f"Final gap {clock.look(lambda: model.gap_):.3f} (of the mean loss), rank {model.rank_}."
+    gap, loss = clock.look(lambda: (model.gap_, model.mean_loss_))
+    yield f"Final gap {gap:.3f}, {gap / loss:.0%} of the mean loss; rank {model.rank_}."
     yield ""
 
 
