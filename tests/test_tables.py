@@ -27,9 +27,6 @@ OLDER = {
     "matrix/accuracy-ml-100k.md",
     "matrix/accuracy-ml-1m.md",
     "matrix/compare.md",
-    "matrix/peers-generated.md",
-    "matrix/peers-ml-100k.md",
-    "matrix/peers-ml-1m.md",
     "recommend/large-cuda.md",
 }
 
