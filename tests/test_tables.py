@@ -26,7 +26,6 @@ OLDER = {
     "linear/peers-synthetic.md",
     "matrix/accuracy-ml-100k.md",
     "matrix/accuracy-ml-1m.md",
-    "matrix/compare.md",
     "recommend/large-cuda.md",
 }
 
