@@ -24,8 +24,6 @@ OLDER = {
     "gpu/matrix.md",
     "gpu/rows.md",
     "linear/peers-synthetic.md",
-    "matrix/accuracy-ml-100k.md",
-    "matrix/accuracy-ml-1m.md",
     "recommend/large-cuda.md",
 }
 
