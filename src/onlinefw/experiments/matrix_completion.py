@@ -18,8 +18,8 @@ uniformly, with noise of variance 3. The other two are played if MovieLens 20M i
 movielens1m with as many rounds as movielens100k, and a radius that grows like the square root of
 the number of ratings (as the paper's two radii do); generated20m has the shape of MovieLens 20M
 (:func:`~onlinefw.datasets.make_movielens_like`). Its radius is 1.1 times the trace norm of the
-matrix with the mean training value everywhere: with less not even a constant could be learned, and
-with that of the truth, half as much again, 1,600 steps do not get below a constant.
+matrix with the mean training value everywhere: with less not even a constant could be learned.
+(The truth's norm is half as much again, and steps in a larger ball go farther astray.)
 
 Algorithms: O-FW with gamma_t = 2 / (1 + t), its gradient kept on observed entries. O-PG, projected
 gradient on the aggregated gradient with step 1 / L, by a full SVD a round (one BLAS thread). Batch
