@@ -23,7 +23,6 @@ FACTS = re.compile(
 OLDER = {
     "gpu/matrix.md",
     "gpu/rows.md",
-    "linear/peers-synthetic.md",
     "recommend/large-cuda.md",
 }
 
