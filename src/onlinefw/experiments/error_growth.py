@@ -51,8 +51,8 @@ MANY_ROUNDS, FEATURES, SEARCHES = 4_000, 8, 1_000
 #: Of the sigmoid loss; its slopes are at most a quarter of it.
 SHARPNESS = 10.0
 #: An ascent starts from points of these lengths, for so many coordinates with the largest error
-#: there; 0 itself is no place to start from, since the slope of the loss is largest there. Its
-#: steps have these lengths.
+#: there; 0 itself is no place to start from, since every error is stationary there. Its steps have
+#: these lengths.
 LENGTHS, COORDINATES = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0), 3
 STEPS = np.geomspace(0.2, 0.005, 30)
 NO_LIMIT = float("inf")
