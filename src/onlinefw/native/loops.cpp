@@ -1,0 +1,18 @@
+// The loops as Python calls them. Each takes one struct, is there for single and for double precision, and
+// returns a number.
+#include "lists.hpp"
+#include "processor.hpp"
+
+#if defined(_WIN32)
+#define EXPORT extern "C" __declspec(dllexport)
+#else
+#define EXPORT extern "C" __attribute__((visibility("default")))
+#endif
+#define LOOP(name, Call)                                                \
+  EXPORT i64 name##_f32(const Call<float>* call) { return name(*call); } \
+  EXPORT i64 name##_f64(const Call<double>* call) { return name(*call); }
+
+EXPORT i64 processor_level() { return level_of_processor(); }
+
+LOOP(append_all, Entries)
+LOOP(remove_row, Removal)
