@@ -27,8 +27,8 @@ inline void add_tile(double* normal, const T* left, const T* right, i64 width, i
 
 // Add a panel to equations: the upper triangle of the factors' products, and below it the whole rows of
 // the ones and of the targets. ``right`` is the panel times the weights.
-template <class T> inline void add_panel(double* normal, i64 rank, const T* left, const T* right, i64 n) {
-  const i64 width = width_of(rank), factors = in_eights(rank);
+template <class T> inline void add_panel(double* normal, i64 rank, i64 width, const T* left, const T* right, i64 n) {
+  const i64 factors = in_eights(rank);
   for (i64 a = 0; a < factors; a += EIGHT)
     for (i64 b = a; b < factors; b += EIGHT) add_tile<EIGHT>(normal, left, right, width, n, a, b);
   if (rank % EIGHT == 0)  // else those tiles have had what follows, or a part of it

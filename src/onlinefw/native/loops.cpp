@@ -1,5 +1,6 @@
 // The loops as Python calls them. Each takes one struct, is there for single and for double precision, and
 // returns a number.
+#include "chains.hpp"
 #include "lists.hpp"
 #include "processor.hpp"
 
@@ -14,5 +15,9 @@
 
 EXPORT i64 processor_level() { return level_of_processor(); }
 
+LOOP(learn_chains, ChainEvents)
+LOOP(predict_chains, ChainEntries)
+LOOP(renew_chains, ChainLists)
+LOOP(solve_chains, ChainLists)
 LOOP(append_all, Entries)
 LOOP(remove_row, Removal)
