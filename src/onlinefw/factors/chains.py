@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._state import check_state
+from .._state import check_state, number
 from .._threads import blocks_for, share
 from .._typing import Array, State
 from .._validation import check_precision, check_whole
@@ -22,6 +22,10 @@ MOMENTS, NOISE, MOOD_FIT = 6, 3, 5
 WEIGHT, MEAN, SQUARES, LOW, HIGH, NEWEST = range(MOMENTS)
 FACTOR_VARIANCE, BIAS_VARIANCE, PRIOR_ROWS, RENEW = 0.1, 0.2, 50.0, 50
 PANEL, LONG = 64, 2048
+SHRINK, MOOD_RIDGE = np.array([1.0, 3.0]), 100.0
+#: More chains than that are refused: memory is in proportion.
+MOST_CHAINS = 256
+NONE = np.zeros(0, np.int64)
 
 SideStruct = struct(
     "SideStruct",
@@ -138,12 +142,6 @@ class Side:
         self.told()
         return True
 
-    def begin_again(self, which: Array) -> None:
-        """Read these long lists from the beginning: their entries have changed."""
-        at = self.place[which]
-        at = at[at > 0] - 1
-        self.sums[at], self.read[at, 0] = 0.0, 0
-
 
 class Chains:
     """Several Bayesian factor models side by side, whose mean predicts.
@@ -204,10 +202,9 @@ class Chains:
         self.width = width = width_of(rank)
         self.noise = np.tile([0.0, 0.0, 1.0], (count, 1))
         self.moments = np.array([0.0, 0.0, 0.0, np.inf, -np.inf, 1.0])
-        self.mood_fit, self.moods = np.zeros(MOOD_FIT), np.zeros((0, 4), lists.dtype)
+        self.mood_fit, self.latest = np.zeros(MOOD_FIT), np.zeros((0, 4), lists.dtype)
         self.rows = Side(lists.by_row, lists.shape[0], rank, count, width)
         self.columns = Side(lists.by_column, lists.shape[1], rank, count, width)
-        self.fade = 1.0  # what is left of the fit of moods after a rating
         self._work = self._workspace()
         self.struct: Any = self._new_struct(self._work)
         self._events: Any = ChainEvents(float, first=0, chains=self.struct)
@@ -222,9 +219,18 @@ class Chains:
             self.lists.dtype, rank=self.rank, count=self.count, biased=self.biased,
             clipped=self.clipped, seed=self.seed, kind=self.loss[0], parameter=self.loss[1],
             rows=self.rows.struct, columns=self.columns.struct, noise=self.noise,
-            moments=self.moments, mood_fit=self.mood_fit, moods=self.moods, fade=self.fade,
+            moments=self.moments, mood_fit=self.mood_fit, moods=self.latest, fade=1.0,
             work=work[0], panel=work[1],
         )  # fmt: skip
+
+    @property
+    def fade(self) -> float:
+        """What is left of the fit of moods after a rating."""
+        return float(self.struct.fade)
+
+    @fade.setter
+    def fade(self, share: float) -> None:
+        self.struct.fade = share
 
     # Growing --------------------------------------------------------------------------------------
 
@@ -238,9 +244,9 @@ class Chains:
         self.lists.grow(m1, m2)
         self.rows.grow(m1)
         self.columns.grow(m2)
-        if len(self.moods) < len(self.rows.means):
-            self.moods = longer(self.moods, len(self.rows.means))
-        self.struct.set(moods=self.moods)
+        if len(self.latest) < len(self.rows.means):
+            self.latest = longer(self.latest, len(self.rows.means))
+        self.struct.set(moods=self.latest)
 
     def _make_space(self) -> None:
         """Give more memory to long lists, if they have none left, else to all lists."""
@@ -334,6 +340,217 @@ class Chains:
         )  # fmt: skip
         loops.of("predict_chains", self.lists.dtype)(call.pointer)
         return out
+
+    @property
+    def newest(self) -> float:
+        """What a new observation weighs."""
+        return float(self.moments[NEWEST])
+
+    @property
+    def unit(self) -> float:
+        """What factors are measured in: the standard deviation of values; 1 for other losses."""
+        variance = self.moments[SQUARES] / self.moments[WEIGHT] if self.moments[WEIGHT] else 0.0
+        return float(np.sqrt(variance)) if self.loss[0] == 0 and variance > 0.0 else 1.0
+
+    @property
+    def centre(self) -> float:
+        """What is predicted for all: the prediction that belongs to the mean of the values."""
+        call: Any = ChainEntries(float, n=0, chains=self.struct, rows=NONE, cols=NONE, out=np.zeros(1))
+        loops.of("centre_of_chains", self.lists.dtype)(call.pointer)
+        return float(call.kept["out"][0])
+
+    def factors(self) -> tuple[Array, Array, Array]:
+        """Return both factors of the mean, and the weights of their columns."""
+        sides = []
+        for side, n in zip((self.rows, self.columns), self.shape, strict=True):
+            means = self._known_means(side, n)[:, :, : self.rank]
+            sides.append(np.ascontiguousarray(means).reshape(n, -1))
+        weights = np.full(sides[0].shape[1], self.unit / self.count)
+        return sides[0], weights, sides[1]
+
+    def offsets(self) -> tuple[Array, Array]:
+        """Return what is added to them in rows, with the centre, and in columns."""
+        both = []
+        for side, n in zip((self.rows, self.columns), self.shape, strict=True):
+            biases = self._known_means(side, n)[:, :, self.rank]
+            both.append(self.unit * biases.mean(axis=1, dtype=float))
+        return both[0] + self.centre, both[1]
+
+    def _known_means(self, side: Side, n: int) -> Array:
+        """Return the means of n rows; of those without ratings what is expected."""
+        means = side.means[:n]
+        unknown = side.lists.length[:n] == 0
+        if unknown.any():
+            means = means.copy()
+            means[unknown] = side.priors[:, : self.width]
+        return means
+
+    def moods(self) -> Array:
+        """Return what the latest errors of every row add to its predictions."""
+        fit, m = self.mood_fit, self.latest[: self.shape[0]].astype(float)
+        x = m[:, :2] / (m[:, 2:] + SHRINK)
+        normal = np.array([[fit[0], fit[1]], [fit[1], fit[2]]]) + MOOD_RIDGE * np.eye(2)
+        return self.unit * (x @ np.linalg.solve(normal, fit[3:]))
+
+    # Leaving --------------------------------------------------------------------------------------
+
+    def rescale(self, factor: float) -> None:
+        """Multiply the weights of all entries with a power of two."""
+        self.lists.rescale(factor)
+        self.moments[[WEIGHT, SQUARES, NEWEST]] *= factor
+
+    def drop(self, least: float) -> None:
+        """Drop entries that weigh less."""
+        self.lists.drop(least)
+        self._entries_left()
+
+    def forget(self, row: int) -> None:
+        """Be without a row: its columns are solved again, long ones with their next entries.
+
+        What it has added to the sums behind priors leaves, too.
+        """
+        columns, _, _ = self.lists.forget(row)
+        self._entries_left()
+        for array in (self.rows.means, self.rows.samples, self.latest):
+            array[row] = 0
+        self.columns.means[:][self.columns.lists.length[: len(self.columns.means)] == 0] = 0
+        columns = np.unique(columns)
+        lengths = self.columns.lists.length[columns]
+        self.solve(np.zeros(0, np.int64), columns[(lengths > 0) & (lengths < LONG)])
+        self._sum_again()
+
+    def _entries_left(self) -> None:
+        """Read long lists from the beginning, and count again what is there."""
+        for side in (self.rows, self.columns):
+            side.place[:], side.used[0] = 0, 0
+            side.sums[:], side.read[:] = 0.0, 0
+            side.seen[0] = np.count_nonzero(side.lists.length)
+        _, _, values, weights = self.lists.by_row.some(slice(None))
+        values, weights = values.astype(float), weights.astype(float)
+        total = weights.sum()
+        mean = float(weights @ values / total) if total > 0.0 else 0.0
+        self.moments[[WEIGHT, MEAN]] = total, mean
+        self.moments[SQUARES] = weights @ np.square(values - mean)
+
+    def _sum_again(self) -> None:
+        """Make the sums behind priors and precisions from what is there now."""
+        for side, of_rows in ((self.rows, True), (self.columns, False)):
+            side.priors[:, 2 * self.width**2 :] = 0.0
+            which = np.flatnonzero(side.lists.length)
+            noise = np.zeros_like(self.noise)
+            call: Any = ChainLists(
+                float, begin=0, until=which.size, which=which, of_rows=of_rows, chains=self.struct,
+                priors=side.priors, noise=noise,
+            )  # fmt: skip
+            loops.of("sum_chains", self.lists.dtype)(call.pointer)
+            self.noise[:, :2] = noise[:, :2]
+            self._renew(side, of_rows)
+
+    # State ----------------------------------------------------------------------------------------
+
+    def state_dict(self) -> State:
+        """Return everything as plain arrays."""
+        sides = {}
+        for name, side, n in zip(
+            ("rows", "columns"), (self.rows, self.columns), self.shape, strict=True
+        ):
+            used = int(side.used[0])
+            sides[name] = {
+                **{x: getattr(side, x)[:n].copy() for x in ("means", "samples", "place")},
+                **{x: getattr(side, x)[:used].copy() for x in ("sums", "read")},
+                **{x: getattr(side, x).copy() for x in ("priors", "solved", "seen")},
+            }
+        return {
+            "shape": list(self.shape),
+            "dtype": self.lists.dtype.name,
+            **{x: getattr(self, x) for x in ("rank", "count", "biased", "clipped", "seed", "fade")},
+            "loss": list(self.loss),
+            **{x: getattr(self, x).copy() for x in ("noise", "moments", "mood_fit")},
+            "latest": self.latest[: self.shape[0]].copy(),
+            "sides": sides,
+            "lists": self.lists.state_dict(),
+        }
+
+
+def chains_from_state(state: State) -> Chains:
+    """Make the chains that ``state_dict`` described, or say what is wrong with the state."""
+    check_state(state, "shape", "dtype", "rank", "count", "biased", "clipped", "seed", "fade")
+    check_state(state, "loss", "noise", "moments", "mood_fit", "latest", "sides", "lists")
+    dtype = check_precision(state["dtype"])
+    shape = [check_whole("each side of the chains", n) for n in state["shape"]]
+    rank, count = (check_whole(f"the {x} of chains", state[x]) for x in ("rank", "count"))
+    if len(shape) != 2 or rank > LARGEST_RANK or count > MOST_CHAINS:
+        raise _damaged("their shape, rank or number")
+    lists = EntryLists.from_state(state["lists"], (shape[0], shape[1]), dtype)
+    kind = check_whole("the kind of a loss", state["loss"][0], 0)
+    loss = kind, number(state["loss"][1], "the parameter of a loss")
+    if kind > 6 or (kind in (3, 5, 6) and not loss[1] > 0.0):
+        raise _damaged("their loss")
+    seed = check_whole("the seed of chains", state["seed"], 0)
+    options: Any = {"biased": state["biased"], "clipped": state["clipped"]}
+    chains = Chains(lists, rank=rank, count=count, loss=loss, seed=seed, **options)
+    width = chains.width
+    own = {"noise": (count, NOISE), "mood_fit": (MOOD_FIT,), "latest": (shape[0], 4)}
+    for name, size in own.items():
+        array = getattr(chains, name)
+        array[: size[0]] = _array(state, name, array.dtype, size)
+    moments = _array(state, "moments", np.float64, (MOMENTS,), finite=False)
+    if not np.isfinite(moments[[WEIGHT, MEAN, SQUARES, NEWEST]]).all() or np.isnan(moments).any():
+        raise _damaged("moments")
+    if (moments[[WEIGHT, SQUARES]] < 0.0).any() or not moments[NEWEST] > 0.0:
+        raise _damaged("moments")
+    if (chains.noise < 0.0).any() or not (chains.noise[:, 2] > 0.0).all():
+        raise _damaged("noise")
+    chains.moments[:] = moments
+    check_state(state["sides"], "rows", "columns")
+    for name, side, n in zip(
+        ("rows", "columns"), (chains.rows, chains.columns), shape, strict=True
+    ):
+        its = state["sides"][name]
+        check_state(its, "means", "samples", "place", "sums", "read", "priors", "solved", "seen")
+        for part in ("means", "samples"):
+            array = _array(its, part, dtype, (n, count, width))
+            if array[:, :, rank + 1 :].any():
+                raise _damaged(f"{part} of the {name}")
+            getattr(side, part)[:n] = array
+        read = _array(its, "read", np.int64, (-1, 2))
+        place = _array(its, "place", np.int64, (n,))
+        taken = np.sort(place[place != 0])
+        if not np.array_equal(taken, np.arange(1, len(read) + 1)):
+            raise _damaged(f"the long lists of {name}")
+        lengths = side.lists.length[np.flatnonzero(place)[np.argsort(place[place != 0])]]
+        inside = (read[:, 0] >= 0) & (read[:, 0] <= lengths) & (read[:, 1] >= 0)
+        if not (inside & (read[:, 1] < count)).all():
+            raise _damaged(f"the long lists of {name}")
+        side.place[:n], side.used[0] = place, len(read)
+        side.read = read.copy()
+        side.sums = _array(its, "sums", np.float64, (len(read), width * width + width)).copy()
+        side.priors[:] = _array(its, "priors", np.float64, side.priors.shape)
+        side.solved[:] = _array(its, "solved", np.int64, (count,))
+        side.seen[:] = _array(its, "seen", np.int64, (1,))
+        if (side.solved < 0).any() or not 0 <= side.seen[0] <= n:
+            raise _damaged(f"the counters of {name}")
+        side.told()
+    chains.fade = number(state["fade"], "what is left of moods")
+    return chains
+
+
+def _array(
+    state: State, name: str, dtype: Any, shape: tuple[int, ...], *, finite: bool = True
+) -> Array:
+    """Return an array of a state, if it is of this type and shape (-1: any) and finite."""
+    array = state[name]
+    if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != len(shape):
+        raise _damaged(f"{name} is no array of {np.dtype(dtype)}")
+    if any(want not in (-1, got) for want, got in zip(shape, array.shape, strict=True)):
+        raise _damaged(f"{name} has the shape {array.shape}")
+    if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise _damaged(f"{name} has a number that is not finite")
+    return array
+
+
+def _damaged(what: str) -> ValueError:
+    return ValueError(f"the chains of a state are damaged: {what}")
 
 
 def width_of(rank: int) -> int:

@@ -425,8 +425,6 @@ inline void note_value(double* moments, double y, double w) {
   const double before = y - moments[MEAN];
   moments[MEAN] += before * w / moments[WEIGHT];
   moments[SQUARES] += w * before * (y - moments[MEAN]);
-  moments[LOW] = least(moments[LOW], y);
-  moments[HIGH] = most(moments[HIGH], y);
 }
 
 template <class T> struct ChainEvents {
@@ -467,7 +465,9 @@ template <class T> i64 learn_chains(const ChainEvents<T>& e) {
     }
     z += mood;
     e.out[t] = c.clipped && c.moments[WEIGHT] > 0.0 ? clamped(z, c.moments[LOW], c.moments[HIGH]) : z;
-    note_value(c.moments, y, weight);
+    c.moments[LOW] = least(c.moments[LOW], y);
+    c.moments[HIGH] = most(c.moments[HIGH], y);
+    note_value(c.moments, y - mood, weight);
     rows.seen[0] += n_row == 0;
     columns.seen[0] += n_column == 0;
     rows.lists->append(i, j, y - mood, weight);
@@ -510,6 +510,25 @@ template <class T> i64 solve_chains(const ChainLists<T>& call) {
   return call.until - call.from;
 }
 
+// Add up what is behind priors for these lists, with their means and samples as they are.
+template <class T> i64 sum_chains(const ChainLists<T>& call) {
+  const Chains<T>& c = *call.chains;
+  const ChainSide<T>&its = call.of_rows ? *c.rows : *c.columns, &others = call.of_rows ? *c.columns : *c.rows;
+  const Workspace<T> w(c);
+  const i64 width = c.width();
+  for (i64 k = call.from; k < call.until; ++k)
+    for (i64 chain = 0; chain < c.count; ++chain) {
+      const i64 i = call.which[k], at = (i * c.count + chain) * width;
+      const Prior prior(call.priors + chain * prior_size(width), width);
+      fill(w.normal, equations_size(width), 0.0);
+      add_entries(c, chain, its, others, i, 0, its.lists->length[i], its.means + at, w.normal, w);
+      expect(prior, c.rank, width, w.sums, w.f, w.prior_mean);
+      for (i64 a = 0; a < c.unknowns(); ++a) w.sample[a] = double(its.samples[at + a]);
+      remember(c, prior, call.noise + chain * NOISE, 1.0, w);
+    }
+  return call.until - call.from;
+}
+
 // Find the priors of one side anew, in all chains.
 template <class T> i64 renew_chains(const ChainLists<T>& call) {
   const Chains<T>& c = *call.chains;
@@ -523,6 +542,12 @@ template <class T> struct ChainEntries {
   const Chains<T>* chains;
   double* out;
 };
+
+// What is predicted for all.
+template <class T> i64 centre_of_chains(const ChainEntries<T>& e) {
+  e.out[0] = e.chains->centre();
+  return 1;
+}
 
 // Predict entries of the matrix, with moods, and not clipped.
 template <class T> i64 predict_chains(const ChainEntries<T>& e) {

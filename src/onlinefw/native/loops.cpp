@@ -3,6 +3,7 @@
 #include "chains.hpp"
 #include "lists.hpp"
 #include "processor.hpp"
+#include "ridge.hpp"
 
 #if defined(_WIN32)
 #define EXPORT extern "C" __declspec(dllexport)
@@ -15,9 +16,12 @@
 
 EXPORT i64 processor_level() { return level_of_processor(); }
 
+LOOP(centre_of_chains, ChainEntries)
 LOOP(learn_chains, ChainEvents)
 LOOP(predict_chains, ChainEntries)
 LOOP(renew_chains, ChainLists)
 LOOP(solve_chains, ChainLists)
+LOOP(sum_chains, ChainLists)
 LOOP(append_all, Entries)
+LOOP(solve_ridge, RidgeRows)
 LOOP(remove_row, Removal)
