@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from .._threads import blocks_for, share
 from .._typing import Array, State
 from .._validation import check_precision, check_whole
 from ..native import Pointer, Struct, loops, struct
-from .lists import EntryLists, Lists
+from .lists import EntryLists, Lists, lists_that_had
 
 __all__ = ["LARGEST_RANK", "Chains"]
 
@@ -23,9 +23,12 @@ WEIGHT, MEAN, SQUARES, LOW, HIGH, NEWEST = range(MOMENTS)
 FACTOR_VARIANCE, BIAS_VARIANCE, PRIOR_ROWS, RENEW = 0.1, 0.2, 50.0, 50
 PANEL, LONG = 64, 2048
 SHRINK, MOOD_RIDGE = np.array([1.0, 3.0]), 100.0
+OF_RATED, MORE_RATED, OF_COUNT = 0.375, 8.0, 0.2
 #: More chains than that are refused: memory is in proportion.
 MOST_CHAINS = 256
 NONE = np.zeros(0, np.int64)
+#: How many kinds of losses there are, and which have a parameter.
+LOSSES, PARAMETRIC = 7, (3, 5, 6)
 
 SideStruct = struct(
     "SideStruct",
@@ -313,8 +316,9 @@ class Chains:
 
         share(solve_blocks, blocks)
         keep = (1.0 - 1.0 / (2.0 * float(side.seen[0]) + PRIOR_ROWS)) ** which.size
-        side.priors[:, 2 * size :] = keep * side.priors[:, 2 * size :] + priors.sum(0)[:, 2 * size :]
-        self.noise[:, :2] = keep * self.noise[:, :2] + noise.sum(0)[:, :2]
+        sums, errors = side.priors[:, 2 * size :], self.noise[:, :2]
+        sums[:] = keep * sums + priors.sum(0)[:, 2 * size :]
+        errors[:] = keep * errors + noise.sum(0)[:, :2]
         side.solved += which.size
         self._renew(side, of_rows)
 
@@ -355,9 +359,10 @@ class Chains:
     @property
     def centre(self) -> float:
         """What is predicted for all: the prediction that belongs to the mean of the values."""
-        call: Any = ChainEntries(float, n=0, chains=self.struct, rows=NONE, cols=NONE, out=np.zeros(1))
+        out = np.zeros(1)
+        call: Any = ChainEntries(float, n=0, rows=NONE, cols=NONE, chains=self.struct, out=out)
         loops.of("centre_of_chains", self.lists.dtype)(call.pointer)
-        return float(call.kept["out"][0])
+        return float(out[0])
 
     def factors(self) -> tuple[Array, Array, Array]:
         """Return both factors of the mean, and the weights of their columns."""
@@ -385,12 +390,88 @@ class Chains:
             means[unknown] = side.priors[:, : self.width]
         return means
 
+    def vectors_of_columns(self) -> Array:
+        """Return columns so that a product with ``vectors_of_rows`` tells what they are worth."""
+        means = self._known_means(self.columns, self.shape[1])
+        return means.reshape(len(means), -1)
+
+    def vectors_of_rows(self, which: Array) -> Array:
+        """Return some rows, scaled, with a 1 for the bias of a column."""
+        means = self.rows.means[which]
+        unknown = self.rows.lists.length[which] == 0
+        means[unknown] = self.rows.priors[:, : self.width]
+        means[:, :, self.rank] = 1.0
+        return (self.unit / self.count * means).reshape(len(means), -1)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The smallest and the largest value seen."""
+        return float(self.moments[LOW]), float(self.moments[HIGH])
+
+    def mood_fitted(self) -> tuple[float, float, float] | None:
+        """Return the weights of the fast and the slow mood, and what they explain of errors."""
+        if self.loss[0] != 0 or not self.moments[WEIGHT] > 0.0:
+            return None
+        normal, found = self._mood_equations()
+        weights = np.linalg.solve(normal, found)
+        # Least squares take so much off the squared errors, which are about their variance each.
+        errors = max(float(self.moments[WEIGHT] / self.newest), 1.0) / self.noise[:, 2].mean()
+        gain = min(max(float(weights @ found) / errors, 0.0), 1.0)
+        return float(weights[0]), float(weights[1]), gain
+
+    def _mood_equations(self) -> tuple[Array, Array]:
+        fit = self.mood_fit
+        return np.array([[fit[0], fit[1]], [fit[1], fit[2]]]) + MOOD_RIDGE * np.eye(2), fit[3:]
+
     def moods(self) -> Array:
         """Return what the latest errors of every row add to its predictions."""
-        fit, m = self.mood_fit, self.latest[: self.shape[0]].astype(float)
+        m = self.latest[: self.shape[0]].astype(float)
         x = m[:, :2] / (m[:, 2:] + SHRINK)
-        normal = np.array([[fit[0], fit[1]], [fit[1], fit[2]]]) + MOOD_RIDGE * np.eye(2)
-        return self.unit * (x @ np.linalg.solve(normal, fit[3:]))
+        return self.unit * (x @ np.linalg.solve(*self._mood_equations()))
+
+    # Rows on their own ----------------------------------------------------------------------------
+
+    def _regression(
+        self, chain: int, columns: Array, values: Array, weights: Array
+    ) -> tuple[Array, Array, Array, Array]:
+        """Return A, what the prior adds, x and t of a row with these values (a square loss)."""
+        d, width, side = self.rank + 1, self.width, self.rows
+        x = self.columns.samples[columns, chain, :d].astype(float)
+        bias = x[:, -1].copy()
+        x[:, -1] = float(self.biased)
+        t = (values - self.centre) / self.unit - bias
+        prior = side.priors[chain]
+        B, precision = prior[: width**2].reshape(width, width), self.noise[chain, 2]
+        Lambda = prior[width**2 : 2 * width**2].reshape(width, width)[:d, :d]
+        n = weights.sum()
+        sums = np.append(weights @ x[:, :-1], weights @ bias) * OF_RATED / np.sqrt(n + MORE_RATED)
+        f = np.concatenate(([1.0], sums, [OF_COUNT * np.log1p(n)]))
+        A = Lambda + precision * x.T @ (weights[:, None] * x)
+        return A, Lambda @ (f @ B[: f.size, :d]), x, precision * weights * t
+
+    def fold_in(self, columns: Array, values: Array) -> tuple[Array, float]:
+        """Return the vector and the offset of a row with these values, each as a new one."""
+        vector, offset = np.zeros((self.count, self.width)), 0.0
+        if self.loss[0] != 0:
+            raise ValueError("only with the square loss a row is found from its values alone")
+        for chain in range(self.count):
+            A, of_prior, x, t = self._regression(chain, columns, values, np.ones(len(columns)))
+            mean = np.linalg.solve(A, of_prior + x.T @ t)
+            vector[chain, : self.rank], vector[chain, self.rank] = mean[:-1], 1.0
+            offset += mean[-1]
+        share = self.unit / self.count
+        return (share * vector).reshape(-1), self.centre + share * offset
+
+    def contributions(self, row: int, column: int) -> tuple[Array, Array]:
+        """Return a row's columns, and what each of its values adds to one of its predictions."""
+        _, columns, values, weights = self.lists.by_row.some(np.array([row]))
+        columns, weights = columns.astype(np.int64), weights.astype(float) / self.newest
+        found = np.zeros(columns.size)
+        for chain in range(self.count):
+            A, _, x, t = self._regression(chain, columns, values.astype(float), weights)
+            wanted = np.append(self.columns.means[column, chain, : self.rank].astype(float), 1.0)
+            found += t * (x @ np.linalg.solve(A, wanted))
+        return columns, self.unit / self.count * found
 
     # Leaving --------------------------------------------------------------------------------------
 
@@ -471,68 +552,96 @@ class Chains:
             "lists": self.lists.state_dict(),
         }
 
+    def what_predicts(self) -> State:
+        """Return a state that predicts and cannot learn: no values, no samples, no sums."""
+        state = self.state_dict()
+        for its in state["sides"].values():
+            expected = its["priors"][:, : self.width]
+            for name in ("samples", "place", "sums", "read", "priors", "solved"):
+                del its[name]
+            its["expected"] = expected
+        seen = state.pop("lists")["rows"]
+        return {**state, "had": {"length": seen["length"], "columns": seen["other"]}}
+
 
 def chains_from_state(state: State) -> Chains:
-    """Make the chains that ``state_dict`` described, or say what is wrong with the state."""
+    """Make the chains that ``state_dict`` or ``what_predicts`` described, or say what is wrong."""
     check_state(state, "shape", "dtype", "rank", "count", "biased", "clipped", "seed", "fade")
-    check_state(state, "loss", "noise", "moments", "mood_fit", "latest", "sides", "lists")
+    check_state(state, "loss", "noise", "moments", "mood_fit", "latest", "sides")
     dtype = check_precision(state["dtype"])
     shape = [check_whole("each side of the chains", n) for n in state["shape"]]
     rank, count = (check_whole(f"the {x} of chains", state[x]) for x in ("rank", "count"))
     if len(shape) != 2 or rank > LARGEST_RANK or count > MOST_CHAINS:
         raise _damaged("their shape, rank or number")
-    lists = EntryLists.from_state(state["lists"], (shape[0], shape[1]), dtype)
     kind = check_whole("the kind of a loss", state["loss"][0], 0)
     loss = kind, number(state["loss"][1], "the parameter of a loss")
-    if kind > 6 or (kind in (3, 5, 6) and not loss[1] > 0.0):
+    if kind >= LOSSES or (kind in PARAMETRIC and not loss[1] > 0.0):
         raise _damaged("their loss")
+    m1, m2 = shape
+    predicts = "lists" not in state
+    lists_state = lists_that_had(state, m1, m2, dtype) if predicts else state["lists"]
+    lists = EntryLists.from_state(lists_state, (m1, m2), dtype)
     seed = check_whole("the seed of chains", state["seed"], 0)
-    options: Any = {"biased": state["biased"], "clipped": state["clipped"]}
-    chains = Chains(lists, rank=rank, count=count, loss=loss, seed=seed, **options)
-    width = chains.width
-    own = {"noise": (count, NOISE), "mood_fit": (MOOD_FIT,), "latest": (shape[0], 4)}
-    for name, size in own.items():
+    options: Any = {"biased": state["biased"], "clipped": state["clipped"], "seed": seed}
+    chains = Chains(lists, rank=rank, count=count, loss=loss, **options)
+    sizes = {"noise": (count, NOISE), "mood_fit": (MOOD_FIT,), "latest": (m1, 4)}
+    for name, size in sizes.items():
         array = getattr(chains, name)
         array[: size[0]] = _array(state, name, array.dtype, size)
     moments = _array(state, "moments", np.float64, (MOMENTS,), finite=False)
-    if not np.isfinite(moments[[WEIGHT, MEAN, SQUARES, NEWEST]]).all() or np.isnan(moments).any():
-        raise _damaged("moments")
-    if (moments[[WEIGHT, SQUARES]] < 0.0).any() or not moments[NEWEST] > 0.0:
+    finite = np.isfinite(moments[[WEIGHT, MEAN, SQUARES, NEWEST]]).all()
+    positive = (moments[[WEIGHT, SQUARES]] >= 0.0).all() and moments[NEWEST] > 0.0
+    if not finite or not positive or np.isnan(moments).any():
         raise _damaged("moments")
     if (chains.noise < 0.0).any() or not (chains.noise[:, 2] > 0.0).all():
         raise _damaged("noise")
-    chains.moments[:] = moments
+    chains.moments[:], chains.fade = moments, number(state["fade"], "what is left of moods")
     check_state(state["sides"], "rows", "columns")
-    for name, side, n in zip(
-        ("rows", "columns"), (chains.rows, chains.columns), shape, strict=True
-    ):
-        its = state["sides"][name]
-        check_state(its, "means", "samples", "place", "sums", "read", "priors", "solved", "seen")
-        for part in ("means", "samples"):
-            array = _array(its, part, dtype, (n, count, width))
-            if array[:, :, rank + 1 :].any():
-                raise _damaged(f"{part} of the {name}")
-            getattr(side, part)[:n] = array
-        read = _array(its, "read", np.int64, (-1, 2))
-        place = _array(its, "place", np.int64, (n,))
-        taken = np.sort(place[place != 0])
-        if not np.array_equal(taken, np.arange(1, len(read) + 1)):
-            raise _damaged(f"the long lists of {name}")
-        lengths = side.lists.length[np.flatnonzero(place)[np.argsort(place[place != 0])]]
-        inside = (read[:, 0] >= 0) & (read[:, 0] <= lengths) & (read[:, 1] >= 0)
-        if not (inside & (read[:, 1] < count)).all():
-            raise _damaged(f"the long lists of {name}")
-        side.place[:n], side.used[0] = place, len(read)
-        side.read = read.copy()
-        side.sums = _array(its, "sums", np.float64, (len(read), width * width + width)).copy()
-        side.priors[:] = _array(its, "priors", np.float64, side.priors.shape)
-        side.solved[:] = _array(its, "solved", np.int64, (count,))
-        side.seen[:] = _array(its, "seen", np.int64, (1,))
-        if (side.solved < 0).any() or not 0 <= side.seen[0] <= n:
-            raise _damaged(f"the counters of {name}")
-        side.told()
-    chains.fade = number(state["fade"], "what is left of moods")
+    load = _load_means if predicts else _load_side
+    for name, side, n in (("rows", chains.rows, m1), ("columns", chains.columns, m2)):
+        load(side, state["sides"][name], n, rank, f"of the {name}")
     return chains
+
+
+def _load_means(side: Side, state: State, n: int, rank: int, of: str) -> None:
+    """Let a side predict as it did."""
+    check_state(state, "means", "expected", "seen")
+    count, width = side.means.shape[1:]
+    side.means[:n] = _padded(_array(state, "means", side.means.dtype, (n, count, width)), rank, of)
+    side.priors[:, :width] = _array(state, "expected", np.float64, (count, width))
+
+
+def _load_side(side: Side, state: State, n: int, rank: int, of: str) -> None:
+    """Let a side go on as it was."""
+    check_state(state, "means", "samples", "place", "sums", "read", "priors", "solved", "seen")
+    count, width = side.means.shape[1:]
+    for name in ("means", "samples"):
+        array = _array(state, name, side.means.dtype, (n, count, width))
+        getattr(side, name)[:n] = _padded(array, rank, of)
+    read = _array(state, "read", np.int64, (-1, 2))
+    place = _array(state, "place", np.int64, (n,))
+    long = np.flatnonzero(place)
+    if not np.array_equal(np.sort(place[long]), np.arange(1, len(read) + 1)):
+        raise _damaged(f"the long lists {of}")
+    lengths = side.lists.length[long[np.argsort(place[long])]]
+    inside = (read >= 0).all(axis=1) & (read[:, 0] <= lengths) & (read[:, 1] < count)
+    if not inside.all():
+        raise _damaged(f"the long lists {of}")
+    side.place[:n], side.used[0], side.read = place, len(read), read.copy()
+    side.sums = _array(state, "sums", np.float64, (len(read), width * width + width)).copy()
+    side.priors[:] = _array(state, "priors", np.float64, side.priors.shape)
+    side.solved[:] = _array(state, "solved", np.int64, (count,))
+    side.seen[:] = _array(state, "seen", np.int64, (1,))
+    if (side.solved < 0).any() or not 0 <= side.seen[0] <= n:
+        raise _damaged(f"the counters {of}")
+    side.told()
+
+
+def _padded(array: Array, rank: int, of: str) -> Array:
+    """Return factors, whose last numbers must be 0: loops read them."""
+    if array[:, :, rank + 1 :].any():
+        raise _damaged(f"the factors {of}")
+    return array
 
 
 def _array(

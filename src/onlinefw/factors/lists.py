@@ -293,6 +293,28 @@ def check_lists_state(state: Any, shape: tuple[int, int], dtype: np.dtype) -> No
             raise _damaged("rows and columns do not agree on weights")
 
 
+def lists_that_had(state: State, m1: int, m2: int, dtype: np.dtype) -> State:
+    """Return the state of lists in which rows have had these columns, without their values."""
+    check_state(state, "had")
+    check_state(state["had"], "length", "columns")
+    length, columns = state["had"]["length"], state["had"]["columns"]
+    good = all(isinstance(x, np.ndarray) and x.ndim == 1 for x in (length, columns))
+    if not good or length.dtype != np.int64 or columns.dtype != np.uint32 or length.size != m1:
+        raise _damaged("not arrays of rows")
+    if (length < 0).any() or columns.size != length.sum():
+        raise _damaged("of different lengths")
+    if columns.size and int(columns.max()) >= m2:
+        raise _damaged(f"{columns.max()} of {m2} columns")
+    order = np.argsort(columns, kind="stable")
+    rows = np.repeat(np.arange(m1, dtype=np.uint32), length)[order]
+    of_columns = np.bincount(columns, minlength=m2).astype(np.int64)
+    nothing = {"value": np.zeros(columns.size, dtype), "weight": np.zeros(0, dtype)}
+    return {
+        "rows": {"length": length, "other": columns, **nothing},
+        "columns": {"length": of_columns, "other": rows, **nothing},
+    }
+
+
 def _check_array(side: State, name: str, dtype: Any, size: int, of: str) -> None:
     array = side[name]
     if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != (size,):

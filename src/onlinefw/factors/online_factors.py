@@ -1,4 +1,4 @@
-"""Ratings, an event at a time: factors that are solved exactly for the row and the column of each."""
+"""Ratings, an event at a time: factors, solved exactly for the row and the column of each."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class OnlineFactors:
     (i, j) has come, the bias and the factors of row i are solved on all that the row has seen, and
     then those of column j; so one pass is enough (:class:`~onlinefw.factors.chains.Chains`).
 
-    ``theta`` is the low-rank part of that mean. Its ``certificate()`` is a bound on how far F_t, the
-    mean loss of all entries, is above its minimum over the ball of theta's own weighted trace norm,
-    with biases and moods held. Chains predict well because they do not minimise F_t: so the bound
+    ``theta`` is the low-rank part of that mean. Its ``certificate()`` is a bound on how far F_t,
+    the mean loss of all entries, is above its minimum over the ball of theta's own weighted trace
+    norm, with biases and moods held. Chains predict well because they do not minimise F_t: so the bound
     is often as large as the loss itself, and then says nothing. ``correct()`` finds a theta, apart
     from what predicts, of which it does say something.
 
@@ -233,7 +233,8 @@ class OnlineFactors:
     @property
     def half_life(self) -> float | None:
         """The half-life in use; None while nothing is forgotten."""
-        return None if self.clock is None or np.isinf(self.clock.half_life) else self.clock.half_life
+        clock = self.clock
+        return None if clock is None or np.isinf(clock.half_life) else clock.half_life
 
     def _note_half_life(self) -> None:
         half_life = self.half_life
@@ -319,6 +320,9 @@ class OnlineFactors:
 
     def state_dict(self) -> State:
         """Return everything needed to go on, bit for bit."""
+        return {**self._progress(), "model": self.model.state_dict()}
+
+    def _progress(self) -> State:
         return {
             "learner": type(self).__name__,
             "loss": describe(self.loss),
@@ -326,8 +330,11 @@ class OnlineFactors:
             "n_observations": self.n_observations,
             "limits": [self.max_rows, self.max_columns],
             "clock": None if self.clock is None else self.clock.state_dict(),
-            "model": self.model.state_dict(),
         }
+
+    def what_predicts(self) -> State:
+        """Return a state without the past, whose learner predicts and cannot learn."""
+        return {**self._progress(), "model": self.model.what_predicts()}
 
     @classmethod
     def from_state(cls, state: State, *, loss: Loss | None = None) -> Self:
