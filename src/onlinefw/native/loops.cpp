@@ -1,5 +1,6 @@
 // The loops as Python calls them. Each takes one struct, is there for single and for double precision, and
 // returns a number.
+#include "clicks.hpp"
 #include "lists.hpp"
 #include "processor.hpp"
 
@@ -16,3 +17,15 @@ EXPORT i64 processor_level() { return level_of_processor(); }
 
 LOOP(append_all, Entries)
 LOOP(remove_row, Removal)
+
+LOOP(total_weight, Weighing)
+
+LOOP(learn_clicks, clicks::Events)
+LOOP(predict_clicks, clicks::Events)
+LOOP(judge_clicks, clicks::Events)
+LOOP(solve_clicks, clicks::Some)
+LOOP(add_click_products, clicks::Some)
+LOOP(start_click_factors, clicks::Some)
+LOOP(click_tastes, clicks::Some)
+LOOP(click_taste_of, clicks::History)
+LOOP(click_arm, clicks::History)
