@@ -10,6 +10,7 @@ from onlinefw.kernels.local_models import LONG
 from onlinefw.objectives.half_life import Clock
 from onlinefw.past.host import entry_lists
 from onlinefw.past.host.click_models import ClickModels
+from onlinefw.past.leaving import Forgotten
 
 TOL = {np.float32: 1e-5, np.float64: 1e-9}
 
@@ -50,8 +51,8 @@ class Both:
         np.testing.assert_array_equal(new.turns, old.turns)
         np.testing.assert_allclose(new.wins, old.wins, rtol=1e-12)
         self.close(old.moments[0], new.known[0], 1e-9 * old.moments[0])
-        for one, side, n in ((old.models.rows, new.rows, m1), (old.models.columns, new.columns, m2)):
-            self.close(one.factors[:n], side.factors[:n])
+        self.close(old.models.rows.factors[:m1], new.rows.factors[:m1])
+        self.close(old.models.columns.factors[:m2], new.columns.factors[:m2])
         for gram, side in zip(old.grams, (new.rows, new.columns), strict=True):
             self.close(gram, np.triu(side.gram), 10 * self.tol)
         rows = np.arange(m1)
@@ -111,10 +112,7 @@ def test_batches_sweeps_scales_and_leaving(rng, dtype):
         lists.drop(0.3)
         models.entries_left()
     both.compare()
-    columns, weights, values = both.lists.forget(2)
-    both.new.forget(2, columns, weights)
-    from onlinefw.past.leaving import Forgotten
-
+    both.new.forget(2, *both.lists.forget(2)[:2])
     both.old.forget(2, Forgotten(*both.old_lists.forget(2)), 0.0, 0.0)
     both.compare()
     both.learn(X, y, w)

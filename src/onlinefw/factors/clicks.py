@@ -13,7 +13,7 @@ from .._threads import share
 from .._typing import Array, State
 from .._validation import check_precision, check_whole
 from ..native import Pointer, Struct, loops, struct
-from .lists import EntryLists, Lists, longer
+from .lists import PARTS, EntryLists, Lists, longer
 
 __all__ = ["RIDGE", "Clicks", "rank_for_clicks"]
 
@@ -154,6 +154,9 @@ class Side:
     used : ndarray of shape (1,)
         How many lists have sums.
     """
+
+    gram: Array
+    sums: Array
 
     def __init__(self, lists: Lists, rank: int) -> None:
         self.lists = lists
@@ -618,7 +621,8 @@ class Clicks:
         A taste is A^-1 times the sum of c q over the columns, so each has a part of its own.
         """
         rank, n = self.rank, len(columns)
-        factors, weights = self.columns.factors[columns, :rank].astype(float), self._weights(n, weights)
+        weights = self._weights(n, weights)
+        factors = self.columns.factors[columns, :rank].astype(float)
         upper, zero = self.columns.gram[:rank, :rank], self.unobserved * self.newest
         gram = np.triu(upper) + np.triu(upper, 1).T
         share, parts = self.arm[0], np.zeros((n, rank))
@@ -761,6 +765,36 @@ class Clicks:
             least = clicks.n_observations + 1
             clicks._check_at = check_whole("check_at of the clicks", state["check_at"], least)
         return clicks
+
+    def what_recommends(self) -> State:
+        """Return what recommends, for a file: no sums, and the lists of rows without values."""
+        length, columns, _, weights = self.lists.by_row.some(slice(self.shape[0]))
+        rows = {"length": np.diff(length), "columns": columns, "weights": weights}
+        return {"model": self.state_dict(with_sums=False), "rows": rows}
+
+    @classmethod
+    def that_recommends(cls, state: State) -> Self:
+        """Make the model that ``what_recommends`` described; refuse a damaged one."""
+        check_state(state, "model", "rows")
+        model, rows = state["model"], state["rows"]
+        check_state(model, "trend", "dtype")
+        check_state(rows, "length", "columns", "weights")
+        dtype, m2 = check_precision(model["dtype"]), np.size(model["trend"])
+        length = _checked(rows, "length", np.int64, (-1,))
+        columns = _checked(rows, "columns", np.uint32, (-1,))
+        weights = _checked(rows, "weights", dtype, columns.shape)
+        if (length < 0).any() or columns.size != length.sum() or (columns >= m2).any():
+            raise _damaged("what rows have had")
+        order, ones = np.argsort(columns, kind="stable"), np.ones_like(weights)
+        its_row = np.repeat(np.arange(length.size, dtype=np.uint32), length)
+        counts = np.bincount(columns, minlength=m2).astype(np.int64)
+        sides = {
+            "rows": dict(zip(PARTS, (length, columns, ones, weights), strict=True)),
+            "columns": dict(
+                zip(PARTS, (counts, its_row[order], ones, weights[order]), strict=True)
+            ),
+        }
+        return cls.from_state(model, EntryLists.from_state(sides, (length.size, m2), dtype))
 
 
 def _checked(state: State, name: str, dtype: Any, shape: tuple[int, ...]) -> Array:

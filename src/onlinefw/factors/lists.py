@@ -10,7 +10,7 @@ from .._state import check_state
 from .._typing import Array, State
 from ..native import Pointer, Struct, loops, struct
 
-__all__ = ["EntryLists", "Lists", "longer"]
+__all__ = ["PARTS", "EntryLists", "Lists", "longer"]
 
 #: The shortest stretch of memory, as in ``native/lists.hpp``; stretches double up to 2^40 times it.
 SHORTEST, CLASSES = 2, 40
