@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf, log
 from typing import Any, Self
 
@@ -347,11 +346,6 @@ class Clicks:
         """What a new observation weighs."""
         return float(self.known[NEWEST])
 
-    @property
-    def nbytes(self) -> int:
-        """How many bytes factors and sums take, without the lists."""
-        return sum(x.factors.nbytes + x.sums.nbytes + x.number.nbytes for x in self._sides)
-
     # Growing --------------------------------------------------------------------------------------
 
     def grow(self, m1: int, m2: int) -> None:
@@ -393,14 +387,14 @@ class Clicks:
         # Theta is the same, as the new factors of rows are 0; those of columns are what they would
         # have been from the start.
         which = np.flatnonzero(self.columns.lists.length)
-        self._in_order("start_click_factors", self.columns, which, start=had)
+        self._over("start_click_factors", self.columns, which, start=had)
         self._sum_products()
 
     def _sum_products(self) -> None:
         """Compute the products of all factors from the start."""
         for side, n in zip(self._sides, self.shape, strict=True):
             side.gram[:] = 0.0
-            self._in_order("add_click_products", side, np.arange(n), sign=1.0)
+            self._over("add_click_products", side, np.arange(n), sign=1.0)
 
     def _sum_up(self) -> None:
         """Compute the products of all factors, and the weight of all entries, from the start."""
@@ -521,10 +515,10 @@ class Clicks:
             if not which.size:
                 continue
             which, width = np.ascontiguousarray(which, np.int64), _width(self.rank)
-            self._in_order("add_click_products", side, which, sign=-1.0)
+            self._over("add_click_products", side, which, sign=-1.0)
             work = (side.lists.length[which] + width) * width**2
-            self._shared("solve_clicks", side, which, work, anew=anew)
-            self._in_order("add_click_products", side, which, sign=1.0)
+            self._over("solve_clicks", side, which, work, anew=anew)
+            self._over("add_click_products", side, which, sign=1.0)
 
     def sweep(self) -> None:
         """Solve the regressions of all rows, then of all columns."""
@@ -532,25 +526,19 @@ class Clicks:
         self.solve(np.arange(self.shape[0]), np.arange(self.shape[1]), anew=True)
         self._sum_up()
 
-    def _in_order(self, name: str, side: Side, which: Array, **fields: Any) -> None:
-        """Run a loop over rows or columns, one after another."""
-        work = np.full(which.size, _width(self.rank) ** 2)
-        loop, blocks = self._loop_over(name, side, which, work, **fields)
-        loop(0, len(blocks) - 1, blocks)
+    def _over(
+        self, name: str, side: Side, which: Array, work: Array | None = None, **fields: Any
+    ) -> None:
+        """Run a loop over some rows or columns, in blocks that take about as long.
 
-    def _shared(self, name: str, side: Side, which: Array, work: Array, **fields: Any) -> None:
-        """Run a loop over rows or columns, which threads share."""
-        share(*self._loop_over(name, side, which, work, **fields))
-
-    def _loop_over(
-        self, name: str, side: Side, which: Array, work: Array, **fields: Any
-    ) -> tuple[Callable[[int, int, Array], None], Array]:
-        """Return a loop over blocks of rows or columns, and blocks that take about as long."""
-        of_rows, function = side is self.rows, loops.of(name, self.dtype)
-        cuts = np.cumsum(work)
+        ``work`` is how many multiplications each takes. Without it they come one after another,
+        else threads share them.
+        """
+        cuts = np.cumsum(np.full(which.size, _width(self.rank) ** 2) if work is None else work)
         parts = max(1, int(cuts[-1]) // MULTIPLICATIONS) if which.size else 0
         inner = np.searchsorted(cuts, np.arange(1, parts) * MULTIPLICATIONS)
         blocks = np.concatenate(([0], inner, [which.size])).astype(np.int64)
+        of_rows, function = side is self.rows, loops.of(name, self.dtype)
 
         def loop(first: int, last: int, blocks: Array) -> None:
             try:
@@ -566,7 +554,10 @@ class Clicks:
                 function(call.pointer)
             self._spare.append(mine)
 
-        return loop, blocks
+        if work is None:
+            loop(0, len(blocks) - 1, blocks)
+        else:
+            share(loop, blocks)
 
     # Asking ---------------------------------------------------------------------------------------
 
@@ -601,7 +592,7 @@ class Clicks:
         rows = np.ascontiguousarray(rows, np.int64)
         out, width = np.zeros((rows.size, self.rank)), _width(self.rank)
         work = np.full(rows.size, OF_A_TASTE * width**2)
-        self._shared("click_tastes", self.rows, rows, work, out=out)
+        self._over("click_tastes", self.rows, rows, work, out=out)
         return out
 
     def taste_of(self, columns: Array, weights: Array | None = None) -> Array:

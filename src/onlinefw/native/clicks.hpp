@@ -119,7 +119,8 @@ void add_entries(double* normal, i64 rank, const Lists<T>& lists, i64 first, i64
   double total = 0.0;
   for (i64 k = first; k < first + n; ++k) {
     T c = lists.weight[k];
-    panel.add(factors + i64(lists.other[k]) * width, plain ? T(1) : T(double(c) - less), plain ? T(0) : c * lists.value[k]);
+    const T w = plain ? T(1) : T(double(c) - less), target = plain ? T(0) : c * lists.value[k];
+    panel.add(factors + i64(lists.other[k]) * width, w, target);
     total += double(c);
   }
   panel.finish();
@@ -246,7 +247,8 @@ void find_taste(const Model<T>& m, const u32* columns, const T* values, const W*
 template <class T> void find_present(const Model<T>& m, i64 i, const Whole& whole, const Work& work) {
   const Lists<T>& lists = *m.rows->lists;
   const i64 start = lists.start[i];
-  find_taste(m, lists.other + start, lists.value + start, lists.weight + start, lists.length[i], FRESH, LATEST, whole, work);
+  find_taste(m, lists.other + start, lists.value + start, lists.weight + start, lists.length[i], FRESH, LATEST,
+             whole, work);
 }
 
 struct Arm { double present, worth; };
@@ -474,8 +476,8 @@ template <class T> i64 learn_clicks(const Events<T>& e) {
 // Predict entries.
 template <class T> i64 predict_clicks(const Events<T>& e) {
   const i64 width = width_of(e.model->rank);
-  for (i64 t = e.first; t < e.n; ++t)
-    e.out[t] = product(width, e.model->rows->factors + e.rows[t] * width, e.model->columns->factors + e.cols[t] * width);
+  const T *rows = e.model->rows->factors, *columns = e.model->columns->factors;
+  for (i64 t = e.first; t < e.n; ++t) e.out[t] = product(width, rows + e.rows[t] * width, columns + e.cols[t] * width);
   return e.n;
 }
 
