@@ -19,7 +19,6 @@ from functools import cache
 from typing import Any
 
 import joblib  # type: ignore[import-untyped]
-import numba
 import numpy as np
 from threadpoolctl import ThreadpoolController  # comes with scikit-learn, as joblib does
 
@@ -60,8 +59,8 @@ def n_threads() -> int:
 
 @cache
 def _cores() -> int:
-    most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-    return max(1, min(most, joblib.cpu_count()))
+    cores: int = joblib.cpu_count()
+    return max(1, min(int(os.environ.get("NUMBA_NUM_THREADS") or cores), cores))
 
 
 def use_threads(n: int | None) -> int | None:

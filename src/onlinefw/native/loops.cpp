@@ -1,6 +1,7 @@
 // The loops as Python calls them. Each takes one struct, is there for single and for double precision, and
 // returns a number.
 #include "chains.hpp"
+#include "clicks.hpp"
 #include "lists.hpp"
 #include "processor.hpp"
 #include "ridge.hpp"
@@ -25,3 +26,15 @@ LOOP(sum_chains, ChainLists)
 LOOP(append_all, Entries)
 LOOP(solve_ridge, RidgeRows)
 LOOP(remove_row, Removal)
+
+LOOP(total_weight, Weighing)
+
+LOOP(learn_clicks, clicks::Events)
+LOOP(predict_clicks, clicks::Events)
+LOOP(judge_clicks, clicks::Events)
+LOOP(solve_clicks, clicks::Some)
+LOOP(add_click_products, clicks::Some)
+LOOP(start_click_factors, clicks::Some)
+LOOP(click_tastes, clicks::Some)
+LOOP(click_taste_of, clicks::History)
+LOOP(click_arm, clicks::History)
