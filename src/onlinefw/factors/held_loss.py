@@ -11,7 +11,7 @@ from scipy import sparse
 from .._threads import blocks_for, share
 from .._typing import Array
 from ..iterates import LowRank
-from ..linalg import krylov_pair
+from ..linalg import krylov_pair, vector_norm
 from ..losses import Loss
 from ..native import Pointer, Struct, loops, struct
 from ..native.losses import loss_code
@@ -118,7 +118,7 @@ class HeldLoss:
         back, radius = gradient.T.tocsr(), ball.radius
         along = float(inside @ slopes)
         log_odds = log(1.648 * sqrt(min(self.lists.shape)) / FAILURE)
-        best = [float(sparse.linalg.norm(gradient))]
+        best = [vector_norm(gradient.data)]
 
         def normal(v: Array) -> tuple[Array, Array]:
             image = gradient @ v

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -72,14 +73,18 @@ class Lists:
         arrays = self.start, self.length, self.space, self.other, self.value, self.weight
         return sum(array.nbytes for array in arrays if array is not None)
 
+    def with_space(self, n: int) -> dict[str, Array]:
+        """Return the arrays that have to be longer for n lists; nothing changes."""
+        return longer_ones(self, ("start", "length", "space"), n)
+
+    def publish(self, arrays: dict[str, Array]) -> None:
+        """Have these arrays from now on."""
+        vars(self).update(arrays)
+        self._told()
+
     def grow(self, n: int) -> None:
         """Let there be n lists at least."""
-        old = self.start.size
-        if n > old:
-            more = max(n, old + old // 2)
-            for name in ("start", "length", "space"):
-                setattr(self, name, longer(getattr(self, name), more))
-            self._told()
+        self.publish(self.with_space(n))
 
     def make_space(self) -> None:
         """Get a quarter more memory, if the longest list could not move."""
@@ -274,6 +279,12 @@ def longer(array: Array, n: int) -> Array:
     found = np.zeros((n, *array.shape[1:]), array.dtype)
     found[: len(array)] = array
     return found
+
+
+def longer_ones(owner: Any, names: Sequence[str], n: int) -> dict[str, Array]:
+    """Return longer copies of those arrays of an owner that have not n items, with some to spare."""
+    short = {x: getattr(owner, x) for x in names if len(getattr(owner, x)) < n}
+    return {x: longer(array, max(n, len(array) + len(array) // 2)) for x, array in short.items()}
 
 
 def check_lists_state(state: Any, shape: tuple[int, int], dtype: np.dtype) -> None:
