@@ -19,7 +19,6 @@ from functools import cache
 from typing import Any
 
 import joblib  # type: ignore[import-untyped]
-import numba
 import numpy as np
 from threadpoolctl import ThreadpoolController  # comes with scikit-learn, as joblib does
 
@@ -60,8 +59,9 @@ def n_threads() -> int:
 
 @cache
 def _cores() -> int:
-    most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-    return max(1, min(most, joblib.cpu_count()))
+    cores: int = joblib.cpu_count()
+    most = os.environ.get("NUMBA_NUM_THREADS", "")
+    return max(1, min(int(most), cores) if most.isdecimal() else cores)
 
 
 def use_threads(n: int | None) -> int | None:
@@ -115,7 +115,7 @@ def balanced_blocks(indptr: Array, work: int | None = None) -> Array:
     entries = int(indptr[-1]) if work is None else work
     threads = n_threads() if entries >= SMALL_LOOP else 1
     if threads == 1:
-        return np.array([0, indptr.size - 1])
+        return np.array([0, indptr.size - 1], np.int64)
     cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], threads + 1)[1:-1])
     return np.concatenate(([0], cuts, [indptr.size - 1])).astype(np.int64)
 
@@ -123,9 +123,9 @@ def balanced_blocks(indptr: Array, work: int | None = None) -> Array:
 def blocks_for(n: int, work: int, parts: int | None = PARTS) -> Array:
     """Return ranges of n items, in equal parts (None: one per thread); one if work is little."""
     if work < SMALL_LOOP:
-        return np.array([0, n])
+        return np.array([0, n], np.int64)
     parts = n_threads() if parts is None else parts
-    return np.arange(parts + 1) * n // parts
+    return np.arange(parts + 1, dtype=np.int64) * n // parts
 
 
 # BLAS ---------------------------------------------------------------------------------------------
