@@ -95,7 +95,7 @@ class Struct(ctypes.Structure):
 structs: list[type[Struct]] = []
 
 
-def struct(name: str, **parts: Any) -> type[Struct]:
+def struct(name: str, /, **parts: Any) -> type[Struct]:
     """Make the Python side of a struct of the loops; fields are in the order of the C++ one.
 
     A field is ``int``, ``float``, a :class:`Pointer` to an array, or ``Struct``, a pointer to one.
