@@ -36,7 +36,7 @@ def test_the_readers_load_no_library_before_a_file_is_opened():
 
 #: What needs no compiler at run time; the list grows until it is the whole library.
 WITHOUT_NUMBA = {
-    "import": "import onlinefw.estimators.best_items, onlinefw.factors.lists, onlinefw.theory",
+    "import": "import onlinefw.estimators.best_items, onlinefw.factors, onlinefw.theory",
     "low rank": """
 import numpy as np, scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
@@ -63,10 +63,12 @@ from onlinefw.estimators.best_items import best_items, best_items_of_one
 best_items_of_one(np.ones(2), np.eye(3, 2), np.zeros(3), 2)
 best_items(np.ones((2, 2)), np.eye(3, 2), np.zeros(3), 2)
 """,
-    "lists": """
-import numpy as np
-from onlinefw.factors.lists import EntryLists
-EntryLists((2, 3), float).append(np.array([0]), np.array([2]), np.array([3.0]))
+    "ratings": """
+import numpy as np, onlinefw as ofw
+learner = ofw.OnlineFactors((3, 4), random_state=0)
+X, y = np.array([[0, 1], [2, 3], [1, 1], [0, 2]]), np.array([4.0, 3.0, 5.0, 1.0])
+learner.observe(X, y), learner.learn(X, y), learner.theta, learner.certificate()
+type(learner).from_state(learner.state_dict())
 """,
 }
 

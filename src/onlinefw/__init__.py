@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         FrankWolfeRegressor,
         RadiusSearch,
     )
+    from .factors import OnlineFactors
     from .files import load, load_checkpoint, save, save_checkpoint
 
 __all__ = [
@@ -70,6 +71,7 @@ __all__ = [
     "LocalRidge",
     "NewtonSteps",
     "OnlineAwayFrankWolfe",
+    "OnlineFactors",
     "OnlineFrankWolfe",
     "OnlinePairwiseFrankWolfe",
     "RadiusSearch",
@@ -109,6 +111,7 @@ _HOME = {
     "LocalRidge": "algorithms",
     "NewtonSteps": "algorithms",
     "OnlineAwayFrankWolfe": "algorithms",
+    "OnlineFactors": "factors",
     "OnlineFrankWolfe": "algorithms",
     "OnlinePairwiseFrankWolfe": "algorithms",
     "RadiusSearch": "estimators",

@@ -60,8 +60,7 @@ def n_threads() -> int:
 @cache
 def _cores() -> int:
     cores: int = joblib.cpu_count()
-    most = os.environ.get("NUMBA_NUM_THREADS", "")
-    return max(1, min(int(most), cores) if most.isdecimal() else cores)
+    return max(1, min(int(os.environ.get("NUMBA_NUM_THREADS") or cores), cores))
 
 
 def use_threads(n: int | None) -> int | None:

@@ -1,4 +1,4 @@
-"""Numbers with their nouns, and what a gap and a short memory mean."""
+"""Numbers with their nouns, and what a gap and a mood mean."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import isnan
 
 __all__ = ["UNINFORMATIVE", "counted", "forgetting_in_words", "gap_in_words", "gap_share",
-           "is_informative", "memory_in_words", "mixture_in_words", "printable"]  # fmt: skip
+           "is_informative", "mood_in_words", "printable"]  # fmt: skip
 
-#: A short memory that explains so much of the variance helps.
+#: A mood that explains so much of the variance helps.
 HELPS = 0.005
 #: So many changes of the data are told, at most.
 MOST_CHANGES = 3
@@ -82,22 +82,23 @@ def gap_share(gap: float, loss: float | None) -> str:
     return f"{share:.0f}%" if share >= 10.0 else f"{share:.2g}%"
 
 
-def memory_in_words(rows: float, columns: float, gain: float) -> str:
-    """Say what a short memory of errors does, and whether it helps.
+def mood_in_words(fast: float, slow: float, gain: float) -> str:
+    """Say what a mood does, and whether it helps.
 
     Examples
     --------
-    >>> from onlinefw._words import memory_in_words
-    >>> memory_in_words(0.52, 0.1, 0.026).split(". ")[1]
-    'That helps here: it explains 2.6% of the variance of the values'
-    >>> memory_in_words(0.03, -0.06, 0.0003).split(". ")[1]
-    'That hardly matters here: it explains 0.03% of the variance of the values'
+    >>> from onlinefw._words import mood_in_words
+    >>> mood_in_words(0.32, 0.41, 0.036).split(". ")[1]
+    'That helps here: it explains 3.6% of the variance of the errors'
+    >>> mood_in_words(0.03, -0.06, 0.0003).split(". ")[1]
+    'That hardly matters here: it explains 0.03% of the variance of the errors'
     """
     helps = "helps" if gain >= HELPS else "hardly matters"
     return (
         "where the latest predictions of a row were too low or too high, its next ones are "
-        f"corrected by {rows:.2g} times that error; of a column by {columns:.2g} times. That "
-        f"{helps} here: it explains {100.0 * gain:.2g}% of the variance of the values"
+        f"corrected by {fast:.2g} times the mean of about 3 errors, and {slow:.2g} times that of "
+        f"about 14. That {helps} here: it explains {100.0 * gain:.2g}% of the variance of the "
+        "errors"
     )
 
 
@@ -123,22 +124,6 @@ def forgetting_in_words(half_life: float | None, changes: Sequence[int]) -> str:
     more = "" if len(changes) <= MOST_CHANGES else f", the latest of {len(changes):,} times"
     word = "observations" if first else "observation"
     return f"{now}; the data look as if they had changed, shortly before {word} {when}{more}"
-
-
-def mixture_in_words(weights: Sequence[float], ridges: Sequence[tuple[float, float]]) -> str:
-    """Say which models are mixed.
-
-    Examples
-    --------
-    >>> from onlinefw._words import mixture_in_words
-    >>> mixture_in_words((0.7, 0.3), ((10.0, 0.02), (5.0, 0.1))).split(" weights ")[1][:46]
-    '0.7 (ridge 10 + 0.02 n), 0.3 (ridge 5 + 0.1 n)'
-    """
-    parts = (f"{w:.2g} (ridge {a:g} + {b:g} n)" for w, (a, b) in zip(weights, ridges, strict=True))
-    return (
-        f"models that learn side by side are added up with the weights {', '.join(parts)}; the "
-        "larger the ridge, the smaller a model's factors for a row or column of n values"
-    )
 
 
 def printable(text: object) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from .. import RadiusSearch
-from .._words import counted, forgetting_in_words, memory_in_words, mixture_in_words, printable
+from .._words import counted, forgetting_in_words, mood_in_words, printable
 from ..files import read_header
 from ..fitting.certificate import gap_said
 from ..fitting.column_counts import is_rare
@@ -26,8 +26,7 @@ __all__ = ["run_inspect"]
 #: Facts that the text tells in a sentence.
 SENTENCES: dict[str, Callable[..., str]] = {
     "forgetting": forgetting_in_words,
-    "mixture": mixture_in_words,
-    "short memory": memory_in_words,
+    "mood": mood_in_words,
 }
 RARE = "rare, so this rests on few rows"
 #: What ``ofw fit`` notes of itself.

@@ -9,13 +9,13 @@ import numpy as np
 from .._state import check_state
 from .._threads import blocks_for, share
 from .._typing import Array, State
+from ..algorithms import Round
 from ..iterates import LowRank
 from ..kernels.lists import some_lists
 from ..past.saved_clicks import clicks_from_state, clicks_state
 from .click_parts import ClickParts
 from .completion_run import CompletionRun, as_entries
 from .learned_matrix import held_factors
-from .local_facts import LocalFacts
 from .recommending import Scoring
 from .run import saved_half_life
 from .stream import Batch
@@ -70,7 +70,54 @@ class ClickRun(CompletionRun):
         """What recommends."""
         return self.local.models if self._matrix is None else self._matrix.models
 
+    @property
+    def local(self) -> Any:
+        """What corrects single users and items; None in a model file."""
+        return None if self.team is None else self.learners[0].corrective
+
+    @property
+    def radius(self) -> float:
+        """That of the ball of theta's own norm."""
+        if not self.n_observations:
+            return super().radius
+        with self.turns:
+            return float(self.local.ball(self.objective).radius)
+
+    def _certificate_of(self, learner: Any) -> float:
+        """Return the certificate in theta's own ball."""
+        if self.local.models is None:
+            return super()._certificate_of(learner)
+        return learner.objective.certificate(self.local.ball(learner.objective))
+
     # Learning -------------------------------------------------------------------------------------
+
+    def rounds_without_data(self, rounds: int, passes: int) -> int:
+        """Return how many rounds make later passes: one for each."""
+        return passes
+
+    def finish(self) -> None:
+        """Nothing was left until the end of a stream."""
+
+    def refine(self) -> None:
+        """Solve all users and items once: a round."""
+        self.learners[0].sweep()
+        self.n_rounds += 1
+        self.n_refined += 1
+        nan = float("nan")
+        self.history.append(Round(self.n_rounds, nan, nan, nan, 1.0, "corrective", 0))
+
+    def learn_events(self, batch: Batch, ranks: Array | None = None) -> Array:
+        """Let events be learned one after another; ``ranks`` gets the place of each column."""
+        batch = self._current(batch)
+        X, y, w = batch[:3]
+        assert y is not None
+        (learner,) = self.learners
+        predicted = learner.play_events(as_entries(X, y, w), ranks)
+        self._note_events(self.loss.value(predicted, y))
+        self.n_observations += y.size
+        self.low, self.high = min(self.low, float(y.min())), max(self.high, float(y.max()))
+        self._know(batch)
+        return predicted
 
     def learn_batch(self, batch: Batch) -> None:
         """Let a batch of events be learned at once: each user and item is solved once."""
@@ -160,11 +207,6 @@ class ClickRun(CompletionRun):
         return np.bincount(of, weights.astype(float), minlength=m) / models.newest
 
     # State ----------------------------------------------------------------------------------------
-
-    @property
-    def local_facts(self) -> LocalFacts | None:
-        """There is no mixture, and no memory of errors."""
-        return None
 
     def _what_predicts(self) -> State:
         return {"matrix": clicks_state(self.models)}

@@ -11,9 +11,9 @@ from .._typing import Array
 from .._validation import LARGEST_INDEX, check_indices
 from .completion_parts import choice
 from .completion_run import CompletionRun
+from .factors_run import Mood
 from .folding import FoldsIn
 from .linear_parts import FAMILIES
-from .local_facts import ModelMixture, ShortMemory
 from .matrix_estimator import MatrixEstimator
 from .pairs import pairs_of, refuse_ids
 from .recommending import LABELS
@@ -147,21 +147,10 @@ class CompletedMatrix(FoldsIn, MatrixEstimator):
         return bool(self._fitted("has_offsets_").has_offsets)
 
     @property
-    def short_memory_(self) -> ShortMemory | None:
-        """What the latest errors of a row and of a column are multiplied by in predictions.
+    def mood_(self) -> Mood | None:
+        """What two means of a row's latest errors are multiplied by in its predictions.
 
-        A named tuple ``(rows, columns, gain)``; ``gain`` is about how much of the variance of the
-        values that explains. None without a short memory: it comes with ``corrective="local"``
-        and no radius.
+        A named tuple ``(fast, slow, gain)``; ``gain`` is about how much of the variance of the
+        errors that explains. None without moods: they come with factors and the square loss.
         """
-        facts = self._fitted("short_memory_").local_facts
-        return None if facts is None else facts.memory
-
-    @property
-    def mixture_(self) -> ModelMixture | None:
-        """The ``weights`` and ``ridges`` of the models that are mixed; None if there is only one.
-
-        A ridge (a, b) keeps the factors of a row or column of n values small by a + b n.
-        """
-        facts = self._fitted("mixture_").local_facts
-        return None if facts is None or len(facts.mixture.weights) < 2 else facts.mixture
+        return self._fitted("mood_").mood

@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from math import sqrt
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._typing import Array
 from .._validation import check_whole
-from ..algorithms import LocalRidge, OnlineFrankWolfe, RidgeSweeps
-from ..algorithms.local_ridge import NO_CAP
+from ..algorithms import OnlineFrankWolfe, RidgeSweeps
+from ..factors import OnlineFactors
 from ..losses import (
     Bernoulli,
     Exponential,
@@ -24,8 +24,8 @@ from ..losses import (
     Sigmoid,
     Square,
 )
+from ..native.losses import loss_code
 from ..objectives import ObservedEntries, RunningBiases
-from ..past.place import is_compiled
 from ..sets import TraceNormBall
 from ..steps import Harmonic, LineSearch
 from .linear_parts import FAMILIES, REGRESSION, fixed_half_life, is_auto
@@ -33,7 +33,7 @@ from .linear_parts import FAMILIES, REGRESSION, fixed_half_life, is_auto
 if TYPE_CHECKING:
     from .matrix_completion import FrankWolfeMatrixCompletion
 
-__all__ = ["LOSSES", "MANY", "NO_CAP", "CompletionParts", "choice"]
+__all__ = ["LOSSES", "MANY", "CompletionParts", "choice"]
 
 LOSSES: dict[str, type[Loss]] = {
     "square": Square,
@@ -73,7 +73,7 @@ class CompletionParts:
     offsets: RunningBiases | None  # each learner gets its own copy
     weighting: str | None
     clip: bool
-    local: LocalRidge | None  # what corrects single rows and columns; it has its own biases
+    factors: bool  # rows and columns are solved at every event, by OnlineFactors
     half_life: float | None = None  # None: nothing is forgotten
 
     @classmethod
@@ -91,30 +91,40 @@ class CompletionParts:
         regression = isinstance(loss, REGRESSION)
         choice("weighting", model.weighting, ("auto", None, "smoothed"))
         weighting = model.weighting
-        local = _local(model, many)
+        factors = _are_factors(model, many)
         if is_auto(weighting):
-            weighting = None if many or local is not None else "smoothed"
+            weighting = None if many or factors else "smoothed"
         if not is_auto(model.clip) and not isinstance(model.clip, (bool, np.bool_)):
             raise ValueError(f'clip must be True, False or "auto", got {model.clip!r}')
         clip = regression if is_auto(model.clip) else bool(model.clip)
         offsets = _offsets(model.offsets, regression)
-        if local is not None:
-            biased = offsets is not None or is_auto(model.offsets)
-            local = LocalRidge(local.rank, local.ridge, biased, clip and regression)
-            if weighting is not None:
-                raise ValueError(
-                    "local corrections have a weighted norm of their own: leave weighting= out, "
-                    "or pass corrective=None"
-                )
+        if factors:
+            _check_factors(model, weighting)
             offsets = None
-        return cls(model, loss, many, offsets, weighting, clip, local, half_life)
+        return cls(model, loss, many, offsets, weighting, clip, factors, half_life)
 
     @property
     def is_local(self) -> bool:
-        """Whether single rows and columns are corrected."""
-        return self.local is not None
+        """Whether single rows and columns are solved."""
+        return self.factors
 
     # Learners -------------------------------------------------------------------------------------
+
+    def factors_learner(self, seen: tuple[int, int]) -> OnlineFactors:
+        """Make a learner of factors for a matrix of this shape, which may grow."""
+        model, seed = self.model, self.model.random_state
+        return OnlineFactors(
+            self.shape(seen),
+            self.loss,
+            chains=model.chains,
+            biases=model.offsets is not None,
+            clip=self.clip,
+            half_life=self.half_life,
+            dtype=model.dtype,
+            max_rows=model.max_rows,
+            max_columns=model.max_columns,
+            random_state=seed if isinstance(seed, Integral) else None,
+        )
 
     def learner(self, shape: tuple[int, int], radius: float) -> OnlineFrankWolfe:
         """Make a learner for a matrix of this shape, which may grow."""
@@ -151,13 +161,11 @@ class CompletionParts:
             return LineSearch()
         return step
 
-    def _corrective(self) -> LocalRidge | RidgeSweeps | None:
+    def _corrective(self) -> RidgeSweeps | None:
         corrective = self.model.corrective
-        if self.local is not None:
-            return self.local
         if isinstance(corrective, RidgeSweeps):
             return dataclasses.replace(corrective, _due=0.0, _found=None)
-        choice("corrective", corrective, ("auto", None, "ridge", "local"))
+        choice("corrective", corrective, ("auto", None, "ridge", "factors"))
         if is_auto(corrective):
             return RidgeSweeps() if self.many else None
         return None if corrective is None else RidgeSweeps()
@@ -173,8 +181,6 @@ class CompletionParts:
         """Return the radius, or those that race each other."""
         radius = self.model.radius
         if is_auto(radius):
-            if self.local is not None:
-                return [NO_CAP]
             scale = sqrt(shape[0] * shape[1]) * self._size(y)
             capped = self.many and is_auto(self.model.corrective)
             return [CAP * scale] if capped else [factor * scale for factor in RADII]
@@ -190,13 +196,11 @@ class CompletionParts:
         return float(np.sqrt(np.mean(y**2))) or 1.0
 
 
-def _local(model: FrankWolfeMatrixCompletion, many: bool) -> LocalRidge | None:
-    """Return local corrections if they are asked for, or if nothing speaks for other steps."""
+def _are_factors(model: FrankWolfeMatrixCompletion, many: bool) -> bool:
+    """Whether rows and columns are solved: if that is asked for, or nothing speaks against it."""
     corrective = model.corrective
-    if isinstance(corrective, LocalRidge):
-        return corrective
-    if isinstance(corrective, str) and corrective == "local":
-        return LocalRidge()
+    if isinstance(corrective, str) and corrective == "factors":
+        return True
     others = model.max_atoms, model.certify_every, model.workers
     plain = (
         all(map(is_auto, (corrective, model.radius, model.weighting, model.step)))
@@ -205,9 +209,27 @@ def _local(model: FrankWolfeMatrixCompletion, many: bool) -> LocalRidge | None:
         and all(other is None for other in others)
         and isinstance(model.device, str)
         and model.device == "cpu"
-        and is_compiled(model._loss())
+        and loss_code(model._loss()) is not None
     )
-    return LocalRidge() if plain and not many else None
+    return plain and not many
+
+
+def _check_factors(model: FrankWolfeMatrixCompletion, weighting: Any) -> None:
+    """Refuse what belongs to Frank-Wolfe steps."""
+    if model.workers is not None or model.device != "cpu":
+        raise ValueError(
+            "factors are learned in the memory of this process: use device='cpu' without workers, "
+            "or corrective='ridge'"
+        )
+    for name, given in (
+        ("weighting", weighting is not None),
+        ("radius", not is_auto(model.radius)),
+    ):
+        if given and not (name == "weighting" and is_auto(weighting)):
+            raise ValueError(
+                f"the ball of factors is that of theta's own weighted norm: leave {name}= out, or "
+                "pass corrective=None for Frank-Wolfe steps"
+            )
 
 
 def _offsets(offsets: Any, regression: bool) -> RunningBiases | None:

@@ -14,11 +14,10 @@ from .._state import check_state, number
 from .._typing import Array, State
 from ..algorithms import OnlineFrankWolfe, Round
 from ..objectives.entries import EntriesBatch
-from .completion_parts import NO_CAP, CompletionParts
+from .completion_parts import CompletionParts
 from .history import History
 from .ids import Ids
 from .learned_matrix import LearnedMatrix
-from .local_facts import LocalFacts
 from .race import Race
 from .recommending import Scoring
 from .run import Run, read_counters, saved_half_life
@@ -112,7 +111,6 @@ class CompletionRun(Run):
     def __init__(self, *run: Any, matrix: Any = None) -> None:
         super().__init__(*run)
         self._matrix = matrix
-        self._local_facts: LocalFacts | None = None  # of a model file
         self.low, self.high = np.inf, -np.inf
         self._unnoted = 0.0  # losses of events since the last one in the history
         self.weights = None if self.parts.weighting is None else SmoothedWeights()
@@ -153,26 +151,8 @@ class CompletionRun(Run):
         if self.ids is not None and batch.fresh is not None:
             self.ids.learned(batch)
 
-    def rounds_without_data(self, rounds: int, passes: int) -> int:
-        """Return how many such rounds make later passes; of local corrections, one for each."""
-        return super().rounds_without_data(1 if self.local is not None else rounds, passes)
-
-    def finish(self) -> None:
-        """Correct what was left until the end of a stream: local corrections leave nothing."""
-        if self.local is None:
-            super().finish()
-
     def refine(self) -> None:
-        """Play a round without new data; every tenth of a pass brings the biases up to date.
-
-        With local corrections all rows and columns are solved once.
-        """
-        if self.local is not None:
-            self.learners[0].sweep()
-            self.n_rounds += 1
-            self.n_refined += 1
-            self.history.append(Round(self.n_rounds, NAN, NAN, NAN, 1.0, "corrective", 0))
-            return
+        """Play a round without new data; every tenth of a pass brings the biases up to date."""
         rounds = self.n_rounds - self.n_refined
         if self.n_refined % ceil(rounds / REFRESHES_PER_PASS) == 0:
             self.learners[0].objective.refresh_offsets()
@@ -188,27 +168,14 @@ class CompletionRun(Run):
         """What predicts: ``predict(rows, cols)``, ``columns_of(row)``, ``shape``, ``dtype``."""
         return self._matrix if self.team is None else self.learners[0].objective
 
-    @property
-    def local(self) -> Any:
-        """What corrects single rows and columns; None without it, or without learners."""
-        return (
-            None if self.team is None or self.parts.local is None else self.learners[0].corrective
-        )
-
     def predict(self, rows: Array, cols: Array) -> Array:
-        """Return the model at entries of the matrix, with what the short memories add."""
-        # A small ball scales theta; before the first observation there are no models yet.
-        if not self.has_own_ball or self.local.models is None:
-            return self.matrix.predict(rows, cols)
-        return self.local.predict(rows, cols).astype(self.matrix.dtype)
+        """Return the model at entries of the matrix."""
+        return self.matrix.predict(rows, cols)
 
     def scoring(self) -> Scoring:
         """Return what columns are worth to the vectors of rows."""
         matrix = self.matrix
-        if self.has_own_ball and self.local.models is not None:
-            offsets = self.local.whole_offsets()[1]
-        else:
-            offsets = matrix.column_offsets
+        offsets = matrix.column_offsets
         if offsets is None:
             offsets = np.zeros(matrix.shape[1], matrix.dtype)
         return Scoring(to_host(matrix.theta.right), offsets)
@@ -244,22 +211,6 @@ class CompletionRun(Run):
         z[known] = self.predict(rows[known], cols[known])
         return z
 
-    def learn_events(self, batch: Batch, ranks: Array | None = None) -> Array:
-        """Let local corrections learn observations one after another; return the predictions.
-
-        ``ranks`` gets the place of each column, of clicks.
-        """
-        batch = self._current(batch)
-        X, y, w = batch[:3]
-        assert y is not None
-        (learner,) = self.learners
-        predicted = learner.play_events(as_entries(X, y, w), ranks)
-        self._note_events(self.loss.value(predicted, y))
-        self.n_observations += y.size
-        self.low, self.high = min(self.low, float(y.min())), max(self.high, float(y.max()))
-        self._know(batch)
-        return predicted
-
     def _note_events(self, losses: Array) -> None:
         """Count a round for each loss; every hundredth has the mean of a hundred in the history."""
         edges = np.arange(NOTED - self.n_rounds % NOTED, losses.size + 1, NOTED)
@@ -273,40 +224,17 @@ class CompletionRun(Run):
                 self._unnoted = 0.0
 
     @property
-    def has_own_ball(self) -> bool:
-        """Whether the ball is that of theta's own norm, which belongs to local corrections."""
-        return self.local is not None and self.radii[self.leader] >= NO_CAP
-
-    @property
-    def radius(self) -> float:
-        """The radius in use."""
-        if not self.has_own_ball or not self.n_observations:
-            return super().radius
-        with self.turns:
-            return float(self.local.ball(self.objective).radius)
-
-    def _certificate_of(self, learner: Any) -> float:
-        """Return the certificate; of local corrections without a radius, in theta's own ball."""
-        if not self.has_own_ball or self.local.models is None:
-            return super()._certificate_of(learner)
-        return learner.objective.certificate(self.local.ball(learner.objective))
-
-    @property
     def has_offsets(self) -> bool:
         """Whether offsets of rows and columns are added to theta."""
         matrix = self._matrix
-        if matrix is None or self._local_facts is not None:  # there short memories are offsets, too
+        if matrix is None:
             return self.biases is not None
         return matrix.row_offsets is not None
 
     @property
     def biases(self) -> Any:
         """The mean, and the biases of rows and columns: what is known of entries never seen."""
-        if self._matrix is not None:
-            return self._matrix.biases
-        if self.local is None:
-            return self.objective.offsets
-        return self.local.found_biases(self.has_own_ball)
+        return self.objective.offsets if self._matrix is None else self._matrix.biases
 
     def fallback(self, rows: Array, cols: Array) -> Array:
         """Return mean and biases where they are known; 0 without offsets."""
@@ -320,12 +248,9 @@ class CompletionRun(Run):
         return z.astype(self.matrix.dtype)
 
     @property
-    def local_facts(self) -> LocalFacts | None:
-        """What local corrections have found; None without them, or if an old file tells nothing."""
-        if self.local is None or self.local.models is None:
-            return self._local_facts
-        with self.turns:
-            return LocalFacts.of(self.local.models, self.has_own_ball)
+    def mood(self) -> None:
+        """There are no moods: those belong to factors."""
+        return None
 
     # State ----------------------------------------------------------------------------------------
 
@@ -344,13 +269,10 @@ class CompletionRun(Run):
 
     def _what_predicts(self) -> State:
         """Return what a model file has instead of learners."""
-        matrix, facts = self._matrix, self.local_facts
+        matrix = self._matrix
         if matrix is None:
-            # As in ``predict``: a model that is scaled into a small ball has no short memory.
-            offsets = self.local and self.local.whole_offsets(self.has_own_ball)
-            matrix = LearnedMatrix.of(self.objective, self.biases, offsets)
-        told = {} if facts is None else {"local": facts.state_dict()}
-        return {"matrix": matrix.state_dict(), **told}
+            matrix = LearnedMatrix.of(self.objective, self.biases)
+        return {"matrix": matrix.state_dict()}
 
     @classmethod
     def from_state(cls, parts: Any, state: State) -> Self:
@@ -369,8 +291,6 @@ class CompletionRun(Run):
             matrix = cls._matrix_kind.from_state(state["matrix"])
         run = cls(parts, team, radii.tolist(), race, history, matrix=matrix)
         run.low, run.high = float(state["low"]), float(state["high"])
-        if matrix is not None and state.get("local") is not None:
-            run._local_facts = LocalFacts.from_state(state["local"])
         run._unnoted = number(state.get("unnoted", 0.0), "the sum of losses")
         if run.weights is not None and state["weights_due"] is not None:
             run.weights.due = float(state["weights_due"])
@@ -403,9 +323,13 @@ def new_run(
         race = Race(len(radii), rounds=most, rows=RACE_SIZE, least_rounds=LEAST_ROUNDS, late=True)
     team = Apart([parts.learner(shape, radius) for radius in radii])
     run = kind(parts, team, radii, race, History.of(model))
-    if first.fresh is not None:
-        run.ids = Ids.like(first.fresh)
+    run.ids = new_ids(first)
     return run
+
+
+def new_ids(first: Batch) -> Ids | None:
+    """Return ids that are not known yet, of the kinds of a first batch; None if it has none."""
+    return None if first.fresh is None else Ids.like(first.fresh)
 
 
 def run_from_state(model: Any, state: State) -> CompletionRun:

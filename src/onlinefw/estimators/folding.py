@@ -9,16 +9,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array
 from .._validation import check_targets, check_whole
-from ..kernels.lists import some_lists
-from ..past.host.folding import contributions, fold_in
-from ..past.host.local_models import LocalModels
+from ..factors.chains import Chains
+from .factors_run import FactorsRun
 from .recommending import Recommending
 
 __all__ = ["FoldsIn"]
 
 
 class FoldsIn(Recommending):
-    """An estimator of a matrix with local corrections, whose rows are regressions."""
+    """An estimator of a matrix with factors, whose rows are regressions."""
 
     def recommend_for(
         self,
@@ -33,7 +32,7 @@ class FoldsIn(Recommending):
         """Return the n best columns for a row that is not in the model, and the predictions.
 
         The row is solved as others are, by a regression on its values. Nothing is stored. That
-        needs local corrections without a radius, which are the default, and their past.
+        needs factors, which are the default, and their past.
 
         Parameters
         ----------
@@ -52,14 +51,12 @@ class FoldsIn(Recommending):
             known = given >= 0
             y = check_targets(values, given.size, self._run.loss) if given.size else np.empty(0)
             own = given[known]
-            factors, offset = fold_in(models, own, y[known])
-            theta = self._run.matrix.theta
-            vector = (factors * theta.weights.astype(factors.dtype))[None]
+            vector, offset = models.fold_in(own, y[known])
+            vector = vector[None]
             scoring, dtype = self._run.scoring(), self._run.matrix.dtype
 
             def exact(which: Array, cols: Array) -> Array:
-                right = scoring.right[cols].astype(float)
-                return (right @ vector[0] + scoring.offsets[cols] + offset).astype(dtype)
+                return (scoring.right[cols].astype(float) @ vector[0] + offset).astype(dtype)
 
             taken = (np.array([0, own.size]), own) if exclude_seen else None
             return self._best(vector, wish, taken, exact, one=True)
@@ -68,8 +65,7 @@ class FoldsIn(Recommending):
         """Return which of a row's own values speak for the prediction of a column, and how much.
 
         The bias and the factors of a row are a sum over its values (of a square loss), and so is
-        what they predict. That needs local corrections without a radius, which are the default,
-        and their past.
+        what they predict. That needs factors, which are the default, and their past.
 
         Parameters
         ----------
@@ -82,7 +78,7 @@ class FoldsIn(Recommending):
         -------
         columns, contributions : ndarray
             The row's columns that contribute most, the largest first. The last one is None: all
-            the rest, which is the mean, the bias of the column, short memories, the row's other
+            the rest, which is the mean, the bias of the column, moods, the row's other
             columns, and what the model has learned since the row's latest value. Contributions
             add up to the prediction.
         """
@@ -90,7 +86,7 @@ class FoldsIn(Recommending):
         n = check_whole("n", n)
         with self._run.turns:
             models = self._regressions("because")
-            if models.models.loss is not None:
+            if models.loss[0] != 0:
                 raise ValueError(
                     f"because is for the square loss, where a prediction is a sum: {self._run.loss}"
                     " has none"
@@ -98,21 +94,17 @@ class FoldsIn(Recommending):
             number, wanted = self._number_of(row), self._column_number(column)
             at = np.array([number]), np.array([wanted])
             value = float(self._as_values(self._run.predict(*at))[0])
-            _, own, values, weights = some_lists(models.lists.by_row, at[0])
-            weights = weights.astype(float) if weights.size else np.ones(own.size)
-            own = own.astype(np.int64)
-            parts = contributions(models, own, values.astype(float), weights, wanted)
+            own, parts = models.contributions(number, wanted)
             different, which = np.unique(own, return_inverse=True)
             sums = np.bincount(which, parts, minlength=different.size)
             return self._because(different, sums, value, n)
 
-    def _regressions(self, what: str) -> LocalModels:
+    def _regressions(self, what: str) -> Chains:
         """Return the models whose rows are regressions, or say what is missing."""
         run = self._run
-        models = run.local.models if run.can_learn and run.has_own_ball else None
-        if not isinstance(models, LocalModels):
+        if not isinstance(run.leader_run, FactorsRun) or not run.can_learn:
             raise ValueError(
-                f"{what} needs local corrections in the memory of this process, without a radius "
-                '(corrective="local"), and their past, which a model file has not'
+                f'{what} needs factors (corrective="factors") in the memory of this process, and '
+                "their past, which a model file has not"
             )
-        return models
+        return run.leader_run.learner.model

@@ -13,14 +13,15 @@ from .._devices import check_device
 from .._typing import Array, State
 from .._validation import MOST, check_whole
 from .._whole import pieces, unchanged_unless_learned
-from ..algorithms import LocalRidge, RidgeSweeps
+from ..algorithms import RidgeSweeps
 from ..losses import Loss
 from ..objectives import RunningBiases
 from ..readers.partitioned_ratings import ParquetBatch, ParquetRatings
 from .completed_matrix import CompletedMatrix
 from .completion_parts import LOSSES, MANY, CompletionParts
-from .completion_run import CompletionRun, new_run, run_from_state
+from .completion_run import CompletionRun
 from .entry_checks import checked_entries, for_each
+from .factors_run import new_run_of, run_from_state
 from .linear_parts import is_auto
 from .rating_runs import new_rating_runs, rating_runs_from_state
 from .stream import Batch, FileStream
@@ -52,8 +53,8 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     Parameters
     ----------
     radius : float or "auto"
-        Of the trace-norm ball. With local corrections (see ``corrective``) "auto" is theta's own
-        norm, weighted as its ridges are. With Frank-Wolfe steps it lets five radii race on the
+        Of the trace-norm ball. With factors (see ``corrective``) "auto" is theta's own weighted
+        norm. With Frank-Wolfe steps it lets five radii race on the
         first part of the stream and keeps the one that predicts new batches best (the middlemost,
         if several do nearly so); give ``shape`` then if you stream with ``partial_fit``, since the
         radii are multiples of sqrt(rows * columns), or call ``prepare``. With many observations
@@ -67,8 +68,8 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         Predict mean + row bias + column bias + low rank. "biases" are running shrunken means of
         the values, "joint" those of what the low-rank part leaves over
         (:class:`~onlinefw.objectives.RunningBiases`; pass one for another shrinkage). "auto" is
-        "joint" for a regression, None for other losses; local corrections find biases of their
-        own, with every loss.
+        "joint" for a regression, None for other losses; factors have biases of their own, with
+        every loss, unless this is None.
     weighting : "auto", None or "smoothed"
         Weigh the trace norm by the square roots of half empirical, half uniform frequencies of
         rows and columns. They are refreshed as data come; theta is scaled back into the ball if
@@ -86,15 +87,17 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         already kept.
     inner_steps : int
         Frank-Wolfe steps per round.
-    corrective : "auto", None, "ridge", "local", RidgeSweeps or LocalRidge
-        "local" re-solves the row and the column of each observation
-        (:class:`~onlinefw.LocalRidge`). With ``radius="auto"`` the ball is that of theta's own
-        norm, and ``fit`` and ``learn`` are compiled loops over single observations. On a GPU and
-        with workers ``fit`` solves all rows and columns of a batch at once. "ridge"
+    corrective : "auto", None, "ridge", "factors" or RidgeSweeps
+        "factors" solves the row and the column of each observation exactly
+        (:class:`~onlinefw.OnlineFactors`), and takes no Frank-Wolfe steps: ``fit`` and ``learn``
+        are compiled loops over single observations. "ridge" takes Frank-Wolfe steps, and
         re-optimises all factors when the data have doubled, and at the end of ``fit``. None takes
         Frank-Wolfe steps only. "auto" is "ridge" for the square loss if many observations are
-        expected, two million or more; else "local", unless a loss of your own, a place or another
-        parameter (radius, biases, weighting, steps) asks for Frank-Wolfe steps.
+        expected, two million or more; else "factors", unless a loss of your own, a place or
+        another parameter (radius, biases, weighting, steps) asks for Frank-Wolfe steps.
+    chains : int
+        How many factor models learn side by side with "factors": more are more accurate, and take
+        time and memory in proportion.
     half_life : float, "auto" or None
         After how many observations one weighs half as much, for ratings that change: F_t is then
         the mean with weights 2**(-age / half_life). What weighs less than a thousandth of a new
@@ -111,14 +114,14 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     certify_every : int, optional
         Fill ``history_["gap_upper"]`` every so many rounds.
     dtype : "float32" or "float64"
-        Of the store: with local corrections 25 to 35 bytes an observation in single precision,
+        Of the store: with factors 25 to 35 bytes an observation in single precision,
         else about 20 bytes per distinct entry, and nearly twice that in double precision.
     expected_size : int, optional
         How many observations a stream will have, if that is known; ``fit`` knows.
     shuffle : bool
         Let ``fit`` take the observations in random order.
     random_state : int or Generator, optional
-        Of the shuffling.
+        Of the shuffling; a number also of the samples of factors.
     history_size : int
         Rounds kept in ``history_``, thinned evenly in log t.
     verbose : int
@@ -142,11 +145,9 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         Singular value decomposition of the low-rank part.
     rank_ : int
         Its rank.
-    short_memory_ : (rows, columns, gain) or None
-        What the latest errors of a row and of a column are multiplied by in predictions, and about
-        how much of the variance of the values that explains (local corrections).
-    mixture_ : (weights, ridges) or None
-        Those of the models that are mixed (local corrections with several ridges).
+    mood_ : (fast, slow, gain) or None
+        What two means of a row's latest errors are multiplied by in predictions, and about how
+        much of the variance of errors that explains (factors, square loss).
     radius_ : float
         The radius in use.
     half_life_ : float or None
@@ -197,7 +198,8 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         batch_size: int | str = "auto",
         epochs: int = 1,
         inner_steps: int = 1,
-        corrective: str | LocalRidge | RidgeSweeps | None = "auto",
+        corrective: str | RidgeSweeps | None = "auto",
+        chains: int = 4,
         half_life: float | str | None = None,
         max_atoms: int | None = None,
         max_rows: int = MOST,
@@ -223,6 +225,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         self.epochs = epochs
         self.inner_steps = inner_steps
         self.corrective = corrective
+        self.chains = chains
         self.half_life = half_life
         self.max_atoms = max_atoms
         self.max_rows = max_rows
@@ -353,16 +356,12 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     def takes_events(self) -> bool:
         """Whether single observations are learned in a compiled loop.
 
-        With a radius they are not: theta is scaled into the ball after each round.
+        With a radius they are not: then Frank-Wolfe steps are taken.
         """
         if self.workers is not None or check_device(self.device) != "cpu":
             return False  # there a batch is solved at once
-        if "_run" in self.__dict__ and self._run.can_learn:
-            parts, own = self._run.parts, self._run.has_own_ball
-        else:
-            parts, own = self._parts(), is_auto(self.radius)
-        # What is clipped in the loop is the prediction of a regression.
-        return parts.local is not None and own and parts.clip == parts.local.clip
+        known = "_run" in self.__dict__ and self._run.can_learn
+        return (self._run.parts if known else self._parts()).factors
 
     def _stream(self, batch: Batch) -> None:
         if self.takes_events:
@@ -396,8 +395,10 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         return CompletionParts.of(self, self._expected())
 
     def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> CompletionRun:
-        new: Any = new_rating_runs if is_auto(self.half_life) else new_run
-        return new(CompletionParts.of(self, n), first, rounds)
+        parts = CompletionParts.of(self, n)
+        if is_auto(self.half_life):
+            return new_rating_runs(parts, first, rounds)
+        return new_run_of(parts)(parts, first, rounds)
 
     # Files ----------------------------------------------------------------------------------------
 

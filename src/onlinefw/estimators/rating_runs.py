@@ -10,7 +10,8 @@ import numpy as np
 
 from .._typing import Array, State
 from .completion_parts import CompletionParts
-from .completion_run import CompletionRun, new_run, run_from_state
+from .completion_run import CompletionRun
+from .factors_run import new_run_of, run_from_state
 from .ids import Ids
 from .several_runs import LONGER, SeveralRuns, Watch, runs_from_state
 from .stream import Batch
@@ -103,7 +104,7 @@ def new_rating_runs(parts: CompletionParts, first: Batch, rounds: int | None) ->
 
     numbers = first._replace(fresh=None)
     half_lives = (None, LONGER * SHORTEST, SHORTEST)
-    runs = [new_run(replace(parts, half_life=h), numbers, rounds) for h in half_lives]
+    runs = [new_run_of(parts)(replace(parts, half_life=h), numbers, rounds) for h in half_lives]
     for one in runs[1:]:
         one.be_silent()
     several = RatingRuns(runs, rebuild)

@@ -94,6 +94,11 @@ class Run:
         return self.radii[self.leader]
 
     @property
+    def leader_run(self) -> Self:
+        """The run that answers: this one, unless there are several."""
+        return self
+
+    @property
     def longest(self) -> Self:
         """The run with the longest memory: this one, unless there are several."""
         return self

@@ -85,6 +85,11 @@ class SeveralRuns(ABC):
         return self.runs[self.leading]
 
     @property
+    def leader_run(self) -> Any:
+        """The run that answers."""
+        return self.leader
+
+    @property
     def longest(self) -> Any:
         """The run with the longest memory, which has all that the others have."""
         return self.runs[0]

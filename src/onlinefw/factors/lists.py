@@ -10,7 +10,7 @@ from .._state import check_state
 from .._typing import Array, State
 from ..native import Pointer, Struct, loops, struct
 
-__all__ = ["EntryLists", "Lists"]
+__all__ = ["PARTS", "EntryLists", "Lists", "longer"]
 
 #: The shortest stretch of memory, as in ``native/lists.hpp``; stretches double up to 2^40 times it.
 SHORTEST, CLASSES = 2, 40
@@ -41,6 +41,7 @@ Entries = struct(
     by_column=Struct,
 )
 Removal = struct("Removal", row=int, by_row=Struct, by_column=Struct)
+Weighing = struct("Weighing", lists=Struct, n=int, out=Pointer(np.float64))
 
 
 class Lists:
@@ -77,7 +78,7 @@ class Lists:
         if n > old:
             more = max(n, old + old // 2)
             for name in ("start", "length", "space"):
-                setattr(self, name, _longer(getattr(self, name), more))
+                setattr(self, name, longer(getattr(self, name), more))
             self._told()
 
     def make_space(self) -> None:
@@ -85,9 +86,9 @@ class Lists:
         longest, size = int(self.space.max(initial=1)), self.other.size
         if size - int(self.end[0]) < max(SHORTEST, 2 * longest):
             memory = max(size + size // 4, size + 2 * longest, 64)
-            self.other, self.value = _longer(self.other, memory), _longer(self.value, memory)
+            self.other, self.value = longer(self.other, memory), longer(self.value, memory)
             if self.weight is not None:
-                self.weight = _longer(self.weight, memory)
+                self.weight = longer(self.weight, memory)
             self._told()
 
     def weigh(self) -> None:
@@ -232,6 +233,13 @@ class EntryLists:
 
     # Asking ---------------------------------------------------------------------------------------
 
+    def total_weight(self) -> float:
+        """Return the weight of all entries."""
+        out = np.zeros(1)
+        call: Any = Weighing(self.dtype, lists=self.by_row.struct, n=self.shape[0], out=out)
+        loops.of("total_weight", self.dtype)(call.pointer)
+        return float(out[0])
+
     def columns_of(self, row: int) -> Array:
         """Return the columns in which a row has been observed, increasing."""
         start, n = int(self.by_row.start[row]), int(self.by_row.length[row])
@@ -261,10 +269,11 @@ class EntryLists:
         return lists
 
 
-def _longer(array: Array, n: int) -> Array:
-    longer = np.zeros(n, array.dtype)
-    longer[: array.size] = array
-    return longer
+def longer(array: Array, n: int) -> Array:
+    """Return an array of n items, which are those of another and then zeros."""
+    found = np.zeros((n, *array.shape[1:]), array.dtype)
+    found[: len(array)] = array
+    return found
 
 
 def check_lists_state(state: Any, shape: tuple[int, int], dtype: np.dtype) -> None:
@@ -291,6 +300,28 @@ def check_lists_state(state: Any, shape: tuple[int, int], dtype: np.dtype) -> No
             raise _damaged("rows and columns do not agree")
         if weighted != (np.size(state[two]["weight"]) > 0):
             raise _damaged("rows and columns do not agree on weights")
+
+
+def lists_that_had(state: State, m1: int, m2: int, dtype: np.dtype) -> State:
+    """Return the state of lists in which rows have had these columns, without their values."""
+    check_state(state, "had")
+    check_state(state["had"], "length", "columns")
+    length, columns = state["had"]["length"], state["had"]["columns"]
+    good = all(isinstance(x, np.ndarray) and x.ndim == 1 for x in (length, columns))
+    if not good or length.dtype != np.int64 or columns.dtype != np.uint32 or length.size != m1:
+        raise _damaged("not arrays of rows")
+    if (length < 0).any() or columns.size != length.sum():
+        raise _damaged("of different lengths")
+    if columns.size and int(columns.max()) >= m2:
+        raise _damaged(f"{columns.max()} of {m2} columns")
+    order = np.argsort(columns, kind="stable")
+    rows = np.repeat(np.arange(m1, dtype=np.uint32), length)[order]
+    of_columns = np.bincount(columns, minlength=m2).astype(np.int64)
+    nothing = {"value": np.zeros(columns.size, dtype), "weight": np.zeros(0, dtype)}
+    return {
+        "rows": {"length": length, "other": columns, **nothing},
+        "columns": {"length": of_columns, "other": rows, **nothing},
+    }
 
 
 def _check_array(side: State, name: str, dtype: Any, size: int, of: str) -> None:

@@ -39,9 +39,8 @@ def described(model: Any, top: int = 10) -> dict[str, Any]:
         shape = model.shape_
         facts |= {"rows": shape[0], "columns": shape[1], "rank": model.rank_}
         facts["radius"] = model.radius_
-        for name in ("mixture", "short memory"):
-            found = getattr(model, f"{name.replace(' ', '_')}_", None)
-            facts |= {} if found is None else {name: found._asdict()}
+        mood = model.mood_
+        facts |= {} if mood is None else {"mood": mood._asdict()}
         return facts
     coef = np.reshape(best.coef_, (-1, best.n_features_in_))
     facts |= {"nonzeros": int(np.count_nonzero(coef)), "coefficients": coef.size}

@@ -36,6 +36,12 @@ template <class T> inline Eight<T> load(const T* from) { return *reinterpret_cas
 template <class T> inline void store(T* to, Eight<T> x) { *reinterpret_cast<Eight<T>*>(to) = x; }
 template <class T> inline Eight<double> in_double(Eight<T> x) { return __builtin_convertvector(x, Eight<double>); }
 template <class T> inline T total(Eight<T> x) { return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7])); }
+// The product of two rows of a width that is a multiple of eight.
+template <class T> inline double product(i64 width, const T* a, const T* b) {
+  Eight<T> sums = {};
+  for (i64 k = 0; k < width; k += EIGHT) sums += load(a + k) * load(b + k);
+  return double(total<T>(sums));
+}
 // The smallest multiple of eight that is not below n.
 inline i64 in_eights(i64 n) { return (n + EIGHT - 1) / EIGHT * EIGHT; }
 #endif

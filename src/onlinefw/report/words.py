@@ -11,8 +11,7 @@ from .._words import (
     counted,
     forgetting_in_words,
     gap_share,
-    memory_in_words,
-    mixture_in_words,
+    mood_in_words,
 )
 from ..fitting.certificate import gap_facts
 from .facts import Facts
@@ -84,12 +83,11 @@ def _predicts(facts: Facts) -> str:
 
 
 def _local(facts: Facts) -> list[str]:
-    """Return what local corrections of a matrix have found about the stream."""
+    """Return what factors have found about the stream."""
     if facts.kind != "matrix":
         return []
-    mixture, memory = facts.best.mixture_, facts.best.short_memory_
-    said = [] if mixture is None else [f"Mixture: {mixture_in_words(*mixture)}."]
-    return said if memory is None else [*said, f"Short memory: {memory_in_words(*memory)}."]
+    mood = facts.best.mood_
+    return [] if mood is None else [f"Mood: {mood_in_words(*mood)}."]
 
 
 def _constraint(facts: Facts) -> str:

@@ -1,0 +1,682 @@
+"""Ratings, one after another: several Bayesian factor models, sampled as ratings come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._state import check_state, number
+from .._threads import blocks_for, share
+from .._typing import Array, State
+from .._validation import check_precision, check_whole
+from ..native import Pointer, Struct, loops, struct
+from .lists import EntryLists, Lists, lists_that_had
+
+__all__ = ["LARGEST_RANK", "Chains"]
+
+#: A chain has this rank at most: a solution takes time like its square.
+LARGEST_RANK = 256
+#: As in ``native/chains.hpp``: what moments, noise and the fit of moods have.
+MOMENTS, NOISE, MOOD_FIT = 6, 3, 5
+WEIGHT, MEAN, SQUARES, LOW, HIGH, NEWEST = range(MOMENTS)
+FACTOR_VARIANCE, BIAS_VARIANCE, PRIOR_ROWS, RENEW = 0.1, 0.2, 50.0, 50
+PANEL, LONG = 64, 2048
+SHRINK, MOOD_RIDGE = np.array([1.0, 3.0]), 100.0
+OF_RATED, MORE_RATED, OF_COUNT = 0.375, 8.0, 0.2
+#: More chains than that are refused: memory is in proportion.
+MOST_CHAINS = 256
+NONE = np.zeros(0, np.int64)
+#: How many kinds of losses there are, and which have a parameter.
+LOSSES, PARAMETRIC = 7, (3, 5, 6)
+
+SideStruct = struct(
+    "ChainSide",
+    lists=Struct,
+    means=Pointer("real"),
+    samples=Pointer("real"),
+    place=Pointer(np.int64),
+    sums=Pointer(np.float64),
+    read=Pointer(np.int64),
+    places=int,
+    used=Pointer(np.int64),
+    priors=Pointer(np.float64),
+    solved=Pointer(np.int64),
+    seen=Pointer(np.int64),
+)
+ChainsStruct = struct(
+    "Chains",
+    rank=int,
+    count=int,
+    biased=int,
+    clipped=int,
+    seed=int,
+    kind=int,
+    parameter=float,
+    rows=Struct,
+    columns=Struct,
+    noise=Pointer(np.float64),
+    moments=Pointer(np.float64),
+    mood_fit=Pointer(np.float64),
+    moods=Pointer("real"),
+    fade=float,
+    work=Pointer(np.float64),
+    panel=Pointer("real"),
+)
+ChainEvents = struct(
+    "ChainEvents",
+    first=int,
+    n=int,
+    rows=Pointer(np.int64, read=True),
+    cols=Pointer(np.int64, read=True),
+    y=Pointer(np.float64, read=True),
+    w=Pointer(np.float64, read=True, optional=True),
+    units=Pointer(np.float64, read=True, optional=True),
+    solving=int,
+    chains=Struct,
+    out=Pointer(np.float64),
+)
+ChainEntries = struct(
+    "ChainEntries",
+    n=int,
+    rows=Pointer(np.int64, read=True),
+    cols=Pointer(np.int64, read=True),
+    chains=Struct,
+    out=Pointer(np.float64),
+)
+ChainLists = struct(
+    "ChainLists",
+    begin=int,
+    until=int,
+    which=Pointer(np.int64, read=True),
+    of_rows=int,
+    chains=Struct,
+    priors=Pointer(np.float64),
+    noise=Pointer(np.float64),
+)
+
+
+class Side:
+    """What the chains know of rows, or of columns.
+
+    Attributes
+    ----------
+    means, samples : ndarray of shape (rows, chains, width)
+        The factors, the bias and zeros.
+    priors : ndarray of shape (chains, 5 width^2 + 8)
+        B, Lambda, and the sums behind them: of f f', of f s', of s s', and their number.
+    place : ndarray
+        Which of the long lists a row has, plus 1; 0 for a short one.
+    sums, read : ndarray
+        Of long lists: equations as far as they have been read, how far, and for which chain.
+    """
+
+    def __init__(self, lists: Lists, n: int, rank: int, count: int, width: int) -> None:
+        self.lists, self.width = lists, width
+        shape = 0, count, width
+        self.means, self.samples = np.zeros(shape, lists.dtype), np.zeros(shape, lists.dtype)
+        self.place = np.zeros(0, np.int64)
+        self.sums, self.read = np.zeros((0, width * width + width)), np.zeros((0, 2), np.int64)
+        self.used, self.seen = np.zeros(1, np.int64), np.zeros(1, np.int64)
+        self.priors, self.solved = new_priors(rank, count, width), np.zeros(count, np.int64)
+        self.struct: Any = SideStruct(lists.dtype, lists=lists.struct)
+        self.grow(n)
+
+    def told(self) -> None:
+        """Let compiled loops know the arrays."""
+        names = "means", "samples", "place", "sums", "read", "used", "priors", "solved", "seen"
+        self.struct.set(**{x: getattr(self, x) for x in names}, places=len(self.read))
+
+    def grow(self, n: int) -> None:
+        """Let there be n rows at least."""
+        old = len(self.means)
+        if n > old:
+            more = max(n, old + old // 2)
+            for name in ("means", "samples", "place"):
+                setattr(self, name, longer(getattr(self, name), more))
+        self.told()
+
+    def make_places(self) -> bool:
+        """Get memory for more long lists, if there is none left; return whether that was so."""
+        n = len(self.read)
+        if int(self.used[0]) < n:
+            return False
+        self.sums, self.read = longer(self.sums, n + n // 2 + 4), longer(self.read, n + n // 2 + 4)
+        self.told()
+        return True
+
+
+class Chains:
+    """Several Bayesian factor models side by side, whose mean predicts.
+
+    In each of them a row and a column have a bias and factors, as a posterior mean and as a sample.
+    After a rating its row is solved, and then its column, on all that they have seen against the
+    samples of the other side, and a new sample is drawn: at every rating while there are few, then
+    more and more rarely, one chain after another. What is expected of a row before its ratings
+    depends on which columns it has rated, and is found on the way (``native/chains.hpp`` has the
+    equations).
+
+    With the square loss a row also has a mood: two means of its latest errors, which are added to
+    predictions with weights that explain errors best, and taken off the values that are learned.
+
+    Random numbers come from counters: learning in pieces is learning at once, bit for bit.
+
+    Parameters
+    ----------
+    lists : EntryLists
+        All entries by row and by column, which ``learn`` adds to.
+    rank : int
+        Of each chain, without its biases.
+    count : int
+        How many chains.
+    loss : (int, float)
+        Kind and parameter, as in ``native/losses.hpp``.
+    biased : bool
+        Whether rows and columns have biases, and values a mean.
+    clipped : bool
+        Whether predictions are clipped to the range of the values.
+    seed : int
+        Of the samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.factors.chains import Chains
+    >>> from onlinefw.factors.lists import EntryLists
+    >>> chains = Chains(EntryLists((2, 2), float), rank=2, count=2)
+    >>> rows, columns = np.array([0, 1, 0]), np.array([0, 0, 1])
+    >>> chains.learn(rows, columns, np.array([3.0, 5.0, 4.0])).round(2)[:2]
+    array([0., 3.])
+    """
+
+    def __init__(
+        self,
+        lists: EntryLists,
+        *,
+        rank: int = 16,
+        count: int = 4,
+        loss: tuple[int, float] = (0, 0.0),
+        biased: bool = True,
+        clipped: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.lists, self.rank, self.count, self.loss = lists, rank, count, loss
+        self.biased, self.clipped, self.seed = bool(biased), bool(clipped), seed
+        self.width = width = width_of(rank)
+        self.noise = np.tile([0.0, 0.0, 1.0], (count, 1))
+        self.moments = np.array([0.0, 0.0, 0.0, np.inf, -np.inf, 1.0])
+        self.mood_fit, self.latest = np.zeros(MOOD_FIT), np.zeros((0, 4), lists.dtype)
+        self.rows = Side(lists.by_row, lists.shape[0], rank, count, width)
+        self.columns = Side(lists.by_column, lists.shape[1], rank, count, width)
+        self._work = self._workspace()
+        self.struct: Any = self._new_struct(self._work)
+        self._events: Any = ChainEvents(float, first=0, chains=self.struct)
+        self.grow(*lists.shape)
+
+    def _workspace(self) -> tuple[Array, Array]:
+        panel = np.zeros((2, PANEL, self.width), self.lists.dtype)
+        return np.zeros(2 * self.width**2 + 8 * self.width), panel
+
+    def _new_struct(self, work: tuple[Array, Array]) -> Any:
+        return ChainsStruct(
+            self.lists.dtype, rank=self.rank, count=self.count, biased=self.biased,
+            clipped=self.clipped, seed=self.seed, kind=self.loss[0], parameter=self.loss[1],
+            rows=self.rows.struct, columns=self.columns.struct, noise=self.noise,
+            moments=self.moments, mood_fit=self.mood_fit, moods=self.latest, fade=1.0,
+            work=work[0], panel=work[1],
+        )  # fmt: skip
+
+    @property
+    def fade(self) -> float:
+        """What is left of the fit of moods after a rating."""
+        return float(self.struct.fade)
+
+    @fade.setter
+    def fade(self, share: float) -> None:
+        self.struct.fade = share
+
+    # Growing --------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.lists.shape
+
+    def grow(self, m1: int, m2: int) -> None:
+        """Let there be m1 rows and m2 columns at least."""
+        self.lists.grow(m1, m2)
+        self.rows.grow(m1)
+        self.columns.grow(m2)
+        if len(self.latest) < len(self.rows.means):
+            self.latest = longer(self.latest, len(self.rows.means))
+        self.struct.set(moods=self.latest)
+
+    def _make_space(self) -> None:
+        """Give more memory to long lists, if they have none left, else to all lists."""
+        full = [side.make_places() for side in (self.rows, self.columns)]
+        if not any(full):
+            self.lists.make_space()
+
+    # Learning -------------------------------------------------------------------------------------
+
+    def learn(
+        self,
+        rows: Array,
+        cols: Array,
+        y: Array,
+        w: Array | None = None,
+        units: Array | None = None,
+        *,
+        solving: bool = True,
+    ) -> Array:
+        """Learn entries one after another; return what was predicted for each before.
+
+        ``units`` is what an observation of weight 1 weighs when each comes, where older ones fade.
+        Without ``solving`` entries are predicted and added, and nothing is solved.
+        """
+        if w is not None or units is not None:
+            self.lists.weigh()
+        out = np.empty(len(y))
+        call = self._events.set(
+            first=0, n=len(y), rows=rows, cols=cols, y=y, w=w, units=units, solving=solving, out=out
+        )
+        learn = loops.of("learn_chains", self.lists.dtype)
+        while call.first < call.n:
+            call.first = learn(call.pointer)
+            if call.first < call.n:
+                self._make_space()
+        return out
+
+    def solve(self, rows: Array, columns: Array) -> None:
+        """Solve these rows, then these columns, on all that they have, in all chains."""
+        for side, which, of_rows in ((self.rows, rows, True), (self.columns, columns, False)):
+            which = which[side.lists.length[which] > 0]
+            if which.size:
+                self._solve_side(side, np.ascontiguousarray(which, np.int64), of_rows)
+
+    def _solve_side(self, side: Side, which: Array, of_rows: bool) -> None:
+        width, size = self.width, self.width**2
+        work = int(side.lists.length[which].sum()) * width * self.count
+        # So many blocks whatever the number of threads: what is added to what must not change.
+        blocks = blocks_for(which.size, work)
+        priors = np.zeros((len(blocks) - 1, *side.priors.shape))
+        noise = np.zeros((len(blocks) - 1, *self.noise.shape))
+
+        def solve_blocks(first: int, last: int, blocks: Array) -> None:
+            theirs = self._workspace()
+            chains = self._new_struct(theirs)
+            solve = loops.of("solve_chains", self.lists.dtype)
+            for block in range(first, last):
+                solve(
+                    ChainLists(
+                        float, begin=int(blocks[block]), until=int(blocks[block + 1]), which=which,
+                        of_rows=of_rows, chains=chains, priors=priors[block], noise=noise[block],
+                    ).pointer
+                )  # fmt: skip
+
+        share(solve_blocks, blocks)
+        keep = (1.0 - 1.0 / (2.0 * float(side.seen[0]) + PRIOR_ROWS)) ** which.size
+        sums, errors = side.priors[:, 2 * size :], self.noise[:, :2]
+        sums[:] = keep * sums + priors.sum(0)[:, 2 * size :]
+        errors[:] = keep * errors + noise.sum(0)[:, :2]
+        side.solved += which.size
+        self._renew(side, of_rows)
+
+    def _renew(self, side: Side, of_rows: bool) -> None:
+        call: Any = ChainLists(
+            float, begin=0, until=0, which=np.zeros(0, np.int64), of_rows=of_rows,
+            chains=self.struct, priors=side.priors, noise=self.noise,
+        )  # fmt: skip
+        loops.of("renew_chains", self.lists.dtype)(call.pointer)
+
+    def sweep(self) -> None:
+        """Solve all rows, then all columns."""
+        self.solve(np.arange(self.shape[0]), np.arange(self.shape[1]))
+
+    # Asking ---------------------------------------------------------------------------------------
+
+    def predict(self, rows: Array, cols: Array) -> Array:
+        """Return what is predicted for entries of the matrix, with moods, and not clipped."""
+        out = np.empty(len(rows))
+        call: Any = ChainEntries(
+            float, n=len(rows), rows=np.ascontiguousarray(rows, np.int64),
+            cols=np.ascontiguousarray(cols, np.int64), chains=self.struct, out=out,
+        )  # fmt: skip
+        loops.of("predict_chains", self.lists.dtype)(call.pointer)
+        return out
+
+    @property
+    def newest(self) -> float:
+        """What a new observation weighs."""
+        return float(self.moments[NEWEST])
+
+    @property
+    def unit(self) -> float:
+        """What factors are measured in: the standard deviation of values; 1 for other losses."""
+        variance = self.moments[SQUARES] / self.moments[WEIGHT] if self.moments[WEIGHT] else 0.0
+        return float(np.sqrt(variance)) if self.loss[0] == 0 and variance > 0.0 else 1.0
+
+    @property
+    def centre(self) -> float:
+        """What is predicted for all: the prediction that belongs to the mean of the values."""
+        out = np.zeros(1)
+        call: Any = ChainEntries(float, n=0, rows=NONE, cols=NONE, chains=self.struct, out=out)
+        loops.of("centre_of_chains", self.lists.dtype)(call.pointer)
+        return float(out[0])
+
+    def factors(self) -> tuple[Array, Array, Array]:
+        """Return both factors of the mean, and the weights of their columns."""
+        sides = []
+        for side, n in zip((self.rows, self.columns), self.shape, strict=True):
+            means = self._known_means(side, n)[:, :, : self.rank]
+            sides.append(np.ascontiguousarray(means).reshape(n, -1))
+        weights = np.full(sides[0].shape[1], self.unit / self.count)
+        return sides[0], weights, sides[1]
+
+    def offsets(self) -> tuple[Array, Array]:
+        """Return what is added to them in rows, with the centre, and in columns."""
+        both = []
+        for side, n in zip((self.rows, self.columns), self.shape, strict=True):
+            biases = self._known_means(side, n)[:, :, self.rank]
+            both.append(self.unit * biases.mean(axis=1, dtype=float))
+        return both[0] + self.centre, both[1]
+
+    def _known_means(self, side: Side, n: int) -> Array:
+        """Return the means of n rows; of those without ratings what is expected."""
+        means = side.means[:n]
+        unknown = side.lists.length[:n] == 0
+        if unknown.any():
+            means = means.copy()
+            means[unknown] = side.priors[:, : self.width]
+        return means
+
+    def vectors_of_columns(self) -> Array:
+        """Return columns so that a product with ``vectors_of_rows`` tells what they are worth."""
+        means = self._known_means(self.columns, self.shape[1])
+        return means.reshape(len(means), -1)
+
+    def vectors_of_rows(self, which: Array) -> Array:
+        """Return some rows, scaled, with a 1 for the bias of a column."""
+        means = self.rows.means[which]
+        unknown = self.rows.lists.length[which] == 0
+        means[unknown] = self.rows.priors[:, : self.width]
+        means[:, :, self.rank] = 1.0
+        return (self.unit / self.count * means).reshape(len(means), -1)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The smallest and the largest value seen."""
+        return float(self.moments[LOW]), float(self.moments[HIGH])
+
+    def mood_fitted(self) -> tuple[float, float, float] | None:
+        """Return the weights of the fast and the slow mood, and what they explain of errors."""
+        if self.loss[0] != 0 or not self.moments[WEIGHT] > 0.0:
+            return None
+        normal, found = self._mood_equations()
+        weights = np.linalg.solve(normal, found)
+        # Least squares take so much off the squared errors, which are about their variance each.
+        errors = max(float(self.moments[WEIGHT] / self.newest), 1.0) / self.noise[:, 2].mean()
+        gain = min(max(float(weights @ found) / errors, 0.0), 1.0)
+        return float(weights[0]), float(weights[1]), gain
+
+    def _mood_equations(self) -> tuple[Array, Array]:
+        fit = self.mood_fit
+        return np.array([[fit[0], fit[1]], [fit[1], fit[2]]]) + MOOD_RIDGE * np.eye(2), fit[3:]
+
+    def moods(self) -> Array:
+        """Return what the latest errors of every row add to its predictions."""
+        m = self.latest[: self.shape[0]].astype(float)
+        x = m[:, :2] / (m[:, 2:] + SHRINK)
+        return self.unit * (x @ np.linalg.solve(*self._mood_equations()))
+
+    # Rows on their own ----------------------------------------------------------------------------
+
+    def _regression(
+        self, chain: int, columns: Array, values: Array, weights: Array
+    ) -> tuple[Array, Array, Array, Array]:
+        """Return A, what the prior adds, x and t of a row with these values (a square loss)."""
+        d, width, side = self.rank + 1, self.width, self.rows
+        x = self.columns.samples[columns, chain, :d].astype(float)
+        bias = x[:, -1].copy()
+        x[:, -1] = float(self.biased)
+        t = (values - self.centre) / self.unit - bias
+        prior = side.priors[chain]
+        B, precision = prior[: width**2].reshape(width, width), self.noise[chain, 2]
+        Lambda = prior[width**2 : 2 * width**2].reshape(width, width)[:d, :d]
+        n = weights.sum()
+        sums = np.append(weights @ x[:, :-1], weights @ bias) * OF_RATED / np.sqrt(n + MORE_RATED)
+        f = np.concatenate(([1.0], sums, [OF_COUNT * np.log1p(n)]))
+        A = Lambda + precision * x.T @ (weights[:, None] * x)
+        return A, Lambda @ (f @ B[: f.size, :d]), x, precision * weights * t
+
+    def fold_in(self, columns: Array, values: Array) -> tuple[Array, float]:
+        """Return the vector and the offset of a row with these values, each as a new one."""
+        vector, offset = np.zeros((self.count, self.width)), 0.0
+        if self.loss[0] != 0:
+            raise ValueError("only with the square loss a row is found from its values alone")
+        for chain in range(self.count):
+            A, of_prior, x, t = self._regression(chain, columns, values, np.ones(len(columns)))
+            mean = np.linalg.solve(A, of_prior + x.T @ t)
+            vector[chain, : self.rank], vector[chain, self.rank] = mean[:-1], 1.0
+            offset += mean[-1]
+        share = self.unit / self.count
+        return (share * vector).reshape(-1), self.centre + share * offset
+
+    def contributions(self, row: int, column: int) -> tuple[Array, Array]:
+        """Return a row's columns, and what each of its values adds to one of its predictions."""
+        _, columns, values, weights = self.lists.by_row.some(np.array([row]))
+        columns, weights = columns.astype(np.int64), weights.astype(float) / self.newest
+        found = np.zeros(columns.size)
+        for chain in range(self.count):
+            A, _, x, t = self._regression(chain, columns, values.astype(float), weights)
+            wanted = np.append(self.columns.means[column, chain, : self.rank].astype(float), 1.0)
+            found += t * (x @ np.linalg.solve(A, wanted))
+        return columns, self.unit / self.count * found
+
+    # Leaving --------------------------------------------------------------------------------------
+
+    def rescale(self, factor: float) -> None:
+        """Multiply the weights of all entries with a power of two."""
+        self.lists.rescale(factor)
+        self.moments[[WEIGHT, SQUARES, NEWEST]] *= factor
+
+    def drop(self, least: float) -> None:
+        """Drop entries that weigh less."""
+        self.lists.drop(least)
+        self._entries_left()
+
+    def forget(self, row: int) -> None:
+        """Be without a row: its columns are solved again, long ones with their next entries.
+
+        What it has added to the sums behind priors leaves, too.
+        """
+        columns, _, _ = self.lists.forget(row)
+        self._entries_left()
+        for array in (self.rows.means, self.rows.samples, self.latest):
+            array[row] = 0
+        self.columns.means[:][self.columns.lists.length[: len(self.columns.means)] == 0] = 0
+        columns = np.unique(columns)
+        lengths = self.columns.lists.length[columns]
+        self.solve(np.zeros(0, np.int64), columns[(lengths > 0) & (lengths < LONG)])
+        self._sum_again()
+
+    def _entries_left(self) -> None:
+        """Read long lists from the beginning, and count again what is there."""
+        for side in (self.rows, self.columns):
+            side.place[:], side.used[0] = 0, 0
+            side.sums[:], side.read[:] = 0.0, 0
+            side.seen[0] = np.count_nonzero(side.lists.length)
+        _, _, values, weights = self.lists.by_row.some(slice(None))
+        values, weights = values.astype(float), weights.astype(float)
+        total = weights.sum()
+        mean = float(weights @ values / total) if total > 0.0 else 0.0
+        self.moments[[WEIGHT, MEAN]] = total, mean
+        self.moments[SQUARES] = weights @ np.square(values - mean)
+
+    def _sum_again(self) -> None:
+        """Make the sums behind priors and precisions from what is there now."""
+        for side, of_rows in ((self.rows, True), (self.columns, False)):
+            side.priors[:, 2 * self.width**2 :] = 0.0
+            which = np.flatnonzero(side.lists.length)
+            noise = np.zeros_like(self.noise)
+            call: Any = ChainLists(
+                float, begin=0, until=which.size, which=which, of_rows=of_rows, chains=self.struct,
+                priors=side.priors, noise=noise,
+            )  # fmt: skip
+            loops.of("sum_chains", self.lists.dtype)(call.pointer)
+            self.noise[:, :2] = noise[:, :2]
+            self._renew(side, of_rows)
+
+    # State ----------------------------------------------------------------------------------------
+
+    def state_dict(self) -> State:
+        """Return everything as plain arrays."""
+        sides = {}
+        for name, side, n in zip(
+            ("rows", "columns"), (self.rows, self.columns), self.shape, strict=True
+        ):
+            used = int(side.used[0])
+            sides[name] = {
+                **{x: getattr(side, x)[:n].copy() for x in ("means", "samples", "place")},
+                **{x: getattr(side, x)[:used].copy() for x in ("sums", "read")},
+                **{x: getattr(side, x).copy() for x in ("priors", "solved", "seen")},
+            }
+        return {
+            "shape": list(self.shape),
+            "dtype": self.lists.dtype.name,
+            **{x: getattr(self, x) for x in ("rank", "count", "biased", "clipped", "seed", "fade")},
+            "loss": list(self.loss),
+            **{x: getattr(self, x).copy() for x in ("noise", "moments", "mood_fit")},
+            "latest": self.latest[: self.shape[0]].copy(),
+            "sides": sides,
+            "lists": self.lists.state_dict(),
+        }
+
+    def what_predicts(self) -> State:
+        """Return a state that predicts and cannot learn: no values, no samples, no sums."""
+        state = self.state_dict()
+        for its in state["sides"].values():
+            expected = its["priors"][:, : self.width]
+            for name in ("samples", "place", "sums", "read", "priors", "solved"):
+                del its[name]
+            its["expected"] = expected
+        seen = state.pop("lists")["rows"]
+        return {**state, "had": {"length": seen["length"], "columns": seen["other"]}}
+
+
+def chains_from_state(state: State) -> Chains:
+    """Make the chains that ``state_dict`` or ``what_predicts`` described, or say what is wrong."""
+    check_state(state, "shape", "dtype", "rank", "count", "biased", "clipped", "seed", "fade")
+    check_state(state, "loss", "noise", "moments", "mood_fit", "latest", "sides")
+    dtype = check_precision(state["dtype"])
+    shape = [check_whole("each side of the chains", n) for n in state["shape"]]
+    rank, count = (check_whole(f"the {x} of chains", state[x]) for x in ("rank", "count"))
+    if len(shape) != 2 or rank > LARGEST_RANK or count > MOST_CHAINS:
+        raise _damaged("their shape, rank or number")
+    kind = check_whole("the kind of a loss", state["loss"][0], 0)
+    loss = kind, number(state["loss"][1], "the parameter of a loss")
+    if kind >= LOSSES or (kind in PARAMETRIC and not loss[1] > 0.0):
+        raise _damaged("their loss")
+    m1, m2 = shape
+    predicts = "lists" not in state
+    lists_state = lists_that_had(state, m1, m2, dtype) if predicts else state["lists"]
+    lists = EntryLists.from_state(lists_state, (m1, m2), dtype)
+    seed = check_whole("the seed of chains", state["seed"], 0)
+    options: Any = {"biased": state["biased"], "clipped": state["clipped"], "seed": seed}
+    chains = Chains(lists, rank=rank, count=count, loss=loss, **options)
+    sizes = {"noise": (count, NOISE), "mood_fit": (MOOD_FIT,), "latest": (m1, 4)}
+    for name, size in sizes.items():
+        array = getattr(chains, name)
+        array[: size[0]] = _array(state, name, array.dtype, size)
+    moments = _array(state, "moments", np.float64, (MOMENTS,), finite=False)
+    finite = np.isfinite(moments[[WEIGHT, MEAN, SQUARES, NEWEST]]).all()
+    positive = (moments[[WEIGHT, SQUARES]] >= 0.0).all() and moments[NEWEST] > 0.0
+    if not finite or not positive or np.isnan(moments).any():
+        raise _damaged("moments")
+    if (chains.noise < 0.0).any() or not (chains.noise[:, 2] > 0.0).all():
+        raise _damaged("noise")
+    chains.moments[:], chains.fade = moments, number(state["fade"], "what is left of moods")
+    check_state(state["sides"], "rows", "columns")
+    load = _load_means if predicts else _load_side
+    for name, side, n in (("rows", chains.rows, m1), ("columns", chains.columns, m2)):
+        load(side, state["sides"][name], n, rank, f"of the {name}")
+    return chains
+
+
+def _load_means(side: Side, state: State, n: int, rank: int, of: str) -> None:
+    """Let a side predict as it did."""
+    check_state(state, "means", "expected", "seen")
+    count, width = side.means.shape[1:]
+    side.means[:n] = _padded(_array(state, "means", side.means.dtype, (n, count, width)), rank, of)
+    side.priors[:, :width] = _array(state, "expected", np.float64, (count, width))
+
+
+def _load_side(side: Side, state: State, n: int, rank: int, of: str) -> None:
+    """Let a side go on as it was."""
+    check_state(state, "means", "samples", "place", "sums", "read", "priors", "solved", "seen")
+    count, width = side.means.shape[1:]
+    for name in ("means", "samples"):
+        array = _array(state, name, side.means.dtype, (n, count, width))
+        getattr(side, name)[:n] = _padded(array, rank, of)
+    read = _array(state, "read", np.int64, (-1, 2))
+    place = _array(state, "place", np.int64, (n,))
+    long = np.flatnonzero(place)
+    if not np.array_equal(np.sort(place[long]), np.arange(1, len(read) + 1)):
+        raise _damaged(f"the long lists {of}")
+    lengths = side.lists.length[long[np.argsort(place[long])]]
+    inside = (read >= 0).all(axis=1) & (read[:, 0] <= lengths) & (read[:, 1] < count)
+    if not inside.all():
+        raise _damaged(f"the long lists {of}")
+    side.place[:n], side.used[0], side.read = place, len(read), read.copy()
+    side.sums = _array(state, "sums", np.float64, (len(read), width * width + width)).copy()
+    side.priors[:] = _array(state, "priors", np.float64, side.priors.shape)
+    side.solved[:] = _array(state, "solved", np.int64, (count,))
+    side.seen[:] = _array(state, "seen", np.int64, (1,))
+    if (side.solved < 0).any() or not 0 <= side.seen[0] <= n:
+        raise _damaged(f"the counters {of}")
+    side.told()
+
+
+def _padded(array: Array, rank: int, of: str) -> Array:
+    """Return factors, whose last numbers must be 0: loops read them."""
+    if array[:, :, rank + 1 :].any():
+        raise _damaged(f"the factors {of}")
+    return array
+
+
+def _array(
+    state: State, name: str, dtype: Any, shape: tuple[int, ...], *, finite: bool = True
+) -> Array:
+    """Return an array of a state, if it is of this type and shape (-1: any) and finite."""
+    array = state[name]
+    if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != len(shape):
+        raise _damaged(f"{name} is no array of {np.dtype(dtype)}")
+    if any(want not in (-1, got) for want, got in zip(shape, array.shape, strict=True)):
+        raise _damaged(f"{name} has the shape {array.shape}")
+    if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise _damaged(f"{name} has a number that is not finite")
+    return array
+
+
+def _damaged(what: str) -> ValueError:
+    return ValueError(f"the chains of a state are damaged: {what}")
+
+
+def width_of(rank: int) -> int:
+    """Return how long a row of factors is, with a bias and with space for what is expected."""
+    return -(-(rank + 3) // 8) * 8
+
+
+def new_priors(rank: int, count: int, width: int) -> Array:
+    """Return what is known before any row: factors about 0, with their prior precision."""
+    priors = np.zeros((count, 5 * width**2 + 8))
+    at = width**2 + np.arange(rank + 1) * (width + 1)
+    priors[:, at] = 1.0 / np.append(np.full(rank, FACTOR_VARIANCE), BIAS_VARIANCE)
+    return priors
+
+
+def longer(array: Array, n: int) -> Array:
+    """Return a longer copy, with zeros at its end."""
+    more = np.zeros((n, *array.shape[1:]), array.dtype)
+    more[: len(array)] = array
+    return more
