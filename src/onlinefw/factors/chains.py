@@ -32,7 +32,7 @@ NONE = np.zeros(0, np.int64)
 LOSSES, PARAMETRIC = 7, (3, 5, 6)
 
 SideStruct = struct(
-    "SideStruct",
+    "ChainSide",
     lists=Struct,
     means=Pointer("real"),
     samples=Pointer("real"),
@@ -46,7 +46,7 @@ SideStruct = struct(
     seen=Pointer(np.int64),
 )
 ChainsStruct = struct(
-    "ChainsStruct",
+    "Chains",
     rank=int,
     count=int,
     biased=int,

@@ -45,7 +45,7 @@ MULTIPLICATIONS = 2**27
 OF_A_TASTE = 32
 
 SideStruct = struct(
-    "SideStruct",
+    "ClickSide",
     lists=Struct,
     factors=Pointer("real"),
     gram=Pointer(np.float64),
@@ -56,7 +56,7 @@ SideStruct = struct(
     capacity=int,
 )
 ModelStruct = struct(
-    "ModelStruct",
+    "ClickModel",
     rank=int,
     unobserved=float,
     ridge=Pointer(np.float64),
@@ -68,10 +68,10 @@ ModelStruct = struct(
     rows=Struct,
     columns=Struct,
 )
-WorkStruct = struct("WorkStruct", **{x: Pointer(np.float64) for x in (
+WorkStruct = struct("ClickWork", **{x: Pointer(np.float64) for x in (
     "left", "right", "normal", "scaled", "solution", "current")})  # fmt: skip
 Events = struct(
-    "Events",
+    "ClickEvents",
     first=int,
     n=int,
     solving=int,
@@ -87,7 +87,7 @@ Events = struct(
     work=Struct,
 )
 Some = struct(
-    "Some",
+    "ClickSome",
     first=int,
     n=int,
     which=Pointer(np.int64, read=True),
@@ -100,7 +100,7 @@ Some = struct(
     work=Struct,
 )
 History = struct(
-    "History",
+    "ClickHistory",
     n=int,
     columns=Pointer(np.uint32, optional=True),
     weights=Pointer(np.float64, optional=True),

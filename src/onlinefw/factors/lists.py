@@ -19,7 +19,7 @@ SHORTEST, CLASSES = 2, 40
 PARTS = ("length", "other", "value", "weight")
 
 ListsStruct = struct(
-    "ListsStruct",
+    "Lists",
     start=Pointer(np.int64),
     length=Pointer(np.int64),
     space=Pointer(np.int64),
