@@ -732,11 +732,10 @@ def clicks_from_state(state: State) -> Clicks:
     check_state(state, "shape", "dtype", "rank", "check_at", "unobserved", "lasting", "trend")
     check_state(state, "ridge", "known", "turns", "wins", "rows", "columns")
     dtype = check_precision(state["dtype"])
-    shape = [check_whole("each side of the clicks", n) for n in state["shape"]]
-    rank = check_whole("the rank of the clicks", state["rank"])
-    if len(shape) != 2 or rank > LARGEST_RANK:
-        raise _damaged(f"their shape is {shape}, and their rank {rank}")
-    m1, m2 = shape
+    shape, rank = state["shape"], check_whole("the rank of the clicks", state["rank"])
+    if not isinstance(shape, list) or len(shape) != 2 or rank > LARGEST_RANK:
+        raise _damaged(f"their shape is {shape!r:.40}, and their rank {rank}")
+    m1, m2 = (check_whole("each side of the clicks", n) for n in shape)
     unobserved = number(state["unobserved"], "the weight of entries that were not observed")
     lasting = state["lasting"]
     lasting = inf if lasting is None else number(lasting, "how long clicks last")

@@ -59,7 +59,7 @@ class OnlineFactors:
     *Clicks* are learned with ``unobserved``: every entry that was not observed counts as a 0 of
     this weight. There is one model then, without biases, whose rows are solved on all columns, and
     columns on all rows, though that takes no longer (:class:`~onlinefw.factors.clicks.Clicks`). An
-    entry that is observed again gets more weight. Theta nearly minimises F_t over its ball, and
+    entry that is observed again gets more weight, and the mean of its values. Theta nearly minimises F_t over its ball, and
     ``correct()`` solves all rows and all columns a few times more.
 
     Parameters
