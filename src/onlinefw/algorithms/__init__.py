@@ -2,7 +2,6 @@
 
 from .correctives import Corrective
 from .learner import Learner
-from .local_ridge import LocalRidge
 from .newton_steps import NewtonSteps
 from .online_away import OnlineAwayFrankWolfe
 from .online_fw import OnlineFrankWolfe
@@ -14,7 +13,6 @@ from .summary_fw import SummaryFrankWolfe
 __all__ = [
     "Corrective",
     "Learner",
-    "LocalRidge",
     "NewtonSteps",
     "OnlineAwayFrankWolfe",
     "OnlineFrankWolfe",

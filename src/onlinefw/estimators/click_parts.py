@@ -32,7 +32,7 @@ class ClickParts:
     loss: Loss = field(default_factory=Square)
 
     clip = False
-    factors = is_local = True
+    factors = True
 
     @classmethod
     def of(cls, model: Any) -> ClickParts:

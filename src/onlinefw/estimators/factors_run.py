@@ -77,8 +77,7 @@ class FactorsRun(CompletionRun):
     def _play(self, batch: Batch) -> Round:
         """Let the learner learn a batch at once."""
         batch = self._current(batch)
-        X, y, w = batch[:3]
-        round_ = self.learner.play(as_entries(X, y, w))
+        round_ = self.learner.play(as_entries(*batch[:3]))
         self.n_observations += batch.n
         self._know(batch)
         return round_
@@ -89,10 +88,9 @@ class FactorsRun(CompletionRun):
         ``ranks`` gets the place of each column, of clicks.
         """
         batch = self._current(batch)
-        X, y, w = batch[:3]
-        predicted = self.learner.learn_checked(as_entries(X, y, w), ranks=ranks)
-        self._note_events(self.loss.value(predicted, y))
-        self.n_observations += y.size
+        predicted = self.learner.learn_checked(as_entries(*batch[:3]), ranks=ranks)
+        self._note_events(self.loss.value(predicted, batch.y))
+        self.n_observations += batch.n
         self._know(batch)
         return predicted
 

@@ -32,8 +32,8 @@ class FrankWolfeRecommender(LearnedTastes):
     X has the user and the item of each event, in the order of time. An event counts as 1, whatever
     a user has not had as a 0 of little weight, and the matrix of these is of low rank. After each
     event the factors of its user and of its item are solved exactly on everything
-    (:class:`~onlinefw.OnlineFactors`), so the model can recommend after each. What users did just now
-    and what is frequent now count as much as would have ranked the events so far best.
+    (:class:`~onlinefw.OnlineFactors`), so the model can recommend after each. What users did just
+    now and what is frequent now count as much as would have ranked the events so far best.
 
     Users and items are known by their *ids*: text, or whole numbers, which are ids here as well and
     never indices. Those of users are of one kind, and so are those of items. An event that repeats

@@ -126,8 +126,8 @@ class HeldLoss:
         """
         assert isinstance(self.model, Chains)
         penalties = [x * self.model.unit for x in self.penalties()]
-        sides = balanced(theta, *map(np.sqrt, penalties))
-        sides = [np.ascontiguousarray(x, self.lists.dtype) for x in sides]
+        both = balanced(theta, *map(np.sqrt, penalties))
+        sides = [np.ascontiguousarray(x, self.lists.dtype) for x in both]
         for _ in range(sweeps):
             self._solve(self.lists.by_row, sides[0], sides[1], self.offsets, penalties[0])
             self._solve(self.lists.by_column, sides[1], sides[0], self.offsets[::-1], penalties[1])
@@ -179,9 +179,7 @@ class Product:
         return max(float(both.sum()), 0.0)
 
 
-def largest_singular(
-    gradient: Any, others: Product | None, along: float, radius: float
-) -> float:
+def largest_singular(gradient: Any, others: Product | None, along: float, radius: float) -> float:
     """Return a bound on the largest singular value of a sparse matrix plus a product."""
     if gradient.shape[0] * gradient.shape[1] <= SMALL:
         dense = gradient.toarray()

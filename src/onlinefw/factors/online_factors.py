@@ -22,8 +22,8 @@ from ..native.losses import loss_code
 from ..objectives.entries_batch import EntriesBatch, check_entries
 from ..objectives.half_life import BLOCK, KEPT, Clock, clock_from_state, new_clock
 from ..objectives.unobserved import check_unobserved
-from .chains import Chains, chains_from_state
 from .chains import LARGEST_RANK as RANK_OF_CHAINS
+from .chains import Chains, chains_from_state
 from .clicks import LARGEST_RANK as RANK_OF_CLICKS
 from .clicks import RIDGE, Clicks, clicks_from_state
 from .held_loss import HeldLoss
@@ -59,8 +59,8 @@ class OnlineFactors:
     *Clicks* are learned with ``unobserved``: every entry that was not observed counts as a 0 of
     this weight. There is one model then, without biases, whose rows are solved on all columns, and
     columns on all rows, though that takes no longer (:class:`~onlinefw.factors.clicks.Clicks`). An
-    entry that is observed again gets more weight, and the mean of its values. Theta nearly minimises F_t over its ball, and
-    ``correct()`` solves all rows and all columns a few times more.
+    entry that is observed again gets more weight, and the mean of its values. Theta nearly
+    minimises F_t over its ball; ``correct()`` solves all rows and all columns a few times more.
 
     Parameters
     ----------
@@ -190,14 +190,14 @@ class OnlineFactors:
         predicted, places = (np.empty(batch.w.size) for _ in range(2))
         for part in pieces(batch.w.size):
             with WholeRound(self, self._changes):
-                its = {"ranks": places[part]} if ranks else {}
-                predicted[part] = self.learn_checked(batch.part(part), **its)
+                its = places[part] if ranks else None
+                predicted[part] = self.learn_checked(batch.part(part), ranks=its)
         return places if ranks else predicted
 
     def check(self, X: Any, y: Any, sample_weight: Any = None) -> EntriesBatch:
         """Return checked observations, or say what is wrong with them; nothing changes."""
-        parts = {"limits": None, "loss": self.loss, "dtype": self.dtype, "device": "cpu"}
-        batch = check_entries(X, y, sample_weight, **parts, local=True)
+        parts: Any = {"limits": None, "loss": self.loss, "dtype": self.dtype, "device": "cpu"}
+        batch = check_entries(X, y, sample_weight, **parts, factors=True)
         assert batch.shape is not None
         check_growth(batch.shape, (self.max_rows, self.max_columns))
         if self.clock is not None:  # before weights are scaled they are so large
@@ -230,7 +230,9 @@ class OnlineFactors:
             self.model.grow(*shape)
         self._changes += 1
         self.n_observations += y.size
-        how = {"solving": solving} if ranks is None else {"solving": solving, "ranks": ranks}
+        how: dict[str, Any] = {"solving": solving}
+        if ranks is not None:
+            how["ranks"] = ranks
         if self.clock is None:
             return self.model.learn(rows, cols, y, plain_weights(w), **how)
         predicted = []
@@ -269,7 +271,7 @@ class OnlineFactors:
             self.model.rescale(factor)
         if new.n // self._stretch(old) > old.n // self._stretch(old):
             # A thousandth of a new one of the mean weight.
-            mean = self.model.lists.total_weight() / max(new.counting, 1.0)
+            mean = self.model.lists.total_weight() / max(old.counting, 1.0)
             self.model.drop(2.0**-KEPT * mean)
         before = old._replace(shift=new.shift)
         units = before.after((w > 0.0).astype(float))[2]  # 0 for those that do not count
@@ -440,9 +442,7 @@ def _ridge(ridge: Any) -> tuple[float, float, float]:
         raise ValueError(f'OnlineFactors needs a ridge (a, b) or "auto", got {ridge!r}')
     a, b = (float(x) for x in ridge)
     if not (0.0 < a < inf and 0.0 <= b < inf):
-        raise ValueError(
-            f"OnlineFactors needs a ridge (a, b) with a > 0 and b >= 0, got {ridge!r}"
-        )
+        raise ValueError(f"OnlineFactors needs a ridge (a, b) with a > 0 and b >= 0, got {ridge!r}")
     return a, b, 0.0
 
 
