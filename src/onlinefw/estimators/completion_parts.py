@@ -103,11 +103,6 @@ class CompletionParts:
             offsets = None
         return cls(model, loss, many, offsets, weighting, clip, factors, half_life)
 
-    @property
-    def is_local(self) -> bool:
-        """Whether single rows and columns are solved."""
-        return self.factors
-
     # Learners -------------------------------------------------------------------------------------
 
     def factors_learner(self, seen: tuple[int, int]) -> OnlineFactors:

@@ -22,7 +22,7 @@ from .recommending import Scoring
 from .run import read_changes
 from .stream import Batch
 
-__all__ = ["FactorsRun", "Mood", "new_run_of", "run_from_state"]
+__all__ = ["FactorsRun", "Mood", "new_factors", "new_run_of", "run_from_state"]
 
 
 class Mood(NamedTuple):
@@ -43,7 +43,7 @@ class FactorsRun(CompletionRun):
     race = None
     weights = None
 
-    def __init__(self, parts: CompletionParts, learner: OnlineFactors, history: History) -> None:
+    def __init__(self, parts: Any, learner: OnlineFactors, history: History) -> None:
         self.parts, self.loss, self.learner, self.history = parts, parts.loss, learner, history
         self.turns = Turns()
         self.n_rounds = self.n_refined = self.n_observations = 0
@@ -71,20 +71,25 @@ class FactorsRun(CompletionRun):
 
     def learn(self, batch: Batch, targets: list[Any]) -> None:
         """Play a round with a batch."""
-        batch = self._current(batch)
-        X, y, w = batch[:3]
-        round_ = self.learner.play(as_entries(X, y, w))
-        self.n_observations += batch.n
-        self._note([round_])
-        self._know(batch)
+        self._note([self._play(batch)])
 
-    def learn_events(self, batch: Batch) -> Array:
-        """Learn observations one after another; return the predictions."""
+    def _play(self, batch: Batch) -> Round:
+        """Let the learner learn a batch at once."""
         batch = self._current(batch)
-        X, y, w = batch[:3]
-        predicted = self.learner.learn_checked(as_entries(X, y, w))
-        self._note_events(self.loss.value(predicted, y))
-        self.n_observations += y.size
+        round_ = self.learner.play(as_entries(*batch[:3]))
+        self.n_observations += batch.n
+        self._know(batch)
+        return round_
+
+    def learn_events(self, batch: Batch, ranks: Array | None = None) -> Array:
+        """Learn observations one after another; return the predictions.
+
+        ``ranks`` gets the place of each column, of clicks.
+        """
+        batch = self._current(batch)
+        predicted = self.learner.learn_checked(as_entries(*batch[:3]), ranks=ranks)
+        self._note_events(self.loss.value(predicted, batch.y))
+        self.n_observations += batch.n
         self._know(batch)
         return predicted
 
@@ -263,10 +268,12 @@ class FactorsRun(CompletionRun):
         return run
 
 
-def new_factors(parts: CompletionParts, first: Batch, rounds: int | None) -> FactorsRun:
+def new_factors(
+    parts: Any, first: Batch, rounds: int | None, kind: type[FactorsRun] = FactorsRun
+) -> Any:
     """Make the learner for a stream that begins with these observations."""
     rows, columns = (int(n) + 1 for n in first.X.max(axis=0))
-    run = FactorsRun(parts, parts.factors_learner((rows, columns)), History.of(parts.model))
+    run = kind(parts, parts.factors_learner((rows, columns)), History.of(parts.model))
     run.ids = new_ids(first)
     return run
 

@@ -289,7 +289,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     ) -> Array:
         """Play the observations in the order given, each predicted before it is learned.
 
-        With local corrections and a batch size of 1 that is one compiled loop; it comes back
+        With factors and a batch size of 1 that is one compiled loop; it comes back
         every now and then, so Ctrl-C leaves a whole number of observations learned. Learning in
         pieces of any length is the same as learning at once. On a GPU or with workers it is a
         loop in Python, with an exchange for each batch: there larger batches are the way.
@@ -329,7 +329,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         Its observations, its bias and its short memory are removed, and its id, if the model has
         ids. Its row of the low-rank part is 0, and the columns that it had are solved on the F_t
         without it: at once, or with their next observation if they have more than a thousand.
-        (Where there are no local corrections, a round is played without new data.) From then on
+        (Where there are no factors, a round is played without new data.) From then on
         the row is as one that was never seen: predictions fall back, ``recommend`` leaves out
         nothing. ``gap_`` is computed anew when it is asked for.
 
@@ -427,7 +427,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
             )
         if self.workers is not None and not first and not is_auto(self.half_life):
             parts = self._run.parts
-            if parts.offsets is None and parts.weighting is None and parts.local is None:
+            if parts.offsets is None and parts.weighting is None:
                 return Batch(batch)
         return self._opened(batch)
 

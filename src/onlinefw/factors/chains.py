@@ -12,7 +12,7 @@ from .._threads import blocks_for, share
 from .._typing import Array, State
 from .._validation import check_precision, check_whole
 from ..native import Pointer, Struct, loops, struct
-from .lists import EntryLists, Lists, lists_that_had, longer, longer_ones
+from .lists import EntryLists, Lists, lists_that_had, longer, longer_ones, what_rows_had
 
 __all__ = ["LARGEST_RANK", "Chains"]
 
@@ -23,6 +23,9 @@ MOMENTS, NOISE, MOOD_FIT = 6, 3, 5
 WEIGHT, MEAN, SQUARES, LOW, HIGH, NEWEST = range(MOMENTS)
 FACTOR_VARIANCE, BIAS_VARIANCE, PRIOR_ROWS, RENEW = 0.1, 0.2, 50.0, 50
 PANEL, LONG = 64, 2048
+#: The ball of theta is that of a weighted trace norm: a row that weighs n has the root of a + b n,
+#: where values have a variance of 1.
+RIDGE = (8.0, 0.05)
 SHRINK, MOOD_RIDGE = np.array([1.0, 3.0]), 100.0
 OF_RATED, MORE_RATED, OF_COUNT = 0.375, 8.0, 0.2
 #: More chains than that are refused: memory is in proportion.
@@ -227,14 +230,9 @@ class Chains:
             work=work[0], panel=work[1],
         )  # fmt: skip
 
-    @property
-    def fade(self) -> float:
-        """What is left of the fit of moods after a rating."""
-        return float(self.struct.fade)
-
-    @fade.setter
-    def fade(self, share: float) -> None:
-        self.struct.fade = share
+    def fade(self, half_life: float | None) -> None:
+        """Let the fit of moods fade as observations do."""
+        self.struct.fade = 1.0 if half_life is None else 2.0 ** (-1.0 / half_life)
 
     # Growing --------------------------------------------------------------------------------------
 
@@ -294,6 +292,10 @@ class Chains:
             if call.first < call.n:
                 self._make_space()
         return out
+
+    def solve_learned(self, rows: Array, columns: Array) -> None:
+        """Solve the rows and columns of entries that were added and not solved."""
+        self.solve(np.unique(rows), np.unique(columns))
 
     def solve(self, rows: Array, columns: Array) -> None:
         """Solve these rows, then these columns, on all that they have, in all chains."""
@@ -356,6 +358,9 @@ class Chains:
         loops.of("predict_chains", self.lists.dtype)(call.pointer)
         return out
 
+    #: What an entry weighs that was not observed.
+    zero = 0.0
+
     @property
     def newest(self) -> float:
         """What a new observation weighs."""
@@ -391,6 +396,11 @@ class Chains:
             biases = self._known_means(side, n)[:, :, self.rank]
             both.append(self.unit * biases.mean(axis=1, dtype=float))
         return both[0] + self.centre, both[1]
+
+    def penalties(self, rows: Array, columns: Array) -> tuple[Array, Array]:
+        """Return the ridges of rows and of columns, which have these weights, for theta's ball."""
+        (a, b), one = RIDGE, self.newest
+        return a * one + b * rows, a * one + b * columns
 
     def _known_means(self, side: Side, n: int) -> Array:
         """Return the means of n rows; of those without ratings what is expected."""
@@ -557,7 +567,8 @@ class Chains:
         return {
             "shape": list(self.shape),
             "dtype": self.lists.dtype.name,
-            **{x: getattr(self, x) for x in ("rank", "count", "biased", "clipped", "seed", "fade")},
+            **{x: getattr(self, x) for x in ("rank", "count", "biased", "clipped", "seed")},
+            "fade": float(self.struct.fade),
             "loss": list(self.loss),
             **{x: getattr(self, x).copy() for x in ("noise", "moments", "mood_fit")},
             "latest": self.latest[: self.shape[0]].copy(),
@@ -573,8 +584,8 @@ class Chains:
             for name in ("samples", "place", "sums", "read", "priors", "solved", "seen"):
                 del its[name]
             its["expected"] = expected
-        seen = state.pop("lists")["rows"]
-        return {**state, "had": {"length": seen["length"], "columns": seen["other"]}}
+        del state["lists"]
+        return {**state, "had": what_rows_had(self.lists, values=False)}
 
 
 def chains_from_state(state: State) -> Chains:
@@ -608,7 +619,8 @@ def chains_from_state(state: State) -> Chains:
         raise _damaged("moments")
     if (chains.noise < 0.0).any() or not (chains.noise[:, 2] > 0.0).all():
         raise _damaged("noise")
-    chains.moments[:], chains.fade = moments, number(state["fade"], "what is left of moods")
+    chains.moments[:] = moments
+    chains.struct.fade = number(state["fade"], "what is left of moods")
     check_state(state["sides"], "rows", "columns")
     load = _load_means if predicts else _load_side
     for name, side, n in (("rows", chains.rows, m1), ("columns", chains.columns, m2)):
