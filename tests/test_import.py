@@ -8,9 +8,9 @@ import pytest
 HEAVY = "{'pyarrow', 'cupy', 'ray', 'matplotlib', 'pooch', 'typer'}"
 
 
-def heavy_after(code):
+def heavy_after(code, heavy=HEAVY):
     """Return the heavy libraries that a fresh process has loaded after some code."""
-    code = f"import sys\n{code}\nprint(*sorted({HEAVY} & set(sys.modules)))"
+    code = f"import sys\n{code}\nprint(*sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.split()
 
@@ -32,3 +32,47 @@ def test_neither_does_any_name_of_the_public_surface():
 def test_the_readers_load_no_library_before_a_file_is_opened():
     code = "import onlinefw.readers\nfrom onlinefw.distributed import ParquetRatings, ParquetRows"
     assert heavy_after(code) == []
+
+
+#: What needs no compiler at run time; the list grows until it is the whole library.
+WITHOUT_NUMBA = {
+    "import": "import onlinefw.estimators.best_items, onlinefw.factors, onlinefw.theory",
+    "low rank": """
+import numpy as np, scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
+from onlinefw.iterates import LowRank
+from onlinefw.sets import L1Ball, TraceNormBall
+theta, ball = LowRank((30, 20)), TraceNormBall(3.0)
+G = aslinearoperator(sp.random_array((30, 20), density=0.3, rng=0))
+for t in range(1, 12):
+    atom = ball.lmo(G)
+    theta.move(atom, 2.0 / (1 + t))
+theta.entries([0, 1], [2, 3]), theta.recompress(), theta.dot(G) - atom.dot(G)
+L1Ball(1.0).lmo(np.ones(3)), ball.project(np.eye(4)), ball.contains(np.eye(4))
+""",
+    "products": """
+import numpy as np
+from onlinefw.linalg import krylov_pair, ritz_pairs, row_products, top_singular_pair
+G = np.diag([1.0, 3.0, 2.0])
+row_products(np.eye(3), np.ones((3, 2))), ritz_pairs(G.T @ G, G.T @ G, 1e-14)
+krylov_pair(lambda v: (G @ v, G.T @ (G @ v)), np.ones(3) / 3**0.5), top_singular_pair(G)
+""",
+    "best items": """
+import numpy as np
+from onlinefw.estimators.best_items import best_items, best_items_of_one
+best_items_of_one(np.ones(2), np.eye(3, 2), np.zeros(3), 2)
+best_items(np.ones((2, 2)), np.eye(3, 2), np.zeros(3), 2)
+""",
+    "ratings": """
+import numpy as np, onlinefw as ofw
+learner = ofw.OnlineFactors((3, 4), random_state=0)
+X, y = np.array([[0, 1], [2, 3], [1, 1], [0, 2]]), np.array([4.0, 3.0, 5.0, 1.0])
+learner.observe(X, y), learner.learn(X, y), learner.theta, learner.certificate()
+type(learner).from_state(learner.state_dict())
+""",
+}
+
+
+@pytest.mark.parametrize("what", WITHOUT_NUMBA)
+def test_compiled_loops_do_without_numba(what):
+    assert heavy_after(WITHOUT_NUMBA[what], "{'numba', 'llvmlite'}") == []

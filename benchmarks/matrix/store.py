@@ -91,8 +91,8 @@ DOING = {
         "merge_rows", "merged_lengths", "sort_by_row", "move_rows", "move_tail",
     ),
     "predicting new entries": ("factor_entries",),
-    "storing the atom": ("set_column", "_set_columns", "_copied"),
-    "singular pairs from the products": ("ritz_of_block", "overlap", "combine", "_from_block"),
+    "storing the atom": ("_set_column", "_set_columns", "_copied"),
+    "singular pairs from the products": ("ritz_pairs", "overlap", "combine", "_from_block"),
 }  # fmt: skip
 
 

@@ -114,7 +114,7 @@ def balanced_blocks(indptr: Array, work: int | None = None) -> Array:
     entries = int(indptr[-1]) if work is None else work
     threads = n_threads() if entries >= SMALL_LOOP else 1
     if threads == 1:
-        return np.array([0, indptr.size - 1])
+        return np.array([0, indptr.size - 1], np.int64)
     cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], threads + 1)[1:-1])
     return np.concatenate(([0], cuts, [indptr.size - 1])).astype(np.int64)
 
@@ -122,9 +122,9 @@ def balanced_blocks(indptr: Array, work: int | None = None) -> Array:
 def blocks_for(n: int, work: int, parts: int | None = PARTS) -> Array:
     """Return ranges of n items, in equal parts (None: one per thread); one if work is little."""
     if work < SMALL_LOOP:
-        return np.array([0, n])
+        return np.array([0, n], np.int64)
     parts = n_threads() if parts is None else parts
-    return np.arange(parts + 1) * n // parts
+    return np.arange(parts + 1, dtype=np.int64) * n // parts
 
 
 # BLAS ---------------------------------------------------------------------------------------------

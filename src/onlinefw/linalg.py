@@ -12,8 +12,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from ._devices import namespace, to_host
 from ._typing import Array, Direction
-from .kernels.ritz import ritz_of_block
-from .kernels.rows import products
+from .native import Pointer, loops, struct
 
 __all__ = [
     "PairOperator",
@@ -25,6 +24,18 @@ __all__ = [
     "top_singular_pair",
     "vector_norm",
 ]
+
+#: Numbers of rows that are multiplied as they are, besides double precision.
+NARROW = (np.dtype(np.float32), np.dtype(np.uint8))
+Products = struct(
+    "Products",
+    rows=int,
+    columns=int,
+    models=int,
+    X=Pointer("real", read=True),
+    thetas=Pointer(np.float64),
+    out=Pointer(np.float64),
+)
 
 #: What the rows and the columns of a matrix are multiplied with.
 Scales = tuple[Array, Array]
@@ -48,10 +59,13 @@ def row_products(X: Any, thetas: Array) -> Array:
     """
     if sparse.issparse(X):
         return np.asarray(X @ thetas, dtype=float)
-    if not (X.flags.c_contiguous and X.flags.writeable):  # one type of array is compiled
-        X = X.copy(order="C")
-    out = np.empty((X.shape[0], thetas.shape[1]))
-    products(X, np.array(thetas.T, dtype=float, order="C"), out)
+    X = np.ascontiguousarray(X, X.dtype if X.dtype in NARROW else float)
+    thetas = np.array(thetas.T, dtype=float, order="C")
+    out = np.empty((len(X), len(thetas)))
+    call = Products(
+        X.dtype, rows=len(X), columns=X.shape[1], models=len(thetas), X=X, thetas=thetas, out=out
+    )
+    loops.of("products", X.dtype)(call.pointer)
     return out
 
 
@@ -211,8 +225,6 @@ def ritz_pairs(
     >>> ritz_pairs(v.T @ w, w, 1e-14)[1]
     array([3., 2.])
     """
-    if gram is None and type(w) is np.ndarray:
-        return ritz_of_block(overlap, w, precision)
     # What is as small as the block is wide is done on the host, wherever the block is.
     values, vectors = np.linalg.eigh(_symmetric(overlap))
     kept = values > max(precision * values[-1], 0.0)

@@ -196,9 +196,9 @@ def test_growing_by_and_by_is_the_same(rng):
     whole, growing = model((30, 40)), model((0, 0))
     learn(whole, X, y[1:], w[1:])
     for k in range(len(X)):
-        growing.grow(*(X[k] + 1))
+        growing.grown(*(X[k] + 1))()
         learn(growing, X[k : k + 1], y[k + 1 : k + 2], w[k + 1 : k + 2])
-    growing.grow(30, 40)
+    growing.grown(30, 40)()
     assert_same(whole, growing)
 
 

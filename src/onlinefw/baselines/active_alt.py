@@ -11,11 +11,11 @@ from numpy.random import Generator
 from scipy import sparse
 from scipy.optimize import OptimizeResult
 
-from .._threads import balanced_blocks, blocks_for, one_blas_thread, share
+from .._threads import balanced_blocks, one_blas_thread
 from .._typing import Array
 from .._validation import check_part
 from ..iterates import LowRank
-from ..kernels.entries import factor_entries
+from ..iterates.factored import factor_entries
 from ..kernels.ridge import ridge_rows
 from ..kernels.transpose import transpose
 from ..linalg import top_singular_pair
@@ -207,11 +207,8 @@ class _Entries:
 
     def residuals(self, x: _Factors) -> Array:
         """Return y - x at every entry."""
-        predicted = np.zeros(self.c.size)
         left, right = np.ascontiguousarray(x.u), np.ascontiguousarray(x.v)
-        blocks = blocks_for(self.c.size, self.c.size * x.s.size)
-        share(factor_entries, blocks, left, right, x.s, self.rows, self._columns, predicted)
-        return self.y - predicted
+        return self.y - factor_entries(left, x.s, right, self.rows, self._columns)
 
     def matrix(self, values: Array) -> Any:
         """Return the sparse matrix that has these values at the entries."""

@@ -6,14 +6,35 @@ from typing import Any
 
 import numpy as np
 
-from .._threads import blas_threads_for, blocks_for, n_threads, share
+from .._threads import blas_threads_for, blocks_for, n_threads
 from .._typing import Array
-from ..kernels.top_n import best_in_rows, best_of_products
+from ..native import BLOCKS, Pointer, in_threads, struct
 
 __all__ = ["best_items", "best_items_of_one"]
 
 #: So many scores are computed at a time: they stay in the cache until the best are found.
 SCORES = 2**18
+
+BestOfProducts = struct(
+    "BestOfProducts",
+    **BLOCKS,
+    rank=int,
+    n=int,
+    factors=Pointer("real", read=True),
+    offsets=Pointer("real", read=True),
+    vector=Pointer("real", read=True),
+    items=Pointer(np.int64),
+    scores=Pointer("real"),
+)
+BestInRows = struct(
+    "BestInRows",
+    **BLOCKS,
+    columns=int,
+    n=int,
+    table=Pointer("real", read=True),
+    items=Pointer(np.int64),
+    scores=Pointer("real"),
+)
 
 
 def best_items_of_one(vector: Array, factors: Array, offsets: Array, n: int) -> tuple[Array, Array]:
@@ -32,8 +53,13 @@ def best_items_of_one(vector: Array, factors: Array, offsets: Array, n: int) -> 
     m, n = len(factors), min(n, len(factors))
     blocks = blocks_for(m, m * vector.size, None)
     items, scores = _room(len(blocks) - 1, n, factors.dtype)
-    vector, offsets = vector.astype(factors.dtype), offsets.astype(factors.dtype, copy=False)
-    share(best_of_products, blocks, factors, offsets, vector, items, scores)
+    dtype = factors.dtype
+    call = BestOfProducts(
+        dtype, blocks=blocks, rank=vector.size, n=n, factors=np.ascontiguousarray(factors),
+        offsets=np.ascontiguousarray(offsets, dtype), vector=np.ascontiguousarray(vector, dtype),
+        items=items, scores=scores,
+    )  # fmt: skip
+    in_threads("best_of_products", call)
     if len(items) == 1:
         best, values = items[0], scores[0]
     else:
@@ -74,8 +100,11 @@ def best_items(
         table += offsets
         if taken is not None:
             _leave_out(table, start, *taken)
-        blocks = blocks_for(len(some), table.size, None)
-        share(best_in_rows, blocks, table, items[part], scores[part])
+        call = BestInRows(
+            table.dtype, blocks=blocks_for(len(some), table.size, None), columns=len(factors), n=n,
+            table=table, items=items[part], scores=scores[part],
+        )  # fmt: skip
+        in_threads("best_in_rows", call)
     return items, scores
 
 

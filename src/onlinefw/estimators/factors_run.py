@@ -13,7 +13,6 @@ from .._typing import Array, State
 from .._whole import Turns
 from ..algorithms.rounds import Round
 from ..factors import OnlineFactors
-from ..objectives.biases import Biases
 from .completion_parts import CompletionParts
 from .completion_run import CompletionRun, as_entries, new_ids, new_run
 from .completion_run import run_from_state as completion_from_state
@@ -151,6 +150,11 @@ class FactorsRun(CompletionRun):
         return [self.learner] if self._can_learn else []
 
     @property
+    def objectives(self) -> list[Any]:
+        """What is kept of the past: the learner, which knows its value and certificate."""
+        return self.learners
+
+    @property
     def radii(self) -> list[float]:
         """There is one ball, that of theta's own norm."""
         return [self.radius]
@@ -202,20 +206,16 @@ class FactorsRun(CompletionRun):
         """Whether rows and columns have biases."""
         return self.learner.model.biased
 
-    @property
-    def biases(self) -> Biases | None:
-        """The mean, and the biases of rows and columns, with moods: for entries never seen."""
-        model = self.learner.model
-        if not model.biased:
-            return None
-        rows, columns = model.offsets()
-        return Biases(model.centre, rows - model.centre + model.moods(), columns)
-
     # Predicting and recommending ------------------------------------------------------------------
 
     def predict(self, rows: Array, cols: Array) -> Array:
         """Return what is predicted for entries of the matrix, with moods."""
         return self.learner.predict(rows, cols).astype(self.learner.dtype)
+
+    def entries(self, rows: Array, cols: Array) -> Array:
+        """Return the model at entries, with what is expected of rows and columns not seen."""
+        m1, m2 = self.learner.shape
+        return self.predict(np.where(rows < m1, rows, -1), np.where(cols < m2, cols, -1))
 
     def scoring(self) -> Scoring:
         """Return what columns are worth to the vectors of rows, biases included."""

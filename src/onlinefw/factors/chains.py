@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from .._threads import blocks_for, share
 from .._typing import Array, State
 from .._validation import check_precision, check_whole
 from ..native import Pointer, Struct, loops, struct
-from .lists import EntryLists, Lists, lists_that_had, longer, what_rows_had
+from .lists import EntryLists, Lists, lists_that_had, longer, longer_ones, what_rows_had
 
 __all__ = ["LARGEST_RANK", "Chains"]
 
@@ -34,7 +35,7 @@ NONE = np.zeros(0, np.int64)
 LOSSES, PARAMETRIC = 7, (3, 5, 6)
 
 SideStruct = struct(
-    "SideStruct",
+    "ChainSide",
     lists=Struct,
     means=Pointer("real"),
     samples=Pointer("real"),
@@ -48,7 +49,7 @@ SideStruct = struct(
     seen=Pointer(np.int64),
 )
 ChainsStruct = struct(
-    "ChainsStruct",
+    "Chains",
     rank=int,
     count=int,
     biased=int,
@@ -123,20 +124,20 @@ class Side:
         self.used, self.seen = np.zeros(1, np.int64), np.zeros(1, np.int64)
         self.priors, self.solved = new_priors(rank, count, width), np.zeros(count, np.int64)
         self.struct: Any = SideStruct(lists.dtype, lists=lists.struct)
-        self.grow(n)
+        self.publish(self.with_space(n))
 
     def told(self) -> None:
         """Let compiled loops know the arrays."""
         names = "means", "samples", "place", "sums", "read", "used", "priors", "solved", "seen"
         self.struct.set(**{x: getattr(self, x) for x in names}, places=len(self.read))
 
-    def grow(self, n: int) -> None:
-        """Let there be n rows at least."""
-        old = len(self.means)
-        if n > old:
-            more = max(n, old + old // 2)
-            for name in ("means", "samples", "place"):
-                setattr(self, name, longer(getattr(self, name), more))
+    def with_space(self, n: int) -> dict[str, Array]:
+        """Return the arrays that have to be longer for n rows; nothing changes."""
+        return longer_ones(self, ("means", "samples", "place"), n)
+
+    def publish(self, arrays: dict[str, Array]) -> None:
+        """Have these arrays from now on."""
+        vars(self).update(arrays)
         self.told()
 
     def make_places(self) -> bool:
@@ -214,7 +215,7 @@ class Chains:
         self._work = self._workspace()
         self.struct: Any = self._new_struct(self._work)
         self._events: Any = ChainEvents(float, first=0, chains=self.struct)
-        self.grow(*lists.shape)
+        self.grown(*lists.shape)()
 
     def _workspace(self) -> tuple[Array, Array]:
         panel = np.zeros((2, PANEL, self.width), self.lists.dtype)
@@ -240,14 +241,21 @@ class Chains:
         """Rows and columns."""
         return self.lists.shape
 
-    def grow(self, m1: int, m2: int) -> None:
-        """Let there be m1 rows and m2 columns at least."""
-        self.lists.grow(m1, m2)
-        self.rows.grow(m1)
-        self.columns.grow(m2)
-        if len(self.latest) < len(self.rows.means):
-            self.latest = longer(self.latest, len(self.rows.means))
-        self.struct.set(moods=self.latest)
+    def grown(self, m1: int, m2: int) -> Callable[[], None]:
+        """Get memory for m1 rows and m2 columns at least; return what makes use of it."""
+        shape = max(m1, self.shape[0]), max(m2, self.shape[1])
+        latest = longer_ones(self, ("latest",), shape[0])
+        owners = (self.lists.by_row, m1), (self.rows, m1), (self.lists.by_column, m2)
+        arrays = [(one, one.with_space(n)) for one, n in (*owners, (self.columns, m2))]
+
+        def publish() -> None:
+            for one, its in arrays:
+                one.publish(its)
+            vars(self).update(latest)
+            self.struct.set(moods=self.latest)
+            self.lists.shape = shape
+
+        return publish
 
     def _make_space(self) -> None:
         """Give more memory to long lists, if they have none left, else to all lists."""
@@ -338,7 +346,10 @@ class Chains:
     # Asking ---------------------------------------------------------------------------------------
 
     def predict(self, rows: Array, cols: Array) -> Array:
-        """Return what is predicted for entries of the matrix, with moods, and not clipped."""
+        """Return what is predicted for entries, with moods, and not clipped.
+
+        A row or a column that is not in the matrix is -1: then it is what is expected of it.
+        """
         out = np.empty(len(rows))
         call: Any = ChainEntries(
             float, n=len(rows), rows=np.ascontiguousarray(rows, np.int64),
@@ -522,6 +533,8 @@ class Chains:
         mean = float(weights @ values / total) if total > 0.0 else 0.0
         self.moments[[WEIGHT, MEAN]] = total, mean
         self.moments[SQUARES] = weights @ np.square(values - mean)
+        low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
+        self.moments[[LOW, HIGH]] = max(self.moments[LOW], low), min(self.moments[HIGH], high)
 
     def _sum_again(self) -> None:
         """Make the sums behind priors and precisions from what is there now."""
@@ -568,7 +581,7 @@ class Chains:
         state = self.state_dict()
         for its in state["sides"].values():
             expected = its["priors"][:, : self.width]
-            for name in ("samples", "place", "sums", "read", "priors", "solved"):
+            for name in ("samples", "place", "sums", "read", "priors", "solved", "seen"):
                 del its[name]
             its["expected"] = expected
         del state["lists"]
@@ -617,7 +630,7 @@ def chains_from_state(state: State) -> Chains:
 
 def _load_means(side: Side, state: State, n: int, rank: int, of: str) -> None:
     """Let a side predict as it did."""
-    check_state(state, "means", "expected", "seen")
+    check_state(state, "means", "expected")
     count, width = side.means.shape[1:]
     side.means[:n] = _padded(_array(state, "means", side.means.dtype, (n, count, width)), rank, of)
     side.priors[:, :width] = _array(state, "expected", np.float64, (count, width))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, log
 from typing import Any
 
@@ -12,7 +13,7 @@ from .._threads import share
 from .._typing import Array, State
 from .._validation import check_precision, check_whole
 from ..native import Pointer, Struct, loops, struct
-from .lists import EntryLists, Lists, lists_that_had, longer, what_rows_had
+from .lists import EntryLists, Lists, lists_that_had, longer, longer_ones, what_rows_had
 
 __all__ = ["LARGEST_RANK", "RIDGE", "Clicks", "clicks_from_state", "rank_for_clicks"]
 
@@ -45,7 +46,7 @@ MULTIPLICATIONS = 2**27
 OF_A_TASTE = 32
 
 SideStruct = struct(
-    "SideStruct",
+    "ClickSide",
     lists=Struct,
     factors=Pointer("real"),
     gram=Pointer(np.float64),
@@ -56,7 +57,7 @@ SideStruct = struct(
     capacity=int,
 )
 ModelStruct = struct(
-    "ModelStruct",
+    "ClickModel",
     rank=int,
     unobserved=float,
     ridge=Pointer(np.float64),
@@ -68,10 +69,10 @@ ModelStruct = struct(
     rows=Struct,
     columns=Struct,
 )
-WorkStruct = struct("WorkStruct", **{x: Pointer(np.float64) for x in (
+WorkStruct = struct("ClickWork", **{x: Pointer(np.float64) for x in (
     "left", "right", "normal", "scaled", "solution", "current")})  # fmt: skip
 Events = struct(
-    "Events",
+    "ClickEvents",
     first=int,
     n=int,
     solving=int,
@@ -87,7 +88,7 @@ Events = struct(
     work=Struct,
 )
 Some = struct(
-    "Some",
+    "ClickSome",
     first=int,
     n=int,
     which=Pointer(np.int64, read=True),
@@ -100,7 +101,7 @@ Some = struct(
     work=Struct,
 )
 History = struct(
-    "History",
+    "ClickHistory",
     n=int,
     columns=Pointer(np.uint32, optional=True),
     weights=Pointer(np.float64, optional=True),
@@ -179,12 +180,9 @@ class Side:
         gram, sums = np.zeros((width, width)), np.zeros((capacity, 2, KINDS, width, width))
         return {"factors": factors, "gram": gram, "sums": sums, "added": np.zeros_like(self.added)}
 
-    def grow(self, n: int) -> None:
-        """Let there be n lists at least."""
-        old = len(self.factors)
-        if n > old:
-            n = max(n, old + old // 2)
-            self.hold(factors=longer(self.factors, n), number=longer(self.number, n))
+    def with_space(self, n: int) -> dict[str, Array]:
+        """Return the arrays that have to be longer for n lists; nothing changes."""
+        return longer_ones(self, ("factors", "number"), n)
 
     @property
     def is_full(self) -> bool:
@@ -322,7 +320,7 @@ class Clicks:
         inbox |= {name: np.zeros(FEW, np.int64) for name in ("rows", "cols")}
         self._few = self._call(**inbox)
         self._learn = loops.of("learn_clicks", self.dtype)
-        self.grow(*lists.shape)
+        self.grown(*lists.shape)()
 
     def _tell(self) -> None:
         """Let compiled loops know what is not of a side."""
@@ -348,17 +346,22 @@ class Clicks:
 
     # Growing --------------------------------------------------------------------------------------
 
-    def grow(self, m1: int, m2: int) -> None:
-        """Let there be m1 rows and m2 columns at least, also in the lists."""
+    def grown(self, m1: int, m2: int) -> Callable[[], None]:
+        """Get memory for m1 rows and m2 columns at least; return what makes use of it."""
         m1, m2 = max(m1, self.shape[0]), max(m2, self.shape[1])
-        self.lists.grow(m1, m2)
-        self.rows.grow(m1)
-        self.columns.grow(m2)
-        n = len(self.columns.factors)
-        if self._trend.size < n:
-            self._trend, self._taken = longer(self._trend, n), np.zeros(n, np.uint8)
+        sides = (self.lists.by_row, self.rows, m1), (self.lists.by_column, self.columns, m2)
+        arrays = [(its.with_space(n), side.with_space(n)) for its, side, n in sides]
+        own = longer_ones(self, ("_trend", "_taken"), m2)
+
+        def publish() -> None:
+            for (its, side, _), (of_lists, of_side) in zip(sides, arrays, strict=True):
+                its.publish(of_lists)
+                side.hold(**of_side)
+            vars(self).update(own)
             self._tell()
-        self.shape = m1, m2
+            self.lists.shape = self.shape = m1, m2
+
+        return publish
 
     def _make_space(self) -> None:
         """Give more memory to the sums of long lists, if they have none left, else to the lists."""

@@ -11,7 +11,7 @@ from scipy import sparse
 from .._threads import blocks_for, share
 from .._typing import Array
 from ..iterates import LowRank
-from ..linalg import krylov_pair
+from ..linalg import krylov_pair, vector_norm
 from ..losses import Loss
 from ..native import Pointer, Struct, loops, struct
 from ..native.losses import loss_code
@@ -188,7 +188,7 @@ def largest_singular(gradient: Any, others: Product | None, along: float, radius
         return float(np.linalg.norm(dense, 2)) * (1.0 + 10.0 * float(np.finfo(float).eps))
     back, n = gradient.T.tocsr(), min(gradient.shape)
     log_odds = log(1.648 * sqrt(n) / FAILURE)
-    best = [float(sparse.linalg.norm(gradient))]
+    best = [vector_norm(gradient.data)]
     if others is not None:
         best[0] += sqrt(others.square())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ PARTS = ("length", "other", "value", "weight")
 HAD = ("length", "columns", "values", "weights")
 
 ListsStruct = struct(
-    "ListsStruct",
+    "Lists",
     start=Pointer(np.int64),
     length=Pointer(np.int64),
     space=Pointer(np.int64),
@@ -74,14 +75,14 @@ class Lists:
         arrays = self.start, self.length, self.space, self.other, self.value, self.weight
         return sum(array.nbytes for array in arrays if array is not None)
 
-    def grow(self, n: int) -> None:
-        """Let there be n lists at least."""
-        old = self.start.size
-        if n > old:
-            more = max(n, old + old // 2)
-            for name in ("start", "length", "space"):
-                setattr(self, name, longer(getattr(self, name), more))
-            self._told()
+    def with_space(self, n: int) -> dict[str, Array]:
+        """Return the arrays that have to be longer for n lists; nothing changes."""
+        return longer_ones(self, ("start", "length", "space"), n)
+
+    def publish(self, arrays: dict[str, Array]) -> None:
+        """Have these arrays from now on."""
+        vars(self).update(arrays)
+        self._told()
 
     def make_space(self) -> None:
         """Get a quarter more memory, if the longest list could not move."""
@@ -138,7 +139,7 @@ class EntryLists:
     Parameters
     ----------
     shape : (int, int)
-        Rows and columns; more come with ``grow``.
+        Rows and columns; more come as a model grows.
     dtype : dtype
         float32 or float64, of values and weights.
 
@@ -168,12 +169,6 @@ class EntryLists:
     def nbytes(self) -> int:
         """How many bytes of memory the lists have reserved."""
         return self.by_row.nbytes + self.by_column.nbytes
-
-    def grow(self, m1: int, m2: int) -> None:
-        """Let there be m1 rows and m2 columns at least."""
-        self.shape = max(m1, self.shape[0]), max(m2, self.shape[1])
-        self.by_row.grow(m1)
-        self.by_column.grow(m2)
 
     def make_space(self) -> None:
         """Give the lists more memory; those that have enough for their longest are left alone."""
@@ -276,6 +271,12 @@ def longer(array: Array, n: int) -> Array:
     found = np.zeros((n, *array.shape[1:]), array.dtype)
     found[: len(array)] = array
     return found
+
+
+def longer_ones(owner: Any, names: Sequence[str], n: int) -> dict[str, Array]:
+    """Return longer copies of those arrays that have less than n items, with some to spare."""
+    short = {x: getattr(owner, x) for x in names if len(getattr(owner, x)) < n}
+    return {x: longer(array, max(n, len(array) + len(array) // 2)) for x, array in short.items()}
 
 
 def check_lists_state(state: Any, shape: tuple[int, int], dtype: np.dtype) -> None:

@@ -226,9 +226,11 @@ class OnlineFactors:
         rows, cols, y, w, shape = batch
         if shape is None:
             shape = int(rows.max()) + 1, int(cols.max()) + 1
-        if shape[0] > self.shape[0] or shape[1] > self.shape[1]:
-            self.model.grow(*shape)
-        self._changes += 1
+        grows = shape[0] > self.shape[0] or shape[1] > self.shape[1]
+        publish = self.model.grown(*shape) if grows else None
+        self._changes += 1  # a failure from here on is one half-way
+        if publish is not None:
+            publish()
         self.n_observations += y.size
         how: dict[str, Any] = {"solving": solving}
         if ranks is not None:
@@ -316,8 +318,6 @@ class OnlineFactors:
                     self.sweep()
             return
         held, theta = self.held_loss(), self.theta
-        if not held.total > 0.0:
-            return
         for _ in range(SWEEPS):
             if held.certificate(theta) <= ENOUGH * held.value(theta):
                 break
@@ -346,7 +346,7 @@ class OnlineFactors:
         return self.model.shape
 
     def predict(self, rows: Array, cols: Array) -> Array:
-        """Return what is predicted for entries of the matrix, which are not clipped."""
+        """Return what is predicted for entries, not clipped; -1 is who is not in the matrix."""
         return self.model.predict(rows, cols)
 
     @property
@@ -361,6 +361,8 @@ class OnlineFactors:
 
     def held_loss(self) -> HeldLoss:
         """Return F_t as a function of theta, with what is added to it now."""
+        if len(self.model.lists) == 0:
+            raise ValueError("nothing has been observed yet: call observe or learn first")
         return HeldLoss(self.model, self.loss)
 
     def value(self) -> float:

@@ -9,14 +9,51 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from .._devices import namespace, to_host
-from .._threads import BlasThreads, blocks_for, n_threads, share
+from .._threads import BlasThreads, blocks_for, n_threads
 from .._typing import Array, Direction
-from ..kernels import entries as kernels
+from ..native import BLOCKS, Pointer, in_threads, struct
 
-__all__ = ["LONG_FACTOR", "Factored", "Held", "svd_of"]
+__all__ = ["LONG_FACTOR", "Factored", "Held", "factor_entries", "svd_of"]
 
 #: Factors with more rows than this are orthonormalised through their Gram matrix.
 LONG_FACTOR = 8192
+
+FactorEntries = struct(
+    "FactorEntries",
+    **BLOCKS,
+    terms=int,
+    left_width=int,
+    right_width=int,
+    left=Pointer("real", read=True),
+    right=Pointer("real", read=True),
+    weights=Pointer("real", read=True),
+    rows=Pointer(np.int64, read=True),
+    cols=Pointer(np.int64, read=True),
+    out=Pointer("real"),
+)
+
+
+def factor_entries(left: Array, weights: Array, right: Array, rows: Array, cols: Array) -> Array:
+    """Return the entries of left diag(weights) right' at rows and columns, which exist.
+
+    The factors are whole arrays of one type, and may have more columns than there are weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onlinefw.iterates.factored import factor_entries
+    >>> factor_entries(np.eye(2), np.array([3.0]), np.ones((4, 2)), np.array([0]), np.array([3]))
+    array([3.])
+    """
+    out = np.zeros(rows.size, left.dtype)
+    if weights.size:
+        call = FactorEntries(
+            left.dtype, blocks=blocks_for(rows.size, rows.size * weights.size), terms=weights.size,
+            left_width=left.shape[1], right_width=right.shape[1], left=left, right=right,
+            weights=weights, rows=rows, cols=cols, out=out,
+        )  # fmt: skip
+        in_threads("factor_entries", call)
+    return out
 
 
 class Held(NamedTuple):
@@ -87,14 +124,8 @@ class Factored:
     def at(self, rows: Array, cols: Array) -> Array:
         """Return theta[rows[i], cols[i]] for every i, at indices that have been checked."""
         left, weights, right, k, scale = self._held
-        out = np.zeros(rows.size, self.dtype)
-        if k:
-            # Whole factors and numbers of one type: every other kind would be compiled again.
-            weights = (scale * weights[:k]).astype(self.dtype)
-            rows, cols = np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(cols, np.int64)
-            blocks = blocks_for(rows.size, rows.size * k)
-            share(kernels.factor_entries, blocks, left, right, weights, rows, cols, out)
-        return out
+        rows, cols = np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(cols, np.int64)
+        return factor_entries(left, (scale * weights[:k]).astype(self.dtype), right, rows, cols)
 
     @property
     def _device_weights(self) -> Array:

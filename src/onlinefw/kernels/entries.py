@@ -344,23 +344,3 @@ def sum_of_squares(from_block, to_block, blocks, x, sums):
         for k in range(blocks[block], blocks[block + 1]):
             total += np.float64(x[k]) * np.float64(x[k])
         sums[block] = total
-
-
-@njit(cache=True, nogil=True)
-def set_column(from_block, to_block, blocks, factor, k, values):
-    """factor[:, k] = values: every number has a cache line of its own, so two threads help."""
-    for block in range(from_block, to_block):
-        for i in range(blocks[block], blocks[block + 1]):
-            factor[i, k] = values[i]
-
-
-@njit(cache=True, nogil=True)
-def factor_entries(from_block, to_block, blocks, left, right, weights, rows, cols, out):
-    """out_i = sum over k of left[rows_i, k] weights_k right[cols_i, k]."""
-    for block in range(from_block, to_block):
-        for i in range(blocks[block], blocks[block + 1]):
-            r, q = rows[i], cols[i]
-            total = 0.0
-            for k in range(len(weights)):
-                total += left[r, k] * weights[k] * right[q, k]
-            out[i] = total

@@ -99,17 +99,6 @@ def row_curvature(kind, parameter, z, y):
     return (1.0 - e * e) / parameter * exp(-0.5 * e * e)
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def products(X, T, out):
-    """out = X T' for a few rows: each one's numbers are the same whatever rows stand beside it."""
-    for i in range(len(X)):
-        for k in range(len(T)):
-            total = 0.0
-            for j in range(X.shape[1]):
-                total += X[i, j] * T[k, j]
-            out[i, k] = total
-
-
 @njit(cache=True, nogil=True)
 def slopes(from_block, to_block, blocks, kind, parameter, z, y, w, b, out):
     """out_i = w_i phi'(z_i + b, y_i)."""

@@ -7,7 +7,17 @@ checked by those who take them (``_validation``, states), since only they know w
 A loop gets structs and numbers, allocates nothing, calls nothing back, and lets go of the GIL.
 """
 
-from .door import Pointer, Struct, address, loops, struct
+from .door import BLOCKS, Pointer, Struct, address, in_threads, loops, struct, structs
 from .library import library
 
-__all__ = ["Pointer", "Struct", "address", "library", "loops", "struct"]
+__all__ = [
+    "BLOCKS",
+    "Pointer",
+    "Struct",
+    "address",
+    "in_threads",
+    "library",
+    "loops",
+    "struct",
+    "structs",
+]

@@ -13,9 +13,11 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 __all__ = ["HERE", "Platform", "build", "digest", "is_built", "this_platform"]
@@ -23,12 +25,14 @@ __all__ = ["HERE", "Platform", "build", "digest", "is_built", "this_platform"]
 HERE = Path(__file__).resolve().parent
 FLAGS = (
     "-std=c++17", "-O3", "-shared", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fno-math-errno",
-    "-ffp-contract=fast", "-fvisibility=hidden", "-fno-stack-protector", "-Wall", "-Wextra", "-s",
+    "-ffp-contract=fast", "-fvisibility=hidden", "-fno-stack-protector", "-Wall", "-Wextra",
+    "-Wno-psabi",  # older processors pass wide vectors in another way; ours are inlined
 )  # fmt: skip
-#: psabi: older processors pass wide vectors in another way; ours are inlined.
-OF_ZIG = ("-nostdlib++", "-nostdinc++", "-fno-sanitize=undefined", "-Wno-psabi")
+OF_ZIG = ("-nostdlib++", "-nostdinc++", "-fno-sanitize=undefined")
 #: What says which sources the libraries beside it were made of.
 STAMP = "loops.built"
+#: The variable that says where zig keeps what it has made for all programs.
+KEPT_BY_ZIG = "ZIG_GLOBAL_CACHE_DIR"
 
 
 @dataclass(frozen=True)
@@ -41,35 +45,43 @@ class Platform:
     levels: tuple[str, ...] = ("",)  # "" is the only one
 
     def names(self) -> dict[str, str]:
-        """Return the file of each level."""
-        return {x: f"loops{'_' if x else ''}{x}{self.suffix}" for x in self.levels}
+        """Return the file of each level; a name with two dots is not taken for a module."""
+        return {x: f"loops.{x or 'any'}{self.suffix}" for x in self.levels}
 
 
 X86 = ("x86_64", "x86_64_v3", "x86_64_v4")
 PLATFORMS = {
-    ("linux", "x86_64"): Platform("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64", levels=X86),
-    ("linux", "aarch64"): Platform("aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64"),
-    ("darwin", "arm64"): Platform("aarch64-macos.11.0", "macosx_11_0_arm64", ".dylib"),
-    ("darwin", "x86_64"): Platform("x86_64-macos.11.0", "macosx_11_0_x86_64", ".dylib", X86),
-    ("windows", "x86_64"): Platform("x86_64-windows-gnu", "win_amd64", ".dll", X86),
-}  # fmt: skip
+    "linux-x86_64": Platform("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64", levels=X86),
+    "linux-aarch64": Platform("aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64"),
+    "musl-x86_64": Platform("x86_64-linux-musl", "musllinux_1_1_x86_64", levels=X86),
+    "musl-aarch64": Platform("aarch64-linux-musl", "musllinux_1_1_aarch64"),
+    "darwin-arm64": Platform("aarch64-macos.11.0", "macosx_11_0_arm64", ".dylib"),
+    "darwin-x86_64": Platform("x86_64-macos.11.0", "macosx_11_0_x86_64", ".dylib", X86),
+    "windows-x86_64": Platform("x86_64-windows-gnu", "win_amd64", ".dll", X86),
+}
 
 
-def this_platform() -> Platform | None:
+def this_platform(zig: bool = True) -> Platform:
     """Return this machine's platform, or the one that ``ONLINEFW_PLATFORM`` asks for.
 
-    None if there is no zig for it, or it is none of those known: then a compiler is needed.
+    One that is not known gets a single library, and so does its wheel its own tag. What another
+    compiler than zig makes needs this machine's C library, so its tag is this machine's.
     """
     asked = os.environ.get("ONLINEFW_PLATFORM")
     if asked:
-        system, _, machine = asked.partition("-")
-    else:
-        system, machine = platform.system(), platform.machine()
-    key = system.lower(), machine.lower().replace("amd64", "x86_64")
-    if asked and key not in PLATFORMS:
-        known = ", ".join("-".join(x) for x in PLATFORMS)
-        raise RuntimeError(f"ONLINEFW_PLATFORM is {asked!r}; it can be {known}")
-    return PLATFORMS.get(key)
+        if asked not in PLATFORMS or not zig:
+            known = f"it can be {', '.join(PLATFORMS)}, and CXX must not be set"
+            raise RuntimeError(f"ONLINEFW_PLATFORM is {asked!r}; {known}")
+        return PLATFORMS[asked]
+    system = platform.system().lower()
+    if system == "linux" and "musl" in str(sysconfig.get_config_var("SOABI")):
+        system = "musl"
+    machine = platform.machine().lower().replace("amd64", "x86_64")
+    tag = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    found = PLATFORMS.get(f"{system}-{machine}")
+    if found is None:
+        return Platform("", tag, {"windows": ".dll", "darwin": ".dylib"}.get(system, ".so"))
+    return found if zig else replace(found, target="", tag=tag)
 
 
 def sources() -> list[Path]:
@@ -86,45 +98,41 @@ def digest() -> str:
 
 
 def is_built(folder: Path = HERE) -> bool:
-    """Whether the libraries in a folder were made of the sources as they are now."""
+    """Whether the libraries in a folder are there, made of the sources as they are now."""
     stamp = folder / STAMP
-    return stamp.is_file() and stamp.read_text().strip() == digest()
+    made_of, *names = stamp.read_text().split() if stamp.is_file() else ("",)
+    return made_of == digest() and all((folder / name).is_file() for name in names)
 
 
 def build(folder: Path = HERE) -> tuple[list[Path], str]:
     """Compile the libraries into a folder; return them, with the stamp, and the tag of a wheel.
 
     With the compiler that ``CXX`` names; else with the ``ziglang`` package, else with a compiler
-    that is there.
+    that is there. Files are replaced when all are made, so others can use the folder meanwhile.
     """
-    machine = this_platform()
     command, zig = _compiler()
-    if machine is None:
-        tag, machine = _own_tag(), Platform("", "")
-    else:
-        tag = machine.tag if zig else _own_tag()
-    with tempfile.TemporaryDirectory(dir=folder) as made:
-        names = machine.names()
+    machine, now = this_platform(zig), digest()
+    files = [*machine.names().values(), STAMP]
+    with tempfile.TemporaryDirectory(dir=folder, prefix="loops.") as made:
+        lines = [
+            [*command, *_flags(machine, level, zig), str(HERE / "loops.cpp"),
+             *(["-lm"] if machine.suffix == ".so" else []), "-o", f"{made}/{name}"]
+            for level, name in machine.names().items()
+        ]  # fmt: skip
+        compile_ = partial(_compile, environment=_with_cache(made))
+        compile_(lines[0])  # alone: the first one on a machine makes what all need
         with ThreadPoolExecutor(2) as pool:
-            lines = [
-                [
-                    *command,
-                    *_flags(machine, level, zig),
-                    str(HERE / "loops.cpp"),
-                    "-o",
-                    f"{made}/{name}",
-                ]
-                for level, name in names.items()
-            ]
-            if machine.suffix != ".dll":
-                lines = [[*line, "-lm"] for line in lines]
-            list(pool.map(_compile, lines))
-        for name in names.values():
+            list(pool.map(compile_, lines[1:]))
+        (Path(made) / STAMP).write_text("\n".join((now, *files[:-1])))
+        for name in files:
             os.replace(Path(made) / name, folder / name)
-        stamp = Path(made) / STAMP
-        stamp.write_text(digest())
-        os.replace(stamp, folder / STAMP)
-    return [folder / name for name in (*names.values(), STAMP)], tag
+    return [folder / name for name in files], machine.tag
+
+
+def _with_cache(folder: str) -> dict[str, str]:
+    """Return the environment for zig, which keeps things in the user's home, if there is one."""
+    home = os.environ.get("HOME", os.environ.get("LOCALAPPDATA", ""))
+    return {**({} if os.access(home, os.W_OK) else {KEPT_BY_ZIG: folder}), **os.environ}
 
 
 def _compiler() -> tuple[list[str], bool]:
@@ -144,30 +152,37 @@ def _compiler() -> tuple[list[str], bool]:
 
 
 def _flags(machine: Platform, level: str, zig: bool) -> list[str]:
-    if zig:
-        cpu = [f"-mcpu={level}"] if level else []
-        return ["-target", machine.target, *cpu, *FLAGS, *OF_ZIG, *_own_flags()]
-    return [*([f"-march={level.replace('_v', '-v').replace('x86_64', 'x86-64')}"] if level else []),
-            *FLAGS, "-Wno-psabi", *_own_flags()]  # fmt: skip
+    own = shlex.split(os.environ.get("CXXFLAGS", ""))
+    target = ["-target", machine.target] if machine.target else []
+    if level and zig:
+        target += [f"-mcpu={level}"]
+    elif level:
+        target += [f"-march={level.replace('x86_64', 'x86-64').replace('_v', '-v')}"]
+    return [*target, *FLAGS, *(OF_ZIG if zig else ()), *(own or ["-s"])]
 
 
-def _own_flags() -> list[str]:
-    return shlex.split(os.environ.get("CXXFLAGS", ""))
-
-
-def _own_tag() -> str:
-    import sysconfig
-
-    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
-
-
-def _compile(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        said = next(
-            (x for x in done.stderr.splitlines() if "error" in x), done.stderr.strip()[-300:]
+def _compile(command: list[str], environment: dict[str, str]) -> None:
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, errors="replace", check=False
         )
+        said = _first_error(done.stderr) if done.returncode else ""
+        if not (said or Path(command[-1]).is_file()):
+            said = "nothing, and made nothing"
+    except OSError as error:
+        said = str(error)
+    if said:
+        tried = shlex.join(command[: command.index(FLAGS[0])])
         raise RuntimeError(
-            f"onlinefw's loops could not be compiled: {shlex.join(command[:4])} ... said {said!r}; "
-            "let CXX name another compiler of C++17, or install a wheel that is built"
+            f"onlinefw's loops could not be compiled: {tried} said {said!r}; let CXX name a "
+            "compiler of C++17 with the options of gcc, or without CXX pip install ziglang"
         )
+
+
+def _first_error(text: str) -> str:
+    lines = text.strip().splitlines() or ["nothing, and failed"]
+    return next((line for line in lines if "error" in line.lower()), lines[-1])[:300]
+
+
+if __name__ == "__main__":
+    print(*build()[0], sep="\n")

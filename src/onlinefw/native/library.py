@@ -49,7 +49,7 @@ def _load(level: str) -> ctypes.CDLL:
 
 
 def _file(level: str) -> Path | None:
-    name = f"loops{'_' if level else ''}{level}"
+    name = f"loops.{level or 'any'}"
     found = (_build.HERE / f"{name}{suffix}" for suffix in (".so", ".dylib", ".dll"))
     return next((path for path in found if path.is_file()), None)
 
@@ -59,5 +59,5 @@ def _build_again() -> None:
     if (_build.HERE.parents[2] / "hatch_build.py").is_file() and not _build.is_built():
         try:
             _build.build()
-        except RuntimeError as error:
+        except (RuntimeError, OSError) as error:
             raise ImportError(str(error)) from None

@@ -16,10 +16,22 @@ from .._validation import (
     check_targets,
     check_weights,
 )
-from ..kernels.scans import extent_of_entries
 from ..losses import Loss
+from ..native import Pointer, loops, struct
 
 __all__ = ["EntriesBatch", "HandleBatch", "check_entries"]
+
+
+Extent = struct(
+    "Extent",
+    n=int,
+    X=Pointer(np.int64, read=True),
+    y=Pointer("real", read=True),
+    low=int,
+    row=int,
+    column=int,
+    largest=float,
+)
 
 
 class EntriesBatch(NamedTuple):
@@ -73,7 +85,7 @@ def check_entries(
     (4, 9)
     """
     if sample_weight is None and _is_plain(X, y):
-        low, row, col, largest = extent_of_entries(X, y)
+        low, row, col, largest = _extent(X, y)
         inside = limits is None or (row < limits[0] and col < limits[1])
         if inside and low >= 0 and max(row, col) < 2**32 and largest <= TOO_LARGE_FOR_FLOAT32:
             loss.check_targets(y)
@@ -85,6 +97,13 @@ def check_entries(
     w = check_weights(received_here("sample_weight", sample_weight, device), rows.size)
     check_magnitude(y, w, dtype, lambda: factors)
     return EntriesBatch(rows, cols, y, w, (int(rows.max()) + 1, int(cols.max()) + 1))
+
+
+def _extent(X: Array, y: Array) -> tuple[int, int, int, float]:
+    """Return the smallest index, the largest row and column, and the largest |y| (inf for NaN)."""
+    call: Any = Extent(n=len(y), X=np.ascontiguousarray(X), y=np.ascontiguousarray(y))
+    loops.extent_of_entries_f64(call.pointer)
+    return call.low, call.row, call.column, call.largest
 
 
 def _is_plain(X: Any, y: Any) -> bool:
