@@ -10,7 +10,7 @@ from onlinefw import losses
 from onlinefw._threads import use_threads
 from onlinefw.factors.chains import LONG, Chains
 from onlinefw.factors.lists import EntryLists
-from onlinefw.native.losses import loss_code
+from onlinefw.losses import loss_code
 
 from ..pairs import every_pair
 from ..past.ray.problems import Pseudohuber

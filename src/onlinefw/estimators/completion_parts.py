@@ -23,8 +23,8 @@ from ..losses import (
     Poisson,
     Sigmoid,
     Square,
+    loss_code,
 )
-from ..native.losses import loss_code
 from ..objectives import ObservedEntries, RunningBiases
 from ..sets import TraceNormBall
 from ..steps import Harmonic, LineSearch
@@ -118,7 +118,7 @@ class CompletionParts:
             dtype=model.dtype,
             max_rows=model.max_rows,
             max_columns=model.max_columns,
-            random_state=seed if isinstance(seed, Integral) else None,
+            random_state=int(seed) if isinstance(seed, Integral) else None,
         )
 
     def learner(self, shape: tuple[int, int], radius: float) -> OnlineFrankWolfe:

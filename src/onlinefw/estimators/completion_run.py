@@ -244,7 +244,7 @@ class CompletionRun(Run):
         return z.astype(self.matrix.dtype)
 
     @property
-    def mood(self) -> None:
+    def mood(self) -> Any:
         """There are no moods: those belong to factors."""
         return None
 

@@ -128,7 +128,7 @@ class FactorsRun(CompletionRun):
     # What is known --------------------------------------------------------------------------------
 
     @property
-    def half_life(self) -> float | None:
+    def half_life(self) -> float | None:  # type: ignore[override]
         """The half-life in use; None while nothing is forgotten."""
         return self.learner.half_life
 
@@ -155,7 +155,7 @@ class FactorsRun(CompletionRun):
         return self.learners
 
     @property
-    def radii(self) -> list[float]:
+    def radii(self) -> list[float]:  # type: ignore[override]
         """There is one ball, that of theta's own norm."""
         return [self.radius]
 
@@ -186,12 +186,12 @@ class FactorsRun(CompletionRun):
         return self.learner
 
     @property
-    def low(self) -> float:
+    def low(self) -> float:  # type: ignore[override]
         """The smallest value seen."""
         return self.learner.model.range[0]
 
     @property
-    def high(self) -> float:
+    def high(self) -> float:  # type: ignore[override]
         """The largest value seen."""
         return self.learner.model.range[1]
 

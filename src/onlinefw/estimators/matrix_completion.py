@@ -394,7 +394,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     def _parts(self) -> CompletionParts:
         return CompletionParts.of(self, self._expected())
 
-    def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> CompletionRun:
+    def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> Any:
         parts = CompletionParts.of(self, n)
         if is_auto(self.half_life):
             return new_rating_runs(parts, first, rounds)

@@ -12,9 +12,8 @@ from .._threads import blocks_for, share
 from .._typing import Array
 from ..iterates import LowRank
 from ..linalg import krylov_pair, vector_norm
-from ..losses import Loss
+from ..losses import Loss, loss_code
 from ..native import Pointer, Struct, loops, struct
-from ..native.losses import loss_code
 from ..sets import WeightedTraceNormBall
 from .chains import PANEL, Chains
 from .clicks import Clicks

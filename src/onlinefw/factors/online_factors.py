@@ -17,8 +17,7 @@ from .._validation import MOST, check_growth, check_magnitude, check_precision, 
 from .._whole import Broken, WholeRound, pieces
 from ..algorithms.rounds import Round
 from ..iterates import LowRank
-from ..losses import Loss, Square
-from ..native.losses import loss_code
+from ..losses import Loss, Square, loss_code
 from ..objectives.entries_batch import EntriesBatch, check_entries
 from ..objectives.half_life import BLOCK, KEPT, Clock, clock_from_state, new_clock
 from ..objectives.unobserved import check_unobserved
