@@ -416,6 +416,12 @@ class OnlineFactors:
         new._changes, new._theta = 0, None
         return new
 
+    def __getstate__(self) -> State:
+        return self.state_dict()
+
+    def __setstate__(self, state: State) -> None:
+        vars(self).update(vars(type(self).from_state(state)))
+
     def __repr__(self) -> str:
         return f"OnlineFactors({self.shape}, {self.loss}, n_observations={self.n_observations})"
 
