@@ -93,8 +93,11 @@ class HeldLoss:
         return self.model.penalties(rows, columns)
 
     def ball(self, theta: LowRank) -> WeightedTraceNormBall:
-        """Return the ball of the norm that belongs to the penalties, with theta on its boundary."""
-        rows, columns = map(np.sqrt, self.penalties())
+        """Return the ball of the norm that belongs to the penalties, with theta on its boundary.
+
+        They are in units of a new observation's weight.
+        """
+        rows, columns = (np.sqrt(x / self.model.newest) for x in self.penalties())
         norm = WeightedTraceNormBall(1.0, rows, columns).norm(theta)
         return WeightedTraceNormBall(norm if norm > 0.0 else 1.0, rows, columns)
 
