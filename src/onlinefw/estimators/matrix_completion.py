@@ -24,7 +24,7 @@ from .entry_checks import checked_entries, for_each
 from .factors_run import new_run_of, run_from_state
 from .linear_parts import is_auto
 from .rating_runs import new_rating_runs, rating_runs_from_state
-from .stream import Batch, FileStream
+from .stream import ArrayRounds, Batch, DoublingRounds, FileStream
 
 __all__ = ["FrankWolfeMatrixCompletion"]
 
@@ -90,14 +90,16 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     corrective : "auto", None, "ridge", "factors" or RidgeSweeps
         "factors" solves the row and the column of each observation exactly
         (:class:`~onlinefw.OnlineFactors`), and takes no Frank-Wolfe steps: ``fit`` and ``learn``
-        are compiled loops over single observations. "ridge" takes Frank-Wolfe steps, and
+        are compiled loops over single observations; ``fit`` of two million or more learns batches
+        that double, and then solves all rows and columns a few times. "ridge" takes Frank-Wolfe steps, and
         re-optimises all factors when the data have doubled, and at the end of ``fit``. None takes
-        Frank-Wolfe steps only. "auto" is "ridge" for the square loss if many observations are
-        expected, two million or more; else "factors", unless a loss of your own, a place or
-        another parameter (radius, biases, weighting, steps) asks for Frank-Wolfe steps.
-    chains : int
+        Frank-Wolfe steps only. "auto" is "factors", unless a loss of your own, a place or another
+        parameter (radius, biases, weighting, steps) asks for Frank-Wolfe steps; of these, for the
+        square loss, "ridge" if two million observations or more are expected.
+    chains : int or "auto"
         How many factor models learn side by side with "factors": more are more accurate, and take
-        time and memory in proportion.
+        time and memory in proportion. "auto" is 4, and 1 if two million observations or more are
+        expected.
     half_life : float, "auto" or None
         After how many observations one weighs half as much, for ratings that change: F_t is then
         the mean with weights 2**(-age / half_life). What weighs less than a thousandth of a new
@@ -199,7 +201,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         epochs: int = 1,
         inner_steps: int = 1,
         corrective: str | RidgeSweeps | None = "auto",
-        chains: int = 4,
+        chains: int | str = "auto",
         half_life: float | str | None = None,
         max_atoms: int | None = None,
         max_rows: int = MOST,
@@ -364,10 +366,16 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         return (self._run.parts if known else self._parts()).factors
 
     def _stream(self, batch: Batch) -> None:
-        if self.takes_events:
+        if self.takes_events and not self._run.parts.many:
             self._play(self._run.learn_events, batch)
         else:
             self._learn(batch)
+
+    def _array_rounds(self, whole: Batch, size: int) -> ArrayRounds:
+        rounds = super()._array_rounds(whole, size)
+        parts = CompletionParts.of(self, whole.n)
+        double = parts.factors and parts.many and is_auto(self.batch_size)
+        return DoublingRounds(whole, size, rounds._order) if double else rounds
 
     def _predict_any(self, X: Any) -> Array:
         return self.predict_entries(X[:, 0], X[:, 1], unknown="fallback")
