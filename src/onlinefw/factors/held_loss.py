@@ -93,11 +93,9 @@ class HeldLoss:
         return self.model.penalties(rows, columns)
 
     def ball(self, theta: LowRank) -> WeightedTraceNormBall:
-        """Return the ball of the norm that belongs to the penalties, with theta on its boundary.
-
-        They are in units of a new observation's weight.
-        """
-        rows, columns = (np.sqrt(x / self.model.newest) for x in self.penalties())
+        """Return the ball of the norm that belongs to the penalties, with theta on its boundary."""
+        one = self.model.newest  # weights grow with a half-life, and the ball does not
+        rows, columns = (np.sqrt(x / one) for x in self.penalties())
         norm = WeightedTraceNormBall(1.0, rows, columns).norm(theta)
         return WeightedTraceNormBall(norm if norm > 0.0 else 1.0, rows, columns)
 
