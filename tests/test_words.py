@@ -7,7 +7,7 @@ from onlinefw._words import (
     gap_in_words,
     gap_share,
     is_informative,
-    memory_in_words,
+    mood_in_words,
     printable,
 )
 
@@ -55,7 +55,7 @@ def test_a_certificate_above_the_loss_is_called_uninformative(gap, loss, informa
 
 
 @pytest.mark.parametrize(("gain", "said"), [(0.03, "helps here"), (0.001, "hardly matters here")])
-def test_a_short_memory_is_said_to_help_or_not(gain, said):
-    assert f"That {said}: it explains {100 * gain:.2g}% of the variance" in memory_in_words(
+def test_a_mood_is_said_to_help_or_not(gain, said):
+    assert f"That {said}: it explains {100 * gain:.2g}% of the variance" in mood_in_words(
         0.5, 0.1, gain
     )

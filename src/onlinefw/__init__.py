@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     )
     from ._whole import BrokenModel
     from .algorithms import (
-        LocalRidge,
         NewtonSteps,
         OnlineAwayFrankWolfe,
         OnlineFrankWolfe,
@@ -68,7 +67,6 @@ __all__ = [
     "FrankWolfeMatrixCompletion",
     "FrankWolfeRecommender",
     "FrankWolfeRegressor",
-    "LocalRidge",
     "NewtonSteps",
     "OnlineAwayFrankWolfe",
     "OnlineFactors",
@@ -108,7 +106,6 @@ _HOME = {
     "FrankWolfeMatrixCompletion": "estimators",
     "FrankWolfeRecommender": "estimators",
     "FrankWolfeRegressor": "estimators",
-    "LocalRidge": "algorithms",
     "NewtonSteps": "algorithms",
     "OnlineAwayFrankWolfe": "algorithms",
     "OnlineFactors": "factors",

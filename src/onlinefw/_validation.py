@@ -417,11 +417,11 @@ def check_precision(dtype: DTypeLike) -> np.dtype:
 
 
 def check_magnitude(
-    y: Array, weights: Array | None, dtype: np.dtype, local: Callable[[], bool] = bool
+    y: Array, weights: Array | None, dtype: np.dtype, factors: Callable[[], bool] = bool
 ) -> None:
     """Refuse values and weights (None: all 1) whose products would overflow when squared.
 
-    ``local`` tells whether local corrections learn them: these measure everything in units of the
+    ``factors`` tells whether they are learned by factors: these measure everything in units of the
     values seen, so one value that is too large for them is so in double precision, too.
     """
     size, heaviest = max(float(y.max()), -float(y.min())), 1.0
@@ -430,7 +430,7 @@ def check_magnitude(
     if max(size, heaviest, size * heaviest) <= TOO_LARGE_FOR_FLOAT32:
         return
     single = dtype == np.float32
-    limit = TOO_LARGE_FOR_FLOAT32 if single or local() else TOO_LARGE
+    limit = TOO_LARGE_FOR_FLOAT32 if single or factors() else TOO_LARGE
     weights = np.ones(y.size) if weights is None else weights
     sizes = np.abs(y)
     with np.errstate(over="ignore"):
@@ -438,8 +438,8 @@ def check_magnitude(
     k = int(largest.argmax())
     if largest[k] > limit:
         where, wider = "", ""
-        if local():
-            where, wider = " in local corrections", " or use corrective=None"
+        if factors():
+            where, wider = " with factors", " or take Frank-Wolfe steps (corrective=None)"
         elif single:
             where, wider = " in single precision", " or use dtype=float"
         raise ValueError(

@@ -423,3 +423,24 @@ class Correntropy(Loss):
     def model_curvature(self, z: ArrayLike, y: ArrayLike) -> Array:
         """Return exp(-(z - y)^2 / (2 sigma)) / sigma, the weights of iterated least squares."""
         return np.exp(-0.5 * np.square(self._error(z, y))) / self.sigma
+
+
+#: As in ``native/losses.hpp``; a Gaussian differs from a square by a constant.
+_KINDS = (Square, Bernoulli, Poisson, Exponential, Logistic, Sigmoid, Correntropy)
+_PARAMETERS = {Exponential: "floor", Sigmoid: "sharpness", Correntropy: "sigma"}
+
+
+def loss_code(loss: Loss) -> tuple[int, float] | None:
+    """Return how compiled loops know a loss: its kind and parameter; None for one of your own.
+
+    Examples
+    --------
+    >>> from onlinefw.losses import Sigmoid, loss_code
+    >>> loss_code(Sigmoid(sharpness=4.0))
+    (5, 4.0)
+    """
+    kind = Square if type(loss) is Gaussian else type(loss)
+    if kind not in _KINDS:
+        return None
+    parameter = _PARAMETERS.get(kind)
+    return _KINDS.index(kind), 0.0 if parameter is None else float(getattr(loss, parameter))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onlinefw import FrankWolfeRegressor, load, save
-from onlinefw._words import memory_in_words, mixture_in_words
+from onlinefw._words import mood_in_words
 
 from ..files.make_golden import GOLDEN
 from ..readers.writing import write
@@ -159,18 +159,13 @@ def test_a_file_that_does_not_tell_the_loss_has_the_gap_alone(tmp_path):
     assert "above the smallest of its radius\n" in said and "mean loss:" not in said
 
 
-def test_mixture_and_short_memory_are_told_as_python_tells_them(tmp_path):
+def test_moods_are_told_as_python_tells_them(tmp_path):
     data, out = write(tmp_path / "a.csv", ratings()), tmp_path / "m.ofw"
     ofw_says("fit", "matrix", data, "-o", out)
     facts, model = ofw_json("inspect", out), load(out)
-    assert facts["short memory"] == model.short_memory_._asdict()
-    assert facts["mixture"]["weights"] == list(model.mixture_.weights)
-    assert facts["mixture"]["ridges"] == [list(pair) for pair in model.mixture_.ridges]
+    assert facts["mood"] == model.mood_._asdict()
     ofw_says("report", out, "-o", tmp_path / "page.html")
     page = unescape((tmp_path / "page.html").read_text(encoding="utf-8"))
-    for name, sentence in (
-        ("ixture", mixture_in_words(*model.mixture_)),
-        ("hort memory", memory_in_words(*model.short_memory_)),
-    ):
-        assert f"{name}: {sentence}\n" in ofw_says("inspect", out)
-        assert f"{name}: {sentence}.</p>" in page
+    sentence = mood_in_words(*model.mood_)
+    assert f"mood: {sentence}\n" in ofw_says("inspect", out)
+    assert f"Mood: {sentence}.</p>" in page

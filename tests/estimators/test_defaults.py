@@ -151,10 +151,11 @@ def test_matrix_completion_has_the_defaults_of_the_command_line(n, many):
     parts = CompletionParts.of(Completion(), n)
     assert parts.weighting is None
     assert parts.clip is True
-    kind = ofw.RidgeSweeps if many else ofw.LocalRidge
-    assert isinstance(parts._corrective(), kind)
-    assert (parts.offsets is not None) == many  # local corrections have biases of their own
-    assert len(parts.radii((30, 20), np.array([1.0, 3.0]))) == 1
+    assert parts.factors is not many
+    assert isinstance(parts._corrective(), ofw.RidgeSweeps) == many
+    assert (parts.offsets is not None) == many  # factors have biases of their own
+    if many:
+        assert len(parts.radii((30, 20), np.array([1.0, 3.0]))) == 1
     assert Completion().batch_length(1000) == 32
     assert Completion().batch_length(8_000_000) == 500_000
 
@@ -173,7 +174,9 @@ def test_matrix_completion_has_the_defaults_of_the_command_line(n, many):
     ids=str,
 )
 def test_whoever_asks_for_frank_wolfe_steps_gets_them(asked):
-    assert CompletionParts.of(Completion(**asked), None)._corrective() is None
+    parts = CompletionParts.of(Completion(**asked), None)
+    assert not parts.factors
+    assert parts._corrective() is None
 
 
 def test_frank_wolfe_steps_have_the_best_settings_for_them():
@@ -192,10 +195,10 @@ def test_frank_wolfe_steps_on_losses_of_labels_have_no_offsets(rng):
 
 
 @pytest.mark.parametrize("loss", ["square", "logistic", "poisson"])
-def test_local_corrections_have_biases_whatever_the_loss(loss, rng):
+def test_factors_have_biases_whatever_the_loss(loss, rng):
     X = np.column_stack((rng.integers(9, size=300), rng.integers(7, size=300)))
     model = Completion(loss=loss).fit(X, np.ones(300))
-    assert isinstance(model._run.local, ofw.LocalRidge)
+    assert isinstance(model.objective_, ofw.OnlineFactors)
     assert model.has_offsets_
 
 
@@ -206,7 +209,7 @@ def test_a_stream_can_say_how_long_it_will_be(rng, monkeypatch):
     long = Completion(expected_size=600).partial_fit(X, y)
     assert isinstance(long._run.learners[0].corrective, ofw.RidgeSweeps)
     short = Completion(expected_size=400).partial_fit(X, y)
-    assert isinstance(short._run.learners[0].corrective, ofw.LocalRidge)
+    assert isinstance(short.objective_, ofw.OnlineFactors)
     with pytest.raises(ValueError, match="expected_size must be"):
         Completion(expected_size=-1).partial_fit(X, y)
 

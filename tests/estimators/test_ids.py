@@ -36,7 +36,7 @@ FRAMES = {
 
 
 def local(**more):
-    return ofw.FrankWolfeMatrixCompletion(corrective="local", **more)
+    return ofw.FrankWolfeMatrixCompletion(corrective="factors", **more)
 
 
 def steps(**more):
@@ -262,7 +262,7 @@ def test_threads_that_bring_new_ids_at_once():
     assert model.shape_ == (len(model.row_ids_), len(model.col_ids_))
     rows = {row: k for k, row in enumerate(model.row_ids_)}
     for k in range(200):  # each person has seen exactly what they were taught
-        seen = model._run.matrix.columns_of(rows[f"p{k}"])
+        seen = model._run.taken(np.array([rows[f"p{k}"]]))[1]
         films = {f"f{k}", "f"} if k else {"f0"}
         assert set(model.col_ids_[seen]) == films
 

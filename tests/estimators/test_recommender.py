@@ -175,9 +175,9 @@ def test_older_events_fade_with_a_half_life():
 
 def dense_taste(model, items):
     """The taste of somebody with these items: by dense matrices, for all events alike."""
-    models = model._run.models
-    share = models.arm[0]
-    V = models.models.columns.factors[:, : models.models.rank].astype(float)[: model.shape_[1]]
+    learned = model._run.clicks
+    share = learned.arm[0]
+    V = learned.columns.factors[:, : learned.rank].astype(float)[: model.shape_[1]]
     numbers = [model.items_.tolist().index(one) for one in items]
     parts = np.zeros((len(items), V.shape[1]))
     for part, fresh, latest in ((share, 0.85, 32), (1.0 - share, 1.0, len(items))):
@@ -198,7 +198,7 @@ def test_somebody_new_is_folded_in_exactly_and_not_stored(seed):
     before, some = answers(model), model.items_.tolist()[:5]
     items, scores = model.recommend_for([*some, 123456], n=100)
     V, parts = dense_taste(model, some)
-    all_scores = V @ parts.sum(0) + model._run.models.trend()
+    all_scores = V @ parts.sum(0) + model._run.clicks.trend()
     expected = dict(zip(model.items_.tolist(), all_scores, strict=True))
     assert set(items.tolist()) == set(model.items_.tolist()) - set(some)
     assert np.allclose(scores, [expected[one] for one in items], atol=1e-10)
@@ -227,12 +227,12 @@ def test_contributions_are_those_of_the_users_items_and_add_up_to_the_score(seed
 
 def test_what_is_left_unexplained_of_a_solved_user_is_popularity():
     model = recommender(dtype="float64", epochs=2).fit(clicks(7))
-    models = model._run.models
-    models.solve(np.arange(model.shape_[0]), np.arange(0), anew=True)
+    learned = model._run.clicks
+    learned.solve(np.arange(model.shape_[0]), np.arange(0), anew=True)
     user = model.users_[0]
     item = model.recommend(user, n=1)[0][0]
     rest = model.because(user, item, n=100)[1][-1]
-    assert np.isclose(rest, models.trend()[model.items_.tolist().index(item)], atol=1e-9)
+    assert np.isclose(rest, learned.trend()[model.items_.tolist().index(item)], atol=1e-9)
 
 
 def test_an_unknown_user_gets_what_is_popular():
@@ -293,7 +293,7 @@ def test_nothing_is_left_of_a_forgotten_user(seed, which):
     assert 7 not in model.popularity_  # only they had it
     assert 7 not in model.recommend(-1, n=100)[0]
     assert model.popularity_ == recommender().fit(X).popularity_
-    lists = model._run.models.lists
+    lists = model._run.clicks.lists
     assert lists.by_row.length[model._run.ids.rows.ids.tolist().index(None)] == 0
     assert np.isnan(model.predict([[5, 7]])[0])
     assert len(new[0]) == len(model.recommend(5, n=30)[0]) + 1

@@ -15,7 +15,7 @@ def ratings(n=300):
 
 def test_predictions_and_errors_are_those_of_learn():
     X, y = ratings()
-    one, two = (ofw.FrankWolfeMatrixCompletion(corrective="local") for _ in range(2))
+    one, two = (ofw.FrankWolfeMatrixCompletion(corrective="factors") for _ in range(2))
     progress = progressive(one, X, y)
     np.testing.assert_array_equal(progress.predicted, two.learn(X, y))
     np.testing.assert_array_equal(progress.errors, (progress.predicted - y) ** 2)
@@ -25,7 +25,7 @@ def test_predictions_and_errors_are_those_of_learn():
 def test_observations_are_taken_in_the_order_of_time():
     X, y = ratings()
     times = np.random.default_rng(1).permutation(300)
-    one, two = (ofw.FrankWolfeMatrixCompletion(corrective="local") for _ in range(2))
+    one, two = (ofw.FrankWolfeMatrixCompletion(corrective="factors") for _ in range(2))
     order = np.argsort(times)
     found = progressive(one, X, y, times)
     np.testing.assert_array_equal(found.predicted, two.learn(X[order], y[order]))
@@ -36,7 +36,7 @@ def test_observations_are_taken_in_the_order_of_time():
 
 def test_rows_and_columns_are_counted_before_each_observation():
     X, y = ratings()
-    progress = progressive(ofw.FrankWolfeMatrixCompletion(corrective="local"), X, y)
+    progress = progressive(ofw.FrankWolfeMatrixCompletion(corrective="factors"), X, y)
     for k in range(300):
         assert progress.rows_before[k] == np.count_nonzero(X[:k, 0] == X[k, 0])
         assert progress.columns_before[k] == np.count_nonzero(X[:k, 1] == X[k, 1])
@@ -70,7 +70,7 @@ def test_a_classifier_is_scored_by_wrong_labels():
 def test_a_plot_has_a_line_for_all_known_and_new():
     plt = pytest.importorskip("matplotlib.pyplot")
     X, y = ratings()
-    progress = progressive(ofw.FrankWolfeMatrixCompletion(corrective="local"), X, y)
+    progress = progressive(ofw.FrankWolfeMatrixCompletion(corrective="factors"), X, y)
     axes = ofw.plots.plot_progress(progress, windows=5)
     assert len(axes.lines) == 3
     assert axes.lines[0].get_ydata().size == 5

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from onlinefw._threads import use_threads
 from onlinefw.factors import clicks as module
-from onlinefw.factors.clicks import RIDGE, Clicks
+from onlinefw.factors.clicks import RIDGE, Clicks, clicks_from_state
 from onlinefw.factors.lists import EntryLists
 
 LONG = 1024
@@ -17,14 +17,17 @@ PLAIN = (0.3, 0.02, 0.0)
 ALPHAS = (0.01, 0.1, 1.0)
 
 
-def model(shape=(9, 13), rank=3, ridge=PLAIN, alpha=0.1, dtype=float, **options):
-    return Clicks(EntryLists(shape, dtype), rank, ridge, unobserved=alpha, **options)
+def model(shape=(9, 13), rank=3, ridge=PLAIN, alpha=0.1, dtype=float):
+    return Clicks(EntryLists(shape, dtype), rank, ridge, unobserved=alpha)
 
 
 def learn(clicks, X, y=None, w=None, together=False, **options):
     y = np.ones(len(X)) if y is None else y
-    how = clicks.learn_together if together else clicks.learn
-    return how(np.ascontiguousarray(X[:, 0]), np.ascontiguousarray(X[:, 1]), y, w, **options)
+    rows, columns = (np.ascontiguousarray(x) for x in X.T)
+    predicted = clicks.learn(rows, columns, y, w, solving=not together, **options)
+    if together:
+        clicks.solve_learned(rows, columns)
+    return predicted
 
 
 def events(rng, n, shape):
@@ -172,21 +175,17 @@ def test_a_resumed_run_is_the_same_run(rng, dtype, together):
     for part in (slice(0, half), slice(half, None)):
         learn(whole, X[part], y[part], w[part], together)
     learn(first, X[:half], y[:half], w[:half], together)
-    second = resumed(first)
+    second = clicks_from_state(first.state_dict())
     learn(second, X[half:], y[half:], w[half:], together)
     assert_same(whole, second)
 
 
-def resumed(clicks, **options):
-    lists = EntryLists.from_state(clicks.lists.state_dict(), clicks.shape, clicks.dtype)
-    return Clicks.from_state(clicks.state_dict(**options), lists)
-
-
 def assert_same(one, two):
     one, two = one.state_dict(), two.state_dict()
-    for side in ("rows", "columns"):
-        one |= {f"{side} {k}": x for k, x in one.pop(side).items()}
-        two |= {f"{side} {k}": x for k, x in two.pop(side).items()}
+    for state in (one, two):
+        del state["lists"]
+        for side in ("rows", "columns"):
+            state |= {f"{side} {k}": x for k, x in state.pop(side).items()}
     for name in one:
         np.testing.assert_array_equal(one[name], two[name], err_msg=name)
 
@@ -197,9 +196,9 @@ def test_growing_by_and_by_is_the_same(rng):
     whole, growing = model((30, 40)), model((0, 0))
     learn(whole, X, y[1:], w[1:])
     for k in range(len(X)):
-        growing.grow(*(X[k] + 1))
+        growing.grown(*(X[k] + 1))()
         learn(growing, X[k : k + 1], y[k + 1 : k + 2], w[k + 1 : k + 2])
-    growing.grow(30, 40)
+    growing.grown(30, 40)()
     assert_same(whole, growing)
 
 
@@ -222,8 +221,9 @@ def test_what_fades_weighs_less(rng):
     """Weights that grow are a past that fades: in units of the newest, all is as it was."""
     X, y, w = events(rng, 87, (9, 13))
     units = 2.0 ** (np.arange(87) / 20.0)
-    clicks = model(half_life=20.0)
-    learn(clicks, X, y, w * units, units=units)
+    clicks = model()
+    clicks.fade(20.0)
+    learn(clicks, X, y, w, units=units)
     left, right = factors(clicks)
     dense = Dense((9, 13), X, y, w * units / units[-1]).T
     j = X[-1, 1]
@@ -237,11 +237,10 @@ def test_weights_in_other_units_make_no_difference(rng):
     half = LONG + 300
     for clicks in (one, two):
         learn(clicks, X[:half], y[:half], w[:half])
-    two.lists.rescale(0.25)
     two.rescale(0.25)
     learn(one, X[half:], y[half:], w[half:])
     units = np.full(len(X) - half, 0.25)
-    learn(two, X[half:], y[half:], 0.25 * w[half:], units=units)
+    learn(two, X[half:], y[half:], w[half:], units=units)
     for a, b in zip(factors(one), factors(two), strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -250,7 +249,7 @@ def test_a_forgotten_row_leaves_nothing(rng):
     X, y, w = events(rng, 200, (9, 13))
     clicks = model()
     learn(clicks, X, y, w)
-    clicks.forget(3, *clicks.lists.forget(3)[:2])
+    clicks.forget(3)
     left, right = factors(clicks)
     assert not left[3].any()
     kept = X[:, 0] != 3
@@ -269,8 +268,7 @@ def test_dropped_entries_are_gone(rng):
     w = np.where(np.arange(60) < 30, 0.1, 1.0)
     clicks = model()
     learn(clicks, X, y, w)
-    clicks.lists.drop(0.5)
-    clicks.entries_left()
+    clicks.drop(0.5)
     held = np.zeros((9, 13))
     np.add.at(held, tuple(X.T), w)
     kept = held >= 0.5
@@ -422,10 +420,10 @@ def some():
 
 
 def test_without_sums_it_recommends_the_same(some):
-    loaded, rows = resumed(some, with_sums=False), np.arange(6)
+    loaded, rows = clicks_from_state(some.what_predicts()), np.arange(6)
     np.testing.assert_array_equal(loaded.scores(rows), some.scores(rows))
     loaded.sweep()
-    some = resumed(some)
+    some = clicks_from_state(some.state_dict())
     some.sweep()
     np.testing.assert_allclose(loaded.rows.factors, some.rows.factors, atol=1e-12)
 
@@ -502,9 +500,8 @@ def test_damaged_states_are_refused(some, name, damage):
     *side, field = name.split(".")
     its = state[side[0]] if side else state
     its[field] = damage(its[field])
-    lists = EntryLists.from_state(some.lists.state_dict(), some.shape, some.dtype)
     with pytest.raises(ValueError, match=r"damaged|must be|of the state|a state is"):
-        Clicks.from_state(state, lists)
+        clicks_from_state(state)
 
 
 @pytest.mark.parametrize("name", ["rank", "turns", "rows"])
@@ -512,30 +509,24 @@ def test_states_with_something_missing_are_refused(some, name):
     state = some.state_dict()
     del state[name]
     with pytest.raises(ValueError, match=name):
-        Clicks.from_state(state, some.lists)
+        clicks_from_state(state)
 
 
 # Files --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_what_is_in_a_file_recommends_the_same(rng, dtype):
+@pytest.mark.parametrize("plain", [False, True])
+def test_what_is_in_a_file_recommends_the_same(rng, dtype, plain):
     clicks = model((9, 7), dtype=dtype)
     X, y, w = events(rng, 80, (9, 7))
-    learn(clicks, X, y, w)
-    loaded, rows = Clicks.that_recommends(clicks.what_recommends()), np.arange(9)
+    learn(clicks, X, *(() if plain else (y, w)))
+    with_arm(clicks, 5)
+    state = clicks.what_predicts()
+    assert (state["had"]["values"].size == 0) == plain
+    loaded, rows = clicks_from_state(state), np.arange(9)
     columns = np.array([3, 1])
     np.testing.assert_array_equal(loaded.taste_of(columns), clicks.taste_of(columns))
-    with_arm(clicks, 0)
-    with_arm(loaded, 0)
-    np.testing.assert_array_equal(loaded.scores(rows), clicks.scores(rows))
-
-
-def test_tastes_in_a_file_are_the_same_where_all_values_are_1(rng):
-    clicks = model((9, 7))
-    learn(clicks, events(rng, 80, (9, 7))[0])
-    with_arm(clicks, 5)
-    loaded, rows = Clicks.that_recommends(clicks.what_recommends()), np.arange(9)
     np.testing.assert_array_equal(loaded.scores(rows), clicks.scores(rows))
 
 
@@ -555,7 +546,7 @@ def test_tastes_in_a_file_are_the_same_where_all_values_are_1(rng):
 def test_damaged_files_are_refused(name, damage):
     clicks = model((9, 7))
     learn(clicks, np.column_stack((np.arange(9) // 8, np.arange(9) % 7)))
-    state = clicks.what_recommends()
-    state["rows"][name] = damage(state["rows"][name])
+    state = clicks.what_predicts()
+    state["had"][name] = damage(state["had"][name])
     with pytest.raises(ValueError, match="damaged"):
-        Clicks.that_recommends(state)
+        clicks_from_state(state)

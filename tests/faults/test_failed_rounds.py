@@ -138,21 +138,12 @@ LEARNERS = {
     "entries": lambda: ofw.OnlineFrankWolfe(
         ObservedEntries((9, 8), growing=True), TraceNormBall(5.0)
     ),
-    "local": lambda: ofw.OnlineFrankWolfe(
-        ObservedEntries((9, 8), growing=True), TraceNormBall(1e100), corrective=ofw.LocalRidge(3)
-    ),
+    "factors": lambda: ofw.OnlineFactors((9, 8), chains=2, rank=3),
+    "factors, fading": lambda: ofw.OnlineFactors((9, 8), chains=2, rank=3, half_life=1.0),
+    "factors, of clicks": lambda: ofw.OnlineFactors((9, 8), rank=3, unobserved=0.1),
+    "factors, of clicks, fading": lambda: ofw.OnlineFactors((9, 8), unobserved=0.1, half_life=1.0),
     "entries, fading": lambda: ofw.OnlineFrankWolfe(
         ObservedEntries((9, 8), growing=True, half_life=1.0), TraceNormBall(5.0)
-    ),
-    "local, fading": lambda: ofw.OnlineFrankWolfe(
-        ObservedEntries((9, 8), growing=True, half_life=1.0),
-        TraceNormBall(1e100),
-        corrective=ofw.LocalRidge(3),
-    ),
-    "local, in a ball": lambda: ofw.OnlineFrankWolfe(
-        ObservedEntries((9, 8), losses.Correntropy(2.0), growing=True),
-        TraceNormBall(5.0),
-        corrective=ofw.LocalRidge(3),
     ),
     "oracle": lambda: ofw.OnlineFrankWolfe(
         GradientOracle(lambda theta, t: theta - 1.0, 6), L1Ball(2.0)
@@ -163,7 +154,7 @@ LEARNERS = {
 def batch_for(kind, rng):
     if kind == "oracle":
         return ()
-    if kind.startswith(("entries", "local")):
+    if kind.startswith(("entries", "factors")):
         return np.column_stack((rng.integers(12, size=7), rng.integers(10, size=7))), rng.random(7)
     X = rng.standard_normal((7, 6))
     return X, np.sign(X[:, 0])
@@ -173,14 +164,17 @@ def batch_for(kind, rng):
     ("kind", "act"),
     [
         *((kind, "observe") for kind in LEARNERS),
-        ("local", "learn"),
-        ("local", "sweep"),
-        ("local, fading", "learn"),
+        *((kind, "learn") for kind in LEARNERS if kind.startswith("factors")),
+        ("factors", "refine"),
+        ("factors", "forget"),
+        ("factors, of clicks", "forget"),
     ],
 )
 def test_so_is_a_learner(kind, act):
     def play(learner, batch):
-        return learner.sweep() if act == "sweep" else getattr(learner, act)(*batch)
+        if act == "forget":
+            return learner.forget(3)
+        return getattr(learner, act)(*(batch if act in ("observe", "learn") else ()))
 
     def played(rounds):
         rng, learner = np.random.default_rng(1), LEARNERS[kind]()
@@ -192,7 +186,8 @@ def test_so_is_a_learner(kind, act):
         return learner, batch
 
     def theta(learner):
-        return learner.t, learner.objective.n_observations, np.asarray(learner.theta)
+        owner = learner.objective if hasattr(learner, "objective") else learner
+        return learner.t, owner.n_observations, np.array(learner.theta)
 
     before, after = theta(played(4)[0]), theta(played(5)[0])
     for _ in range(2):
@@ -209,10 +204,10 @@ def test_so_is_a_learner(kind, act):
             with pytest.raises(BrokenModel):
                 learner.certificate()
             continue
-        wanted = before if t == before[0] else after
+        wanted = before if (t, n) == before[:2] else after
         assert (t, n) == wanted[:2], error
         np.testing.assert_array_equal(now, wanted[2])
-        if t == before[0]:
+        if wanted is before:
             play(learner, batch)
             np.testing.assert_allclose(np.asarray(learner.theta), after[2], rtol=1e-6, atol=1e-12)
 

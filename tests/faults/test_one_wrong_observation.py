@@ -8,11 +8,11 @@ import scipy.sparse as sp
 
 import onlinefw as ofw
 from onlinefw import losses
+from onlinefw.factors.chains import Chains, Side
+from onlinefw.factors.lists import Lists
 from onlinefw.iterates import LowRank
 from onlinefw.objectives import LinearObjective, ObservedEntries
-from onlinefw.past.entries_state import Counts
 from onlinefw.past.host.entries import HostEntries
-from onlinefw.past.host.local_models import LocalModels
 from onlinefw.readers import DataError, read_rows
 from onlinefw.sets import TraceNormBall
 
@@ -74,17 +74,15 @@ def test_growth_without_memory_happens_not_at_all(part, monkeypatch):
 
 
 def local(**options):
-    """A model with local corrections."""
+    """A model with factors."""
     model = ofw.FrankWolfeMatrixCompletion(**options)
     model.learn(X, Y)
     return model
 
 
 @pytest.mark.parametrize("act", ["learn", "partial_fit"])
-@pytest.mark.parametrize(
-    "part", [(LowRank, "grow"), (LocalModels, "grow"), (LocalModels, "_more_sums")]
-)
-def test_so_does_that_of_local_corrections(part, act, monkeypatch):
+@pytest.mark.parametrize("part", [(Chains, "grown"), (Side, "with_space"), (Lists, "with_space")])
+def test_so_does_that_of_factors(part, act, monkeypatch):
     model, other = local(), local()
     before = model.predict(X)
     with monkeypatch.context() as patch:
@@ -98,28 +96,19 @@ def test_so_does_that_of_local_corrections(part, act, monkeypatch):
     np.testing.assert_array_equal(model.predict([*X, [9, 9]]), other.predict([*X, [9, 9]]))
 
 
-def test_rows_that_came_without_their_observations_are_everywhere(monkeypatch):
+def test_memory_that_ends_among_observations_breaks_the_model(monkeypatch):
     model = local()
     with monkeypatch.context() as patch:
-        patch.setattr(Counts, "plus", lambda *_: (_ for _ in ()).throw(MemoryError))
+        patch.setattr(Lists, "make_space", lambda *_: (_ for _ in ()).throw(MemoryError))
         with pytest.raises(MemoryError):
-            model.learn([[9, 9]], [1.0])
-    assert np.isfinite(model.predict([[model.shape_[0] - 1, model.shape_[1] - 1]])).all()
-    again = ofw.FrankWolfeMatrixCompletion().load_state(model.state_dict())
-    for one in (model, again):
-        one.learn([[9, 9], [4, 4]], [1.0, 2.0])
-    np.testing.assert_array_equal(model.predict(X), again.predict(X))
-
-
-def test_a_matrix_that_somebody_has_made_larger_is_predicted():
-    model = local()
-    model.objective_.grow(5000, 4000)
-    assert np.isfinite(model.predict([[4999, 3999], [0, 3999], [4999, 0]])).all()
+            model.learn(np.tile(X, (200, 1)), np.tile(Y, 200))
+    with pytest.raises(ofw.BrokenModel):
+        model.predict(X)
 
 
 @pytest.mark.parametrize("index", [10**7, 10**8, 2**32 - 1, 10**12])
 @pytest.mark.parametrize("side", [0, 1])
-def test_an_index_beyond_all_reason_for_local_corrections(side, index):
+def test_an_index_beyond_all_reason_for_factors(side, index):
     model = local()
     before, wrong = model.predict(X), [[0, 0]]
     wrong[0][side] = index
@@ -159,7 +148,7 @@ def test_a_value_or_weight_that_would_overflow(y, w):
     assert np.isfinite(model.gap_)
 
 
-LOCAL_LOSSES = {
+LOSSES = {
     "square": (losses.Square(), lambda z: z),
     "correntropy": (losses.Correntropy(2.0), lambda z: z),
     "logistic": (losses.Logistic(), np.sign),
@@ -171,10 +160,10 @@ LOCAL_LOSSES = {
 
 
 @pytest.mark.parametrize(
-    ("name", "dtype"), list(zip(LOCAL_LOSSES, cycle(["float32", "float64"]), strict=False))
+    ("name", "dtype"), list(zip(LOSSES, cycle(["float32", "float64"]), strict=False))
 )
-def test_the_largest_values_and_weights_leave_local_corrections_with_numbers(name, dtype, rng):
-    loss, values_of = LOCAL_LOSSES[name]
+def test_the_largest_values_and_weights_leave_factors_with_numbers(name, dtype, rng):
+    loss, values_of = LOSSES[name]
     entries = np.column_stack((rng.integers(20, size=400), rng.integers(15, size=400)))
     y = values_of(rng.standard_normal(400))
     large = [] if name in ("logistic", "sigmoid", "bernoulli") else [(1e15, 1.0), (1e15, 1e-15)]
@@ -190,11 +179,10 @@ def test_the_largest_values_and_weights_leave_local_corrections_with_numbers(nam
 
 @pytest.mark.parametrize(("y", "w"), [(1.0, 1e60), (1e20, 1e20), (1e16, 1.0), (np.nan, 1.0)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_values_and_weights_that_local_corrections_cannot_hold(dtype, y, w):
+def test_values_and_weights_that_factors_cannot_hold(dtype, y, w):
     model = local(dtype=dtype)
     before = model.predict(X)
-    objective = ObservedEntries((3, 2), dtype=dtype)
-    learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(9.0), corrective=ofw.LocalRidge(2))
+    learner = ofw.OnlineFactors((3, 2), dtype=dtype)
     for act in (model.learn, model.partial_fit, learner.learn, learner.observe):
         with pytest.raises(ValueError, match=r"local corrections.*rescale|NaN|not finite|remove"):
             act([[0, 0]], [y], [w])

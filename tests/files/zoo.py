@@ -78,7 +78,7 @@ COMPLETIONS = {
         random_state=np.random.default_rng(1),
         certify_every=3,
     ),
-    "ids": lambda: ofw.FrankWolfeMatrixCompletion(corrective="local"),
+    "ids": lambda: ofw.FrankWolfeMatrixCompletion(corrective="factors"),
 }
 RECOMMENDERS = {
     "auto": lambda: ofw.FrankWolfeRecommender(rank=2),

@@ -104,10 +104,15 @@ COUNTS = {
         },
     ),
     "space for terms": ("checkpoint", "completion, ridge", {f"{ITERATE}.capacity": HUGE}),
-    "rank of local corrections": (
+    "rank of chains": (
         "checkpoint",
         "completion, auto",
-        {"state.run.team.learners.0.corrective.state.models.rank": 4000},
+        {"state.run.factors.model.rank": 250},
+    ),
+    "chains": (
+        "checkpoint",
+        "completion, auto",
+        {"state.run.factors.model.count": 256},
     ),
     "rows in compressed columns": (
         "checkpoint",

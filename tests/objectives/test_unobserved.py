@@ -220,7 +220,7 @@ def test_line_search_converges_to_the_best_matrix():
 
 
 def test_repeated_events_add_weight_wherever_they_are_kept(monkeypatch):
-    """In the tail, between tail and sorted entries, and in lists an entry is one entry."""
+    """In the tail, and between tail and sorted entries, an entry is one entry."""
     monkeypatch.setattr(merge_rule, "SHORTEST_TAIL", 4)
     objective, dense = ObservedEntries((3, 4), dtype=float, unobserved=0.5), Dense(0.5, (3, 4))
     objective.put(np.arange(12.0).reshape(3, 4) / 10)
@@ -230,9 +230,6 @@ def test_repeated_events_add_weight_wherever_they_are_kept(monkeypatch):
         dense.observe(part, np.ones(len(part)), np.ones(len(part)))
         assert objective._past.n_distinct() == dense.seen.sum()
         assert_same(objective, dense, TraceNormBall(1.0))
-    objective.list_entries()
-    assert objective._past.n_distinct() == dense.seen.sum()
-    assert_same(objective, dense, TraceNormBall(1.0))
 
 
 def test_large_matrices_have_a_certificate_from_products(monkeypatch):

@@ -244,17 +244,3 @@ def test_workers_that_die_know_what_was_observed(monkeypatch, half_life):
         assert learner.certificate() == pytest.approx(whole.certificate(), rel=1e-6)
         lost = learner.state_dict()["objective"]["past"]
         assert lost["unobserved"] == pytest.approx(0.1 * learner.objective.unit)
-
-
-def test_local_corrections_of_clicks_elsewhere_are_refused(monkeypatch):
-    with ray_in_process(monkeypatch):
-        objective = ObservedEntries(SHAPE, unobserved=0.1, workers=2)
-        with pytest.raises(ValueError, match="clicks in the memory of this process only, not with"):
-            ofw.OnlineFrankWolfe(objective, TraceNormBall(1e9), corrective=ofw.LocalRidge(2))
-        objective = ObservedEntries(SHAPE, unobserved=0.1)
-        learner = ofw.OnlineFrankWolfe(objective, TraceNormBall(1e9), corrective=ofw.LocalRidge(2))
-        learner.observe(*events(np.random.default_rng(0), 30, SHAPE))
-        before = learner.theta.dense()
-        with pytest.raises(ValueError, match="use device='cpu', without workers, or RidgeSweeps"):
-            objective.use_place("cpu", 2)
-        np.testing.assert_array_equal(learner.theta.dense(), before)

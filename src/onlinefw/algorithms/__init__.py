@@ -7,7 +7,6 @@ from .._lazy import lazy
 if TYPE_CHECKING:
     from .correctives import Corrective
     from .learner import Learner
-    from .local_ridge import LocalRidge
     from .newton_steps import NewtonSteps
     from .online_away import OnlineAwayFrankWolfe
     from .online_fw import OnlineFrankWolfe
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Corrective",
     "Learner",
-    "LocalRidge",
     "NewtonSteps",
     "OnlineAwayFrankWolfe",
     "OnlineFrankWolfe",
@@ -34,7 +32,6 @@ __getattr__, __dir__ = lazy(
     {
         "Corrective": "correctives",
         "Learner": "learner",
-        "LocalRidge": "local_ridge",
         "NewtonSteps": "newton_steps",
         "OnlineAwayFrankWolfe": "online_away",
         "OnlineFrankWolfe": "online_fw",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._state import check_state
 from .._typing import Array, Direction, State
 from ..objectives import Objective
@@ -17,9 +15,7 @@ class Corrective:
 
     A learner calls ``step`` in every step, where ``takes_steps`` is true, and ``after_round`` at
     the end of every round; ``learner.correct()`` calls ``correct``, and ``learner.finish()`` calls
-    ``finish``. Where ``takes_rounds`` is true it calls ``receive`` with every batch instead,
-    ``learn`` with observations that are learned one after another, and ``sweep`` in rounds without
-    new data. All of them leave theta inside the set, so gaps and certificates stay valid. A
+    ``finish``. All of them leave theta inside the set, so gaps and certificates stay valid. A
     corrective of your own is a subclass that overrides what it needs: by default nothing is done.
 
     A learner works with a copy of the corrective that it is given, so two learners do not share
@@ -52,8 +48,6 @@ class Corrective:
 
     #: Whether ``step`` may take the place of the algorithm's own step.
     takes_steps: bool = False
-    #: Whether ``receive`` takes the place of all steps of a round that has new data.
-    takes_rounds: bool = False
 
     def check(self, objective: Objective, constraint: ConvexSet) -> None:
         """Refuse parts that this corrective cannot correct, when a learner is made of them."""
@@ -72,34 +66,6 @@ class Corrective:
 
     def begin(self, objective: Objective, constraint: ConvexSet) -> None:
         """Begin to work for a learner, which has just been made of these parts, or loaded."""
-
-    def receive(self, objective: Objective, constraint: ConvexSet, batch: Any) -> float:
-        """Play the part of all steps of a round, where ``takes_rounds`` is true.
-
-        The batch is checked. It becomes part of F_t here; what it cost before is returned: the
-        weighted mean of its losses.
-        """
-        raise NotImplementedError
-
-    def learn(
-        self, objective: Objective, constraint: ConvexSet, batch: Any, ranks: Array | None = None
-    ) -> Array:
-        """Learn checked observations one after another, where ``takes_rounds`` is true.
-
-        What was predicted for each before it was learned is returned; ``ranks`` gets its rank.
-        """
-        raise NotImplementedError
-
-    def sweep(self, objective: Any, constraint: ConvexSet) -> None:
-        """Correct everything once, without new data, where ``takes_rounds`` is true."""
-        raise NotImplementedError
-
-    def forget(self, objective: Any, constraint: ConvexSet, row: int) -> None:
-        """Be without all that a row of a matrix has brought, where ``takes_rounds`` is true."""
-        raise NotImplementedError
-
-    def go_on(self, half_life: float | None) -> None:
-        """Take note that observations fade with another half-life from now on; None: no more."""
 
     def step(
         self, objective: Objective, constraint: ConvexSet, gradient: Direction, gap: float

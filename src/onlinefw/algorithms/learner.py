@@ -94,9 +94,7 @@ class Learner(ABC):
 
         Whoever calls it sees to it that the round is whole; ``observe`` does.
         """
-        objective, corrective = self.objective, self.corrective
-        if corrective is not None and corrective.takes_rounds:
-            return self._held_round(corrective.receive(objective, self.constraint, batch))
+        objective = self.objective
         before = objective.reads
         with objective.working():
             # Line 3 of both boxes: play theta_t and receive f_t, which becomes part of F_t
@@ -111,7 +109,7 @@ class Learner(ABC):
         return self.corrective is not None and self.corrective.waits(self.objective)
 
     def _held_round(self, loss: float) -> Round:
-        """Return a round in which the corrective has done everything, or waits."""
+        """Return a round in which theta stays as it is."""
         self.t += 1
         nan = float("nan")
         return Round(self.t, loss, nan, nan, 0.0, "hold", self.n_steps)

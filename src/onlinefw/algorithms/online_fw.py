@@ -16,15 +16,14 @@ from ..objectives import Objective, ObservedEntries
 from ..sets import ConvexSet
 from ..steps import Harmonic, LineSearch
 from .correctives import Corrective
-from .event_learner import EventLearner
-from .learner import check_open_loop, finish
+from .learner import Learner, check_open_loop, finish
 from .rebuild import describe_corrective, rebuild_corrective
 from .rounds import Outcome
 
 __all__ = ["OnlineFrankWolfe"]
 
 
-class OnlineFrankWolfe(EventLearner):
+class OnlineFrankWolfe(Learner):
     """Online Frank-Wolfe: each round moves a little towards one extreme point of the set.
 
     Parameters
@@ -36,8 +35,7 @@ class OnlineFrankWolfe(EventLearner):
         must have length 1, and theta is feasible from the end of round 1 on.
     step : callable or LineSearch
         The step rule, a function of the step counter 1, 2, ...; ``LineSearch()`` takes the step
-        that lowers F_t most instead (the paper's rates are for step rules). Steps are searched with
-        :class:`~onlinefw.LocalRidge`, too, which comes to theta without them. If the objective has
+        that lowers F_t most instead (the paper's rates are for step rules). If the objective has
         a half-life, the rule gets the number of steps taken for what still counts: steps that went
         on shrinking would lose a target that moves (:func:`~onlinefw.theory.tracking_bound`).
     inner_steps : int or "auto"
@@ -47,9 +45,8 @@ class OnlineFrankWolfe(EventLearner):
     certify_every : int, optional
         Where the LMO is inexact: fill ``Round.gap_upper`` every this many rounds.
     corrective : Corrective, optional
-        A strategy that may replace line 5 (:class:`~onlinefw.NewtonSteps` on an l1 ball),
-        re-optimise theta after a round, or take whole rounds (:class:`~onlinefw.RidgeSweeps` and
-        :class:`~onlinefw.LocalRidge` for matrix completion).
+        A strategy that may replace line 5 (:class:`~onlinefw.NewtonSteps` on an l1 ball), or
+        re-optimise theta after a round (:class:`~onlinefw.RidgeSweeps` for matrix completion).
 
     Attributes
     ----------
@@ -123,10 +120,7 @@ class OnlineFrankWolfe(EventLearner):
                 self.n_steps = n
                 return Outcome(gap, gap, part, "corrective")
         # Line 5: theta_{t+1} <- theta_t + gamma_t (a_t - theta_t)
-        # A corrective that takes rounds has made theta without counting steps: the first one of a
-        # rule, of length 1, would erase it.
-        made = corrective is not None and corrective.takes_rounds
-        searched = made or isinstance(self.step, LineSearch)
+        searched = isinstance(self.step, LineSearch)
         gamma = search(objective.line(atom), 1.0, 1.0) if searched else self._gamma(n)
         objective.move(atom, gamma)
         self.n_steps = n
@@ -136,18 +130,14 @@ class OnlineFrankWolfe(EventLearner):
         """Forget all that a row of a matrix has brought (``ObservedEntries``).
 
         Its entries and biases leave the past and its row of theta becomes 0. Then theta is
-        corrected on the F_t that is left: local corrections solve the columns that the row had
-        again; otherwise one more round is played without new data. What the row has taught the
-        columns may leave traces in theta below the certificate.
+        corrected on the F_t that is left: one more round is played without new data. What the row
+        has taught the columns may leave traces in theta below the certificate.
         """
-        objective, corrective = self.objective, self.corrective
+        objective = self.objective
         if not isinstance(objective, ObservedEntries):
             raise ValueError(f"rows of a matrix are forgotten by ObservedEntries, not {objective}")
         row = objective.check_row(row)
         with WholeRound(self, (self.t, objective.mark())), objective.working():
-            if corrective is not None and corrective.takes_rounds:
-                corrective.forget(objective, self.constraint, row)
-                return
             objective.forget(row)
             if objective.total_weight > 0.0:
                 finish(self._steps(float("nan"), objective.reads))

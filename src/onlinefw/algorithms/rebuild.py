@@ -20,7 +20,6 @@ from ..objectives import (
     SummaryObjective,
 )
 from .correctives import Corrective
-from .local_ridge import LocalRidge
 from .newton_steps import NewtonSteps
 from .ridge_sweeps import RidgeSweeps
 
@@ -36,9 +35,7 @@ OBJECTIVES: dict[str, Any] = {
         SummaryObjective,
     )
 }
-CORRECTIVES: dict[str, type[Corrective]] = {
-    cls.__name__: cls for cls in (LocalRidge, NewtonSteps, RidgeSweeps)
-}
+CORRECTIVES: dict[str, type[Corrective]] = {cls.__name__: cls for cls in (NewtonSteps, RidgeSweeps)}
 
 
 def rebuild_objective(state: State, given: Objective | None = None, **parts: Any) -> Objective:

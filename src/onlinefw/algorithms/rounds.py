@@ -46,8 +46,8 @@ class Round:
         The step length of the last inner step.
     kind : str
         "fw", "away", "pairwise" or "drop"; "corrective" if a corrective took the step; "hold" if
-        theta was good enough already (``inner_steps="auto"``), or if a corrective took the round
-        (:class:`~onlinefw.LocalRidge`); "pg" for projected gradient; "local" for
+        theta was good enough already (``inner_steps="auto"``), if it waits for its corrective, and
+        of :class:`~onlinefw.OnlineFactors`; "pg" for projected gradient; "local" for
         :class:`~onlinefw.baselines.OnlineLocalFrankWolfe`.
     n_steps : int
         The step counter n_t after the round: inner steps advance it, drops do not.

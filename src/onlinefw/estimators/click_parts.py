@@ -7,19 +7,15 @@ from math import inf
 from numbers import Real
 from typing import Any
 
-from .._typing import Array
-from ..algorithms import LocalRidge, OnlineFrankWolfe
-from ..algorithms.local_ridge import NO_CAP
+from ..factors.online_factors import OnlineFactors
 from ..losses import Loss, Square
-from ..objectives import ObservedEntries
 from ..objectives.half_life import check_half_life
-from ..sets import TraceNormBall
 from .linear_parts import is_auto
 
 __all__ = ["UNOBSERVED", "ClickParts"]
 
 #: ``unobserved="auto"``: what an item weighs that a user has not had, if one that they had weighs
-#: 1. Rank and ridge that are "auto" are those of :class:`~onlinefw.LocalRidge`.
+#: 1. Rank and ridge that are "auto" are those of :class:`~onlinefw.OnlineFactors`.
 UNOBSERVED = 0.2
 
 
@@ -31,21 +27,17 @@ class ClickParts:
     """
 
     model: Any
-    local: LocalRidge
     unobserved: float
     half_life: float | None  # None: nothing is forgotten
     loss: Loss = field(default_factory=Square)
 
-    many = False
-    offsets = None
-    weighting = None
     clip = False
-    is_local = True
+    factors = True
 
     @classmethod
-    def of(cls, model: Any, half_life: Any) -> ClickParts:
+    def of(cls, model: Any) -> ClickParts:
         """Check the parameters, and decide what is "auto"."""
-        if is_auto(half_life):
+        if is_auto(model.half_life):
             raise ValueError(
                 'half_life must be a number of events or None for a recommender, got "auto": what '
                 "users did of late counts more already, as much as helps"
@@ -55,25 +47,17 @@ class ClickParts:
             raise ValueError(
                 f'unobserved must be a positive number or "auto", got {model.unobserved!r}'
             )
-        local = LocalRidge(model.rank, model.ridge, biases=False, clip=False)
-        return cls(model, local, float(alpha), check_half_life(half_life))
+        return cls(model, float(alpha), check_half_life(model.half_life))
 
-    def learner(self, shape: tuple[int, int], radius: float) -> OnlineFrankWolfe:
-        """Make a learner for a matrix of this shape, which may grow."""
-        objective = ObservedEntries(
-            shape,
+    def factors_learner(self, seen: tuple[int, int]) -> OnlineFactors:
+        """Make a learner for one user and one item; more come as they are seen."""
+        model = self.model
+        return OnlineFactors(
+            (1, 1),
             self.loss,
-            dtype=self.model.dtype,
-            growing=True,
-            half_life=self.half_life,
+            rank=model.rank,
+            ridge=model.ridge,
             unobserved=self.unobserved,
+            half_life=self.half_life,
+            dtype=model.dtype,
         )
-        return OnlineFrankWolfe(objective, TraceNormBall(radius), corrective=self.local)
-
-    def shape(self, seen: tuple[int, int]) -> tuple[int, int]:
-        """Return the shape at the start: one user and one item, and more as they come."""
-        return 1, 1
-
-    def radii(self, shape: tuple[int, int], y: Array) -> list[float]:
-        """Return one radius without bound: the ball is that of theta's own norm."""
-        return [NO_CAP]

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import Array
 from .._validation import LARGEST_INDEX, check_indices
 from .completion_parts import choice
-from .completion_run import CompletionRun
 from .factors_run import Mood
 from .folding import FoldsIn
 from .linear_parts import FAMILIES
@@ -24,7 +23,7 @@ __all__ = ["CompletedMatrix"]
 class CompletedMatrix(FoldsIn, MatrixEstimator):
     """An estimator of a matrix: it predicts entries, and recommends columns to rows."""
 
-    _run: CompletionRun
+    _run: Any
 
     def predict(self, X: Any, *, unknown: str = "raise") -> Array:
         """Return the expected value of entries.

@@ -74,8 +74,6 @@ class Apart:
         """Let the entries fade with another half-life from now on; None: nothing is forgotten."""
         for one in self.learners:
             one.objective.go_on(half_life)
-            if one.corrective is not None:
-                one.corrective.go_on(half_life)
 
     def refine(self) -> list[Round]:
         """Play a round of each without new data."""
@@ -105,8 +103,6 @@ class CompletionRun(Run):
     #: The best radius grows with the data: on the first data, radii that are much too small for all
     #: of them do best. So among radii this close the middlemost is the better guess.
     close = 0.08
-    #: What predicts in a model file.
-    _matrix_kind: Any = LearnedMatrix
 
     def __init__(self, *run: Any, matrix: Any = None) -> None:
         super().__init__(*run)
@@ -248,7 +244,7 @@ class CompletionRun(Run):
         return z.astype(self.matrix.dtype)
 
     @property
-    def mood(self) -> None:
+    def mood(self) -> Any:
         """There are no moods: those belong to factors."""
         return None
 
@@ -265,14 +261,12 @@ class CompletionRun(Run):
             "weights_due": None if self.weights is None else self.weights.due,
             "ids": None if self.ids is None else self.ids.state_dict(),
         }
-        return state if past else {**state, **self._what_predicts()}
-
-    def _what_predicts(self) -> State:
-        """Return what a model file has instead of learners."""
+        if past:
+            return state
         matrix = self._matrix
         if matrix is None:
             matrix = LearnedMatrix.of(self.objective, self.biases)
-        return {"matrix": matrix.state_dict()}
+        return {**state, "matrix": matrix.state_dict()}
 
     @classmethod
     def from_state(cls, parts: Any, state: State) -> Self:
@@ -288,7 +282,7 @@ class CompletionRun(Run):
             team = Apart([parts.learner((1, 1), radius) for radius in radii.tolist()])
         else:
             check_state(state, "matrix", "gap")
-            matrix = cls._matrix_kind.from_state(state["matrix"])
+            matrix = LearnedMatrix.from_state(state["matrix"])
         run = cls(parts, team, radii.tolist(), race, history, matrix=matrix)
         run.low, run.high = float(state["low"]), float(state["high"])
         run._unnoted = number(state.get("unnoted", 0.0), "the sum of losses")
@@ -300,16 +294,14 @@ class CompletionRun(Run):
         return run
 
 
-def as_entries(X: Array, y: Array, w: Array | None) -> EntriesBatch:
+def as_entries(X: Array, y: Any, w: Array | None) -> EntriesBatch:
     """Return checked observations as learners take them."""
     rows = np.ascontiguousarray(X[:, 0], np.int64)
     cols = np.ascontiguousarray(X[:, 1], np.int64)
     return EntriesBatch(rows, cols, y, np.ones(len(X)) if w is None else w)
 
 
-def new_run(
-    parts: Any, first: Batch, rounds: int | None, kind: type[CompletionRun] = CompletionRun
-) -> Any:
+def new_run(parts: CompletionParts, first: Batch, rounds: int | None) -> CompletionRun:
     """Make the learners; ``rounds`` is how many a fit will have."""
     model = parts.model
     y = first.y
@@ -322,7 +314,7 @@ def new_run(
         most = RACE_ROUNDS if rounds is None else max(LEAST_ROUNDS, ceil(RACE_SHARE * rounds))
         race = Race(len(radii), rounds=most, rows=RACE_SIZE, least_rounds=LEAST_ROUNDS, late=True)
     team = Apart([parts.learner(shape, radius) for radius in radii])
-    run = kind(parts, team, radii, race, History.of(model))
+    run = CompletionRun(parts, team, radii, race, History.of(model))
     run.ids = new_ids(first)
     return run
 

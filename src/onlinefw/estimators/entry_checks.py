@@ -92,13 +92,13 @@ def _with_values(
 ) -> Batch:
     """Return a batch with values and weights that are checked."""
 
-    def is_local() -> bool:
+    def factors() -> bool:
         parts = model._parts() if run is None else run.parts
-        return parts.is_local
+        return parts.factors
 
     y = check_targets(y, len(X), model._loss())
     w = None if sample_weight is None else check_weights(sample_weight, len(X))
-    check_magnitude(y, w, check_precision(model.dtype), is_local)
+    check_magnitude(y, w, check_precision(model.dtype), factors)
     return Batch(X, y, w)
 
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from .._state import check_state
 from .._typing import Array, State
+from .._validation import check_whole
 from .._whole import Turns
 from ..algorithms.rounds import Round
 from ..factors import OnlineFactors
-from ..objectives.biases import Biases
 from .completion_parts import CompletionParts
 from .completion_run import CompletionRun, as_entries, new_ids, new_run
 from .completion_run import run_from_state as completion_from_state
@@ -23,7 +23,11 @@ from .recommending import Scoring
 from .run import read_changes
 from .stream import Batch
 
-__all__ = ["FactorsRun", "Mood", "new_run_of", "run_from_state"]
+__all__ = ["FactorsRun", "Mood", "new_factors", "new_run_of", "run_from_state"]
+
+
+#: Batches of so many observations leave something to be done.
+LARGE = 10_000
 
 
 class Mood(NamedTuple):
@@ -43,8 +47,10 @@ class FactorsRun(CompletionRun):
 
     race = None
     weights = None
+    #: How often all rows and columns are solved after large batches.
+    sweeps = 3
 
-    def __init__(self, parts: CompletionParts, learner: OnlineFactors, history: History) -> None:
+    def __init__(self, parts: Any, learner: OnlineFactors, history: History) -> None:
         self.parts, self.loss, self.learner, self.history = parts, parts.loss, learner, history
         self.turns = Turns()
         self.n_rounds = self.n_refined = self.n_observations = 0
@@ -52,6 +58,7 @@ class FactorsRun(CompletionRun):
         self._can_learn = True
         self._told = (float("nan"), float("nan"))  # certificate and mean loss of a model file
         self._unnoted = 0.0
+        self._at_once = 0  # observations learned in large batches, and not swept since
         self._note_half_life()
         self.ids: Ids | None = None
 
@@ -72,20 +79,26 @@ class FactorsRun(CompletionRun):
 
     def learn(self, batch: Batch, targets: list[Any]) -> None:
         """Play a round with a batch."""
-        batch = self._current(batch)
-        X, y, w = batch[:3]
-        round_ = self.learner.play(as_entries(X, y, w))
-        self.n_observations += batch.n
-        self._note([round_])
-        self._know(batch)
+        self._note([self._play(batch)])
 
-    def learn_events(self, batch: Batch) -> Array:
-        """Learn observations one after another; return the predictions."""
+    def _play(self, batch: Batch) -> Round:
+        """Let the learner learn a batch at once."""
         batch = self._current(batch)
-        X, y, w = batch[:3]
-        predicted = self.learner.learn_checked(as_entries(X, y, w))
-        self._note_events(self.loss.value(predicted, y))
-        self.n_observations += y.size
+        round_ = self.learner.play(as_entries(*batch[:3]))
+        self.n_observations += batch.n
+        self._at_once += batch.n if batch.n >= LARGE else 0
+        self._know(batch)
+        return round_
+
+    def learn_events(self, batch: Batch, ranks: Array | None = None) -> Array:
+        """Learn observations one after another; return the predictions.
+
+        ``ranks`` gets the place of each column, of clicks.
+        """
+        batch = self._current(batch)
+        predicted = self.learner.learn_checked(as_entries(*batch[:3]), ranks=ranks)
+        self._note_events(self.loss.value(predicted, batch.y))
+        self.n_observations += batch.n
         self._know(batch)
         return predicted
 
@@ -108,7 +121,11 @@ class FactorsRun(CompletionRun):
         self.learner.correct()
 
     def finish(self) -> None:
-        """Nothing was left until the end of a stream."""
+        """Solve all a few times, if most of it was learned in large batches."""
+        if 2 * self._at_once > self.n_observations:
+            for _ in range(self.sweeps):
+                self.learner.sweep()
+            self._at_once = 0
 
     def rounds_without_data(self, rounds: int, passes: int) -> int:
         """Return how many rounds make later passes: one for each."""
@@ -124,7 +141,7 @@ class FactorsRun(CompletionRun):
     # What is known --------------------------------------------------------------------------------
 
     @property
-    def half_life(self) -> float | None:
+    def half_life(self) -> float | None:  # type: ignore[override]
         """The half-life in use; None while nothing is forgotten."""
         return self.learner.half_life
 
@@ -146,7 +163,12 @@ class FactorsRun(CompletionRun):
         return [self.learner] if self._can_learn else []
 
     @property
-    def radii(self) -> list[float]:
+    def objectives(self) -> list[Any]:
+        """What is kept of the past: the learner, which knows its value and certificate."""
+        return self.learners
+
+    @property
+    def radii(self) -> list[float]:  # type: ignore[override]
         """There is one ball, that of theta's own norm."""
         return [self.radius]
 
@@ -177,12 +199,12 @@ class FactorsRun(CompletionRun):
         return self.learner
 
     @property
-    def low(self) -> float:
+    def low(self) -> float:  # type: ignore[override]
         """The smallest value seen."""
         return self.learner.model.range[0]
 
     @property
-    def high(self) -> float:
+    def high(self) -> float:  # type: ignore[override]
         """The largest value seen."""
         return self.learner.model.range[1]
 
@@ -197,20 +219,16 @@ class FactorsRun(CompletionRun):
         """Whether rows and columns have biases."""
         return self.learner.model.biased
 
-    @property
-    def biases(self) -> Biases | None:
-        """The mean, and the biases of rows and columns, with moods: for entries never seen."""
-        model = self.learner.model
-        if not model.biased:
-            return None
-        rows, columns = model.offsets()
-        return Biases(model.centre, rows - model.centre + model.moods(), columns)
-
     # Predicting and recommending ------------------------------------------------------------------
 
     def predict(self, rows: Array, cols: Array) -> Array:
         """Return what is predicted for entries of the matrix, with moods."""
         return self.learner.predict(rows, cols).astype(self.learner.dtype)
+
+    def entries(self, rows: Array, cols: Array) -> Array:
+        """Return the model at entries, with what is expected of rows and columns not seen."""
+        m1, m2 = self.learner.shape
+        return self.predict(np.where(rows < m1, rows, -1), np.where(cols < m2, cols, -1))
 
     def scoring(self) -> Scoring:
         """Return what columns are worth to the vectors of rows, biases included."""
@@ -238,6 +256,7 @@ class FactorsRun(CompletionRun):
             "history": self.history.state_dict(),
             "changes": np.array(self.changes, int),
             "unnoted": self._unnoted,
+            "at_once": self._at_once,
             "ids": None if self.ids is None else self.ids.state_dict(),
         }
         return state if past else {**state, "certified": [float(x) for x in self.certified()]}
@@ -246,7 +265,7 @@ class FactorsRun(CompletionRun):
     def from_state(cls, parts: Any, state: State) -> Self:
         """Make the run that ``state_dict`` described, with or without its past."""
         check_state(state, "factors", "n_rounds", "n_refined", "n_observations", "history")
-        check_state(state, "changes", "unnoted", "ids")
+        check_state(state, "changes", "unnoted", "at_once", "ids")
         loss = None if "part" in state["factors"].get("loss", {}) else parts.loss
         learner = OnlineFactors.from_state(state["factors"], loss=loss)
         run = cls(parts, learner, History.from_state(state["history"]))
@@ -255,6 +274,7 @@ class FactorsRun(CompletionRun):
             raise ValueError(f"the counters of the state are impossible: {counts}")
         run.n_rounds, run.n_refined, run.n_observations = counts
         run.changes, run._unnoted = read_changes(state), float(state["unnoted"])
+        run._at_once = check_whole("at_once", state["at_once"], 0)
         if "certified" in state:
             gap, mean = state["certified"]
             run._can_learn, run._told = False, (float(gap), float(mean))
@@ -263,10 +283,12 @@ class FactorsRun(CompletionRun):
         return run
 
 
-def new_factors(parts: CompletionParts, first: Batch, rounds: int | None) -> FactorsRun:
+def new_factors(
+    parts: Any, first: Batch, rounds: int | None, kind: type[FactorsRun] = FactorsRun
+) -> Any:
     """Make the learner for a stream that begins with these observations."""
     rows, columns = (int(n) + 1 for n in first.X.max(axis=0))
-    run = FactorsRun(parts, parts.factors_learner((rows, columns)), History.of(parts.model))
+    run = kind(parts, parts.factors_learner((rows, columns)), History.of(parts.model))
     run.ids = new_ids(first)
     return run
 

@@ -14,7 +14,7 @@ from .._validation import MOST, check_compressed
 from ..iterates import LowRank
 from ..objectives.biases import Biases
 
-__all__ = ["LearnedMatrix", "held_factors"]
+__all__ = ["LearnedMatrix"]
 
 
 @dataclass
@@ -30,13 +30,12 @@ class LearnedMatrix:
     seen: tuple[Array, Array]
 
     @classmethod
-    def of(cls, objective: Any, biases: Any, offsets: Any = None) -> Self:
-        """Take what predicts out of an objective; ``offsets`` if they are not its biases alone."""
+    def of(cls, objective: Any, biases: Any) -> Self:
+        """Take what predicts out of an objective."""
         rows = columns = known = None
         if biases is not None:
-            offsets = biases.offsets(objective.shape) if offsets is None else offsets
+            offsets = biases.offsets(objective.shape)
             known = Biases(float(biases.mean), biases.rows, biases.columns)
-        if offsets is not None:
             rows, columns = (np.asarray(side).astype(objective.dtype) for side in offsets)
         return cls(objective.theta, rows, columns, known, objective.seen())
 
@@ -94,22 +93,17 @@ class LearnedMatrix:
 
 def _factors(state: State) -> LowRank:
     weights = state["weights"].astype(float)
-    theta = held_factors(state["left"], weights, state["right"], bool(state["padded"]))
+    factors = {"left": state["left"], "weights": weights, "right": state["right"], "scale": 1.0}
+    limits = {"max_atoms": max(2, weights.size), "max_rank": None}
+    # Keep unused capacity at the end of each row if there was some: compiled loops over contiguous
+    # rows round differently.
+    capacity = weights.size + bool(state["padded"])
+    theta = LowRank.from_state({**factors, **limits, "capacity": capacity})
     if 0 in theta.shape:
         raise ValueError("the factors are those of an empty matrix")
     if not weights.size and max(theta.shape) > MOST:  # factors without terms hold no byte
         raise ValueError(f"the matrix is zero and has more than {MOST:,} rows or columns")
     return theta
-
-
-def held_factors(left: Array, weights: Array, right: Array, padded: bool = False) -> LowRank:
-    """Return the matrix left diag(weights) right'."""
-    factors = {"left": left, "weights": weights, "right": right, "scale": 1.0}
-    limits = {"max_atoms": max(2, weights.size), "max_rank": None}
-    # Keep unused capacity at the end of each row if there was some: compiled loops over contiguous
-    # rows round differently.
-    capacity = weights.size + padded
-    return LowRank.from_state({**factors, **limits, "capacity": capacity})
 
 
 def _biases(state: State | None) -> Biases | None:

@@ -150,7 +150,7 @@ class LearnedModel(SavedByState):
         run = self._fitted("objective_")
         if not run.can_learn:
             raise AttributeError("a model file holds no past, so there is no objective_")
-        objectives = [one.objective for one in run.learners]
+        objectives = run.objectives
         return objectives[0] if len(objectives) == 1 else objectives
 
     @property

@@ -172,7 +172,7 @@ class LearnedTastes(MatrixEstimator):
     @property
     def unobserved_(self) -> float:
         """What an item that a user has not had weighs as a 0."""
-        return float(self._fitted("unobserved_").models.unobserved)
+        return float(self._fitted("unobserved_").clicks.unobserved)
 
     @property
     def popularity_(self) -> dict[Any, float]:
@@ -198,7 +198,7 @@ class LearnedTastes(MatrixEstimator):
     def _allowed(self, candidates: Any, exclude: Any) -> Array:
         """Return which items may be recommended: those that somebody has had."""
         allowed = super()._allowed(candidates, exclude)
-        return allowed & (self._run.models.lists.by_column.length[: allowed.size] > 0)
+        return allowed & (self._run.clicks.lists.by_column.length[: allowed.size] > 0)
 
     def _as_values(self, z: Array) -> Array:
         return z

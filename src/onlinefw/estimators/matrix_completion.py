@@ -24,7 +24,7 @@ from .entry_checks import checked_entries, for_each
 from .factors_run import new_run_of, run_from_state
 from .linear_parts import is_auto
 from .rating_runs import new_rating_runs, rating_runs_from_state
-from .stream import Batch, FileStream
+from .stream import ArrayRounds, Batch, DoublingRounds, FileStream
 
 __all__ = ["FrankWolfeMatrixCompletion"]
 
@@ -90,14 +90,16 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     corrective : "auto", None, "ridge", "factors" or RidgeSweeps
         "factors" solves the row and the column of each observation exactly
         (:class:`~onlinefw.OnlineFactors`), and takes no Frank-Wolfe steps: ``fit`` and ``learn``
-        are compiled loops over single observations. "ridge" takes Frank-Wolfe steps, and
+        are compiled loops over single observations; ``fit`` of two million or more learns batches
+        that double, and then solves all rows and columns a few times. "ridge" takes Frank-Wolfe steps, and
         re-optimises all factors when the data have doubled, and at the end of ``fit``. None takes
-        Frank-Wolfe steps only. "auto" is "ridge" for the square loss if many observations are
-        expected, two million or more; else "factors", unless a loss of your own, a place or
-        another parameter (radius, biases, weighting, steps) asks for Frank-Wolfe steps.
-    chains : int
+        Frank-Wolfe steps only. "auto" is "factors", unless a loss of your own, a place or another
+        parameter (radius, biases, weighting, steps) asks for Frank-Wolfe steps; of these, for the
+        square loss, "ridge" if two million observations or more are expected.
+    chains : int or "auto"
         How many factor models learn side by side with "factors": more are more accurate, and take
-        time and memory in proportion.
+        time and memory in proportion. "auto" is 4, and 1 if two million observations or more are
+        expected.
     half_life : float, "auto" or None
         After how many observations one weighs half as much, for ratings that change: F_t is then
         the mean with weights 2**(-age / half_life). What weighs less than a thousandth of a new
@@ -199,7 +201,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         epochs: int = 1,
         inner_steps: int = 1,
         corrective: str | RidgeSweeps | None = "auto",
-        chains: int = 4,
+        chains: int | str = "auto",
         half_life: float | str | None = None,
         max_atoms: int | None = None,
         max_rows: int = MOST,
@@ -289,7 +291,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     ) -> Array:
         """Play the observations in the order given, each predicted before it is learned.
 
-        With local corrections and a batch size of 1 that is one compiled loop; it comes back
+        With factors and a batch size of 1 that is one compiled loop; it comes back
         every now and then, so Ctrl-C leaves a whole number of observations learned. Learning in
         pieces of any length is the same as learning at once. On a GPU or with workers it is a
         loop in Python, with an exchange for each batch: there larger batches are the way.
@@ -329,7 +331,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         Its observations, its bias and its short memory are removed, and its id, if the model has
         ids. Its row of the low-rank part is 0, and the columns that it had are solved on the F_t
         without it: at once, or with their next observation if they have more than a thousand.
-        (Where there are no local corrections, a round is played without new data.) From then on
+        (Where there are no factors, a round is played without new data.) From then on
         the row is as one that was never seen: predictions fall back, ``recommend`` leaves out
         nothing. ``gap_`` is computed anew when it is asked for.
 
@@ -364,10 +366,16 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         return (self._run.parts if known else self._parts()).factors
 
     def _stream(self, batch: Batch) -> None:
-        if self.takes_events:
+        if self.takes_events and not self._run.parts.many:
             self._play(self._run.learn_events, batch)
         else:
             self._learn(batch)
+
+    def _array_rounds(self, whole: Batch, size: int) -> ArrayRounds:
+        rounds = super()._array_rounds(whole, size)
+        parts = CompletionParts.of(self, whole.n)
+        double = parts.factors and parts.many and is_auto(self.batch_size)
+        return DoublingRounds(whole, size, rounds._order) if double else rounds
 
     def _predict_any(self, X: Any) -> Array:
         return self.predict_entries(X[:, 0], X[:, 1], unknown="fallback")
@@ -394,7 +402,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     def _parts(self) -> CompletionParts:
         return CompletionParts.of(self, self._expected())
 
-    def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> CompletionRun:
+    def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> Any:
         parts = CompletionParts.of(self, n)
         if is_auto(self.half_life):
             return new_rating_runs(parts, first, rounds)
@@ -427,7 +435,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
             )
         if self.workers is not None and not first and not is_auto(self.half_life):
             parts = self._run.parts
-            if parts.offsets is None and parts.weighting is None and parts.local is None:
+            if parts.offsets is None and parts.weighting is None:
                 return Batch(batch)
         return self._opened(batch)
 

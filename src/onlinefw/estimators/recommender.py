@@ -13,17 +13,15 @@ from .._whole import pieces, unchanged_unless_learned
 from ..losses import Square
 from .click_parts import ClickParts
 from .click_run import ClickRun, click_run_from_state
-from .completion_run import new_run
 from .entry_checks import checked_events, for_each
+from .factors_run import new_factors
 from .learned_tastes import LearnedTastes
 from .stream import Batch, DoublingRounds
 
 __all__ = ["FrankWolfeRecommender"]
 
-#: ``fit`` learns so many events one by one, the others in batches that double ...
+#: ``fit`` learns so many events one by one, the others in batches that double.
 ONE_BY_ONE = 20_000
-#: ... and then solves all users and items so many times.
-SWEEPS = 5
 
 
 class FrankWolfeRecommender(LearnedTastes):
@@ -32,8 +30,8 @@ class FrankWolfeRecommender(LearnedTastes):
     X has the user and the item of each event, in the order of time. An event counts as 1, whatever
     a user has not had as a 0 of little weight, and the matrix of these is of low rank. After each
     event the factors of its user and of its item are solved exactly on everything
-    (:class:`~onlinefw.LocalRidge`), so the model can recommend after each. What users did just now
-    and what is frequent now count as much as would have ranked the events so far best.
+    (:class:`~onlinefw.OnlineFactors`), so the model can recommend after each. What users did just
+    now and what is frequent now count as much as would have ranked the events so far best.
 
     Users and items are known by their *ids*: text, or whole numbers, which are ids here as well and
     never indices. Those of users are of one kind, and so are those of items. An event that repeats
@@ -54,7 +52,7 @@ class FrankWolfeRecommender(LearnedTastes):
     ridge : (float, float) or "auto"
         a and b: what keeps the factors small is a + b n for a user (or item) of n events, where
         items that were not had count ``unobserved`` each; "auto" is a share of what noise is worth
-        (see :class:`~onlinefw.LocalRidge`).
+        (see :class:`~onlinefw.OnlineFactors`).
     half_life : float or None
         After how many events one weighs half as much. What weighs less than a thousandth of a new
         event is dropped now and then, so memory follows the half-life, and ``recommend`` may bring
@@ -156,11 +154,7 @@ class FrankWolfeRecommender(LearnedTastes):
         sample_weight : array-like, optional
             How much each event counts. Those of weight 0 are left out.
         """
-        self._fit(X, None, sample_weight)
-        if self.n_observations_ > ONE_BY_ONE:
-            for _ in range(SWEEPS):
-                self._play(self._run.sweep)
-        return self
+        return self._fit(X, None, sample_weight)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn more events, one after another; parameters as for :meth:`fit`."""
@@ -249,7 +243,7 @@ class FrankWolfeRecommender(LearnedTastes):
     # What the base asks for -----------------------------------------------------------------------
 
     def _parts(self) -> ClickParts:
-        return ClickParts.of(self, self.half_life)
+        return ClickParts.of(self)
 
     def _checked(
         self,
@@ -263,7 +257,7 @@ class FrankWolfeRecommender(LearnedTastes):
         return checked_events(self, None if first else self._run, X, sample_weight)
 
     def _new_run(self, first: Batch, n: int | None, rounds: int | None) -> ClickRun:
-        return new_run(self._parts(), first, rounds, ClickRun)
+        return new_factors(self._parts(), first, rounds, ClickRun)
 
     def _from_file(self, batch: Any, first: bool = False) -> Batch:
         return checked_events(self, None, batch, None)

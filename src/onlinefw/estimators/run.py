@@ -114,6 +114,11 @@ class Run:
             return self.team.learners
         return self._of(self.team.learners, self.leader)
 
+    @property
+    def objectives(self) -> list[Any]:
+        """What the learners keep of the past."""
+        return [one.objective for one in self.learners]
+
     def use_place(self, place: tuple[str, int | None]) -> None:
         """Let the past be at this place: a device, and workers."""
         if place != self.place:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from .._threads import blocks_for, share
 from .._typing import Array, State
 from .._validation import check_precision, check_whole
 from ..native import Pointer, Struct, loops, struct
-from .lists import EntryLists, Lists, lists_that_had
+from .lists import EntryLists, Lists, lists_that_had, longer, longer_ones, what_rows_had
 
 __all__ = ["LARGEST_RANK", "Chains"]
 
@@ -22,8 +23,13 @@ MOMENTS, NOISE, MOOD_FIT = 6, 3, 5
 WEIGHT, MEAN, SQUARES, LOW, HIGH, NEWEST = range(MOMENTS)
 FACTOR_VARIANCE, BIAS_VARIANCE, PRIOR_ROWS, RENEW = 0.1, 0.2, 50.0, 50
 PANEL, LONG = 64, 2048
+#: The ball of theta is that of a weighted trace norm: a row that weighs n has the root of a + b n,
+#: where values have a variance of 1.
+RIDGE = (8.0, 0.05)
 SHRINK, MOOD_RIDGE = np.array([1.0, 3.0]), 100.0
 OF_RATED, MORE_RATED, OF_COUNT = 0.375, 8.0, 0.2
+#: So many entries at once are predicted by several threads, and get their memory at once.
+MANY = 10_000
 #: More chains than that are refused: memory is in proportion.
 MOST_CHAINS = 256
 NONE = np.zeros(0, np.int64)
@@ -73,6 +79,7 @@ ChainEvents = struct(
     w=Pointer(np.float64, read=True, optional=True),
     units=Pointer(np.float64, read=True, optional=True),
     solving=int,
+    said=Pointer(np.float64, read=True, optional=True),
     chains=Struct,
     out=Pointer(np.float64),
 )
@@ -120,20 +127,20 @@ class Side:
         self.used, self.seen = np.zeros(1, np.int64), np.zeros(1, np.int64)
         self.priors, self.solved = new_priors(rank, count, width), np.zeros(count, np.int64)
         self.struct: Any = SideStruct(lists.dtype, lists=lists.struct)
-        self.grow(n)
+        self.publish(self.with_space(n))
 
     def told(self) -> None:
         """Let compiled loops know the arrays."""
         names = "means", "samples", "place", "sums", "read", "used", "priors", "solved", "seen"
         self.struct.set(**{x: getattr(self, x) for x in names}, places=len(self.read))
 
-    def grow(self, n: int) -> None:
-        """Let there be n rows at least."""
-        old = len(self.means)
-        if n > old:
-            more = max(n, old + old // 2)
-            for name in ("means", "samples", "place"):
-                setattr(self, name, longer(getattr(self, name), more))
+    def with_space(self, n: int) -> dict[str, Array]:
+        """Return the arrays that have to be longer for n rows; nothing changes."""
+        return longer_ones(self, ("means", "samples", "place"), n)
+
+    def publish(self, arrays: dict[str, Array]) -> None:
+        """Have these arrays from now on."""
+        vars(self).update(arrays)
         self.told()
 
     def make_places(self) -> bool:
@@ -211,7 +218,7 @@ class Chains:
         self._work = self._workspace()
         self.struct: Any = self._new_struct(self._work)
         self._events: Any = ChainEvents(float, first=0, chains=self.struct)
-        self.grow(*lists.shape)
+        self.grown(*lists.shape)()
 
     def _workspace(self) -> tuple[Array, Array]:
         panel = np.zeros((2, PANEL, self.width), self.lists.dtype)
@@ -226,14 +233,9 @@ class Chains:
             work=work[0], panel=work[1],
         )  # fmt: skip
 
-    @property
-    def fade(self) -> float:
-        """What is left of the fit of moods after a rating."""
-        return float(self.struct.fade)
-
-    @fade.setter
-    def fade(self, share: float) -> None:
-        self.struct.fade = share
+    def fade(self, half_life: float | None) -> None:
+        """Let the fit of moods fade as observations do."""
+        self.struct.fade = 1.0 if half_life is None else 2.0 ** (-1.0 / half_life)
 
     # Growing --------------------------------------------------------------------------------------
 
@@ -242,14 +244,21 @@ class Chains:
         """Rows and columns."""
         return self.lists.shape
 
-    def grow(self, m1: int, m2: int) -> None:
-        """Let there be m1 rows and m2 columns at least."""
-        self.lists.grow(m1, m2)
-        self.rows.grow(m1)
-        self.columns.grow(m2)
-        if len(self.latest) < len(self.rows.means):
-            self.latest = longer(self.latest, len(self.rows.means))
-        self.struct.set(moods=self.latest)
+    def grown(self, m1: int, m2: int) -> Callable[[], None]:
+        """Get memory for m1 rows and m2 columns at least; return what makes use of it."""
+        shape = max(m1, self.shape[0]), max(m2, self.shape[1])
+        latest = longer_ones(self, ("latest",), shape[0])
+        owners = (self.lists.by_row, m1), (self.rows, m1), (self.lists.by_column, m2)
+        arrays = [(one, one.with_space(n)) for one, n in (*owners, (self.columns, m2))]
+
+        def publish() -> None:
+            for one, its in arrays:
+                one.publish(its)
+            vars(self).update(latest)
+            self.struct.set(moods=self.latest)
+            self.lists.shape = shape
+
+        return publish
 
     def _make_space(self) -> None:
         """Give more memory to long lists, if they have none left, else to all lists."""
@@ -276,15 +285,38 @@ class Chains:
         """
         if w is not None or units is not None:
             self.lists.weigh()
-        out = np.empty(len(y))
+        out, said = np.empty(len(y)), None
+        if not solving and len(y) >= MANY:
+            said = self._say(rows, cols)
+            self.lists.reserve(rows, cols)
         call = self._events.set(
-            first=0, n=len(y), rows=rows, cols=cols, y=y, w=w, units=units, solving=solving, out=out
-        )
+            first=0, n=len(y), rows=rows, cols=cols, y=y, w=w, units=units, solving=solving,
+            said=said, out=out,
+        )  # fmt: skip
         learn = loops.of("learn_chains", self.lists.dtype)
         while call.first < call.n:
             call.first = learn(call.pointer)
             if call.first < call.n:
                 self._make_space()
+        return out
+
+    def solve_learned(self, rows: Array, columns: Array) -> None:
+        """Solve the rows and columns of entries that were added and not solved."""
+        self.solve(*(np.flatnonzero(np.bincount(x, minlength=1)) for x in (rows, columns)))
+
+    def _say(self, rows: Array, cols: Array) -> Array:
+        """Return what the chains say of many entries, in standard units and about the centre."""
+        out = np.empty(len(rows))
+
+        def say_blocks(first: int, last: int, blocks: Array) -> None:
+            its = slice(int(blocks[first]), int(blocks[last]))
+            call: Any = ChainEntries(
+                float, n=its.stop - its.start, rows=rows[its], cols=cols[its],
+                chains=self._new_struct(self._workspace()), out=out[its],
+            )  # fmt: skip
+            loops.of("say_chains", self.lists.dtype)(call.pointer)
+
+        share(say_blocks, blocks_for(len(rows), len(rows) * self.width * self.count))
         return out
 
     def solve(self, rows: Array, columns: Array) -> None:
@@ -336,7 +368,10 @@ class Chains:
     # Asking ---------------------------------------------------------------------------------------
 
     def predict(self, rows: Array, cols: Array) -> Array:
-        """Return what is predicted for entries of the matrix, with moods, and not clipped."""
+        """Return what is predicted for entries, with moods, and not clipped.
+
+        A row or a column that is not in the matrix is -1: then it is what is expected of it.
+        """
         out = np.empty(len(rows))
         call: Any = ChainEntries(
             float, n=len(rows), rows=np.ascontiguousarray(rows, np.int64),
@@ -344,6 +379,9 @@ class Chains:
         )  # fmt: skip
         loops.of("predict_chains", self.lists.dtype)(call.pointer)
         return out
+
+    #: What an entry weighs that was not observed.
+    zero = 0.0
 
     @property
     def newest(self) -> float:
@@ -380,6 +418,11 @@ class Chains:
             biases = self._known_means(side, n)[:, :, self.rank]
             both.append(self.unit * biases.mean(axis=1, dtype=float))
         return both[0] + self.centre, both[1]
+
+    def penalties(self, rows: Array, columns: Array) -> tuple[Array, Array]:
+        """Return the ridges of rows and of columns, which have these weights, for theta's ball."""
+        (a, b), one = RIDGE, self.newest
+        return a * one + b * rows, a * one + b * columns
 
     def _known_means(self, side: Side, n: int) -> Array:
         """Return the means of n rows; of those without ratings what is expected."""
@@ -512,6 +555,8 @@ class Chains:
         mean = float(weights @ values / total) if total > 0.0 else 0.0
         self.moments[[WEIGHT, MEAN]] = total, mean
         self.moments[SQUARES] = weights @ np.square(values - mean)
+        low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
+        self.moments[[LOW, HIGH]] = max(self.moments[LOW], low), min(self.moments[HIGH], high)
 
     def _sum_again(self) -> None:
         """Make the sums behind priors and precisions from what is there now."""
@@ -544,7 +589,8 @@ class Chains:
         return {
             "shape": list(self.shape),
             "dtype": self.lists.dtype.name,
-            **{x: getattr(self, x) for x in ("rank", "count", "biased", "clipped", "seed", "fade")},
+            **{x: getattr(self, x) for x in ("rank", "count", "biased", "clipped", "seed")},
+            "fade": float(self.struct.fade),
             "loss": list(self.loss),
             **{x: getattr(self, x).copy() for x in ("noise", "moments", "mood_fit")},
             "latest": self.latest[: self.shape[0]].copy(),
@@ -557,11 +603,11 @@ class Chains:
         state = self.state_dict()
         for its in state["sides"].values():
             expected = its["priors"][:, : self.width]
-            for name in ("samples", "place", "sums", "read", "priors", "solved"):
+            for name in ("samples", "place", "sums", "read", "priors", "solved", "seen"):
                 del its[name]
             its["expected"] = expected
-        seen = state.pop("lists")["rows"]
-        return {**state, "had": {"length": seen["length"], "columns": seen["other"]}}
+        del state["lists"]
+        return {**state, "had": what_rows_had(self.lists, values=False)}
 
 
 def chains_from_state(state: State) -> Chains:
@@ -595,7 +641,8 @@ def chains_from_state(state: State) -> Chains:
         raise _damaged("moments")
     if (chains.noise < 0.0).any() or not (chains.noise[:, 2] > 0.0).all():
         raise _damaged("noise")
-    chains.moments[:], chains.fade = moments, number(state["fade"], "what is left of moods")
+    chains.moments[:] = moments
+    chains.struct.fade = number(state["fade"], "what is left of moods")
     check_state(state["sides"], "rows", "columns")
     load = _load_means if predicts else _load_side
     for name, side, n in (("rows", chains.rows, m1), ("columns", chains.columns, m2)):
@@ -605,7 +652,7 @@ def chains_from_state(state: State) -> Chains:
 
 def _load_means(side: Side, state: State, n: int, rank: int, of: str) -> None:
     """Let a side predict as it did."""
-    check_state(state, "means", "expected", "seen")
+    check_state(state, "means", "expected")
     count, width = side.means.shape[1:]
     side.means[:n] = _padded(_array(state, "means", side.means.dtype, (n, count, width)), rank, of)
     side.priors[:, :width] = _array(state, "expected", np.float64, (count, width))
@@ -673,10 +720,3 @@ def new_priors(rank: int, count: int, width: int) -> Array:
     at = width**2 + np.arange(rank + 1) * (width + 1)
     priors[:, at] = 1.0 / np.append(np.full(rank, FACTOR_VARIANCE), BIAS_VARIANCE)
     return priors
-
-
-def longer(array: Array, n: int) -> Array:
-    """Return a longer copy, with zeros at its end."""
-    more = np.zeros((n, *array.shape[1:]), array.dtype)
-    more[: len(array)] = array
-    return more

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, log
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +13,9 @@ from .._threads import share
 from .._typing import Array, State
 from .._validation import check_precision, check_whole
 from ..native import Pointer, Struct, loops, struct
-from .lists import PARTS, EntryLists, Lists, longer
+from .lists import EntryLists, Lists, lists_that_had, longer, longer_ones, what_rows_had
 
-__all__ = ["RIDGE", "Clicks", "rank_for_clicks"]
+__all__ = ["LARGEST_RANK", "RIDGE", "Clicks", "clicks_from_state", "rank_for_clicks"]
 
 #: a, b and c of the penalty a + b n + c noise: noise has the largest part.
 RIDGE = (0.1, 0.0, 0.55)
@@ -179,12 +180,9 @@ class Side:
         gram, sums = np.zeros((width, width)), np.zeros((capacity, 2, KINDS, width, width))
         return {"factors": factors, "gram": gram, "sums": sums, "added": np.zeros_like(self.added)}
 
-    def grow(self, n: int) -> None:
-        """Let there be n lists at least."""
-        old = len(self.factors)
-        if n > old:
-            n = max(n, old + old // 2)
-            self.hold(factors=longer(self.factors, n), number=longer(self.number, n))
+    def with_space(self, n: int) -> dict[str, Array]:
+        """Return the arrays that have to be longer for n lists; nothing changes."""
+        return longer_ones(self, ("factors", "number"), n)
 
     @property
     def is_full(self) -> bool:
@@ -275,9 +273,6 @@ class Clicks:
         a, b and c of the penalty a + b n + c noise of a row, or column, of weight n.
     unobserved : float
         The weight of an entry that was not observed, in units of a new observation.
-    half_life : float or None
-        After how many events one weighs half as much, if weights that are given say so (``units``):
-        then everything is solved anew while about so many come.
 
     Attributes
     ----------
@@ -305,14 +300,12 @@ class Clicks:
         ridge: tuple[float, float, float] = RIDGE,
         *,
         unobserved: float = 0.1,
-        half_life: float | None = None,
     ) -> None:
         self.lists, self.dtype, self.shape = lists, lists.dtype, (0, 0)
         self.rank = FIRST if rank is None else rank
         self._check_at = FIRST_CHECK if rank is None else None
         self.ridge, self.unobserved = np.array(ridge, float), float(unobserved)
-        lasting = inf if half_life is None else max(half_life / log(2.0), 2.0)
-        self.known, self.turns = np.array([0.0, 1.0, lasting]), np.array([0, -1, -1, -1, -1])
+        self.known, self.turns = np.array([0.0, 1.0, inf]), np.array([0, -1, -1, -1, -1])
         self.wins = np.zeros(ARMS)
         self._trend, self._taken = np.zeros(0, self.dtype), np.zeros(0, np.uint8)
         self.rows, self.columns = (Side(x, self.rank) for x in (lists.by_row, lists.by_column))
@@ -327,7 +320,7 @@ class Clicks:
         inbox |= {name: np.zeros(FEW, np.int64) for name in ("rows", "cols")}
         self._few = self._call(**inbox)
         self._learn = loops.of("learn_clicks", self.dtype)
-        self.grow(*lists.shape)
+        self.grown(*lists.shape)()
 
     def _tell(self) -> None:
         """Let compiled loops know what is not of a side."""
@@ -346,19 +339,29 @@ class Clicks:
         """What a new observation weighs."""
         return float(self.known[NEWEST])
 
+    @property
+    def zero(self) -> float:
+        """What an entry weighs that was not observed."""
+        return self.unobserved * self.newest
+
     # Growing --------------------------------------------------------------------------------------
 
-    def grow(self, m1: int, m2: int) -> None:
-        """Let there be m1 rows and m2 columns at least, also in the lists."""
+    def grown(self, m1: int, m2: int) -> Callable[[], None]:
+        """Get memory for m1 rows and m2 columns at least; return what makes use of it."""
         m1, m2 = max(m1, self.shape[0]), max(m2, self.shape[1])
-        self.lists.grow(m1, m2)
-        self.rows.grow(m1)
-        self.columns.grow(m2)
-        n = len(self.columns.factors)
-        if self._trend.size < n:
-            self._trend, self._taken = longer(self._trend, n), np.zeros(n, np.uint8)
+        sides = (self.lists.by_row, self.rows, m1), (self.lists.by_column, self.columns, m2)
+        arrays = [(its.with_space(n), side.with_space(n)) for its, side, n in sides]
+        own = longer_ones(self, ("_trend", "_taken"), m2)
+
+        def publish() -> None:
+            for (its, side, _), (of_lists, of_side) in zip(sides, arrays, strict=True):
+                its.publish(of_lists)
+                side.hold(**of_side)
+            vars(self).update(own)
             self._tell()
-        self.shape = m1, m2
+            self.lists.shape = self.shape = m1, m2
+
+        return publish
 
     def _make_space(self) -> None:
         """Give more memory to the sums of long lists, if they have none left, else to the lists."""
@@ -423,16 +426,18 @@ class Clicks:
         y, w : ndarray of float
             Their values and weights; without w all weigh 1.
         units : ndarray, optional
-            What a new observation weighs when each comes, where older ones fade.
+            What an observation of weight 1 weighs when each comes, where older ones fade.
         solving : bool
             Without it all are predicted with what was learned before the first, and added to the
-            lists, and no regression is solved (see :meth:`learn_together`).
+            lists, and no regression is solved (see :meth:`solve_learned`).
         ranks : ndarray, optional
             Gets the place that each column had then among those that were known and that the row
             had not had: 1 is the best, nan for one that was new, or that the row has had.
         """
         self.lists.weigh()
         n, came = len(y), self.n_observations
+        if units is not None:
+            w = units if w is None else units * w
         predicted = None
         if not solving:
             predicted = self.predict(rows, cols)
@@ -464,22 +469,10 @@ class Clicks:
             ranks[:] = inbox["ranks"][:n]
         return inbox["out"][:n].copy() if predicted is None else predicted
 
-    def learn_together(
-        self,
-        rows: Array,
-        cols: Array,
-        y: Array,
-        w: Array | None = None,
-        units: Array | None = None,
-    ) -> Array:
-        """Learn events as a batch: each row and column of them is solved once.
-
-        So are those whose turn came. Returns what was predicted for each before all.
-        """
-        predicted = self.learn(rows, cols, y, w, units, solving=False)
-        of_rows, of_columns = self._in_turn(len(y))
-        self.solve(np.union1d(rows, of_rows), np.union1d(cols, of_columns))
-        return predicted
+    def solve_learned(self, rows: Array, columns: Array) -> None:
+        """Solve the rows and columns of events that were added, and those whose turn came."""
+        of_rows, of_columns = self._in_turn(len(rows))
+        self.solve(np.union1d(rows, of_rows), np.union1d(columns, of_columns))
 
     def _judge(self, rows: Array, cols: Array) -> None:
         """Let a batch say what counts in a taste: some of its events, with what is known before.
@@ -562,10 +555,13 @@ class Clicks:
     # Asking ---------------------------------------------------------------------------------------
 
     def factors(self) -> tuple[Array, Array, Array]:
-        """Return both factors of theta, not copied, and the weights of their columns."""
-        (m1, m2), weights = self.shape, np.zeros(_width(self.rank))
-        weights[: self.rank] = 1.0
-        return self.rows.factors[:m1], weights, self.columns.factors[:m2]
+        """Return both factors of theta, not copied, and the weights of their first columns."""
+        m1, m2 = self.shape
+        return self.rows.factors[:m1], np.ones(self.rank), self.columns.factors[:m2]
+
+    def offsets(self) -> tuple[Array, Array]:
+        """Return what is added to theta in rows and in columns: nothing."""
+        return np.zeros(self.shape[0]), np.zeros(self.shape[1])
 
     def predict(self, rows: Array, cols: Array) -> Array:
         """Return theta at entries of the matrix."""
@@ -655,32 +651,36 @@ class Clicks:
 
     # Leaving --------------------------------------------------------------------------------------
 
+    def fade(self, half_life: float | None) -> None:
+        """Let everything be solved anew while about a half-life of events comes.
+
+        If another one was in use before, the events that it let count are those that came.
+        """
+        self.turns[EVENTS] = int(min(self.turns[EVENTS], self.known[LASTING]))
+        self.known[LASTING] = inf if half_life is None else max(half_life / log(2.0), 2.0)
+
     def rescale(self, factor: float) -> None:
-        """Multiply everything that is weighted with a power of two, as the lists have done."""
+        """Multiply everything that is weighted with a power of two."""
+        self.lists.rescale(factor)
         self.known[[WEIGHT, NEWEST]] *= factor
         for side in self._sides:
             side.sums[: int(side.used[0]), :, WEIGHTED] *= factor
 
-    def entries_left(self) -> None:
-        """Note that the lists have dropped entries: rows and columns without any are as new."""
+    def drop(self, least: float) -> None:
+        """Drop entries that weigh less: rows and columns that have no others are as new."""
+        self.lists.drop(least)
         everything = slice(self.shape[0]), slice(self.shape[1])
         for side, which in zip(self._sides, everything, strict=True):
             side.clear_sums(which)
         self._clear_empty(*everything)
         self._sum_up()
 
-    def forget(self, row: int, columns: Array, weights: Array) -> None:
-        """Be without a row, whose entries have left the lists, and solve the columns it had.
+    def forget(self, row: int) -> None:
+        """Be without a row: its entries leave, and the columns that it had are solved again.
 
         Long ones, of which it was a thousandth, are solved with their next entry, or in turn.
-
-        Parameters
-        ----------
-        row : int
-            Which one.
-        columns, weights : ndarray
-            What it had.
         """
+        columns, weights, _ = self.lists.forget(row)
         different, counts = np.unique(columns), np.zeros(self.shape[1])
         self.rows.clear_sums(np.array([row]))
         self.columns.clear_sums(different)
@@ -702,11 +702,18 @@ class Clicks:
 
     # State ----------------------------------------------------------------------------------------
 
-    def state_dict(self, *, with_sums: bool = True) -> State:
-        """Return everything but the lists as plain arrays.
+    def state_dict(self) -> State:
+        """Return everything as plain arrays."""
+        return {**self._state(with_sums=True), "lists": self.lists.state_dict()}
 
-        Without sums of long lists it is smaller; these are made again when their lists are solved.
+    def what_predicts(self) -> State:
+        """Return a state that recommends and cannot learn: no sums, and what rows have had.
+
+        Sums of long lists are made again when these are solved.
         """
+        return {**self._state(with_sums=False), "had": what_rows_had(self.lists)}
+
+    def _state(self, *, with_sums: bool) -> State:
         state: State = {
             "shape": list(self.shape),
             "dtype": self.dtype.name,
@@ -722,70 +729,41 @@ class Clicks:
             state[name] = side.state_dict(n, self.rank, with_sums=with_sums)
         return state
 
-    @classmethod
-    def from_state(cls, state: State, lists: EntryLists) -> Self:
-        """Make the model that ``state_dict`` described, with its lists; refuse a damaged one."""
-        check_state(state, "shape", "dtype", "rank", "check_at", "unobserved", "lasting", "trend")
-        check_state(state, "ridge", "known", "turns", "wins", "rows", "columns")
-        if state["shape"] != list(lists.shape) or check_precision(state["dtype"]) != lists.dtype:
-            raise _damaged(f"they are of a {state['shape']!r:.40} matrix of {state['dtype']}")
-        rank = check_whole("the rank of the clicks", state["rank"])
-        if rank > LARGEST_RANK:
-            raise _damaged(f"their rank is {rank}")
-        unobserved = number(state["unobserved"], "the weight of entries that were not observed")
-        lasting = state["lasting"]
-        lasting = inf if lasting is None else number(lasting, "how long clicks last")
-        ridge = _checked(state, "ridge", np.float64, (3,))
-        known, turns = (_checked(state, *x) for x in (
-            ("known", np.float64, (2,)), ("turns", np.int64, (5,))))  # fmt: skip
-        positive = unobserved > 0.0 and lasting >= 1.0 and ridge[0] > 0.0 and known[NEWEST] > 0.0
-        if not positive or (ridge < 0.0).any() or known[WEIGHT] < 0.0:
-            raise _damaged("a weight or a ridge is not positive")
-        last = np.append(np.array(lists.shape) - 1, turns[[LAST_ROW, LAST_COLUMN]])
-        of_last = turns[[LAST_ROW, LAST_COLUMN, ROW, COLUMN]]
-        if (turns < -1).any() or (of_last > last).any() or not 0 <= turns[EVENTS] < MOST_EVENTS:
-            raise _damaged("turns")
-        clicks = cls(lists, rank, tuple(ridge), unobserved=unobserved)
-        clicks.known[:], clicks.turns[:] = (*known, lasting), turns
-        clicks.wins[:] = _checked(state, "wins", np.float64, (ARMS,))
-        n = lists.shape[1]
-        clicks._trend[:n] = _checked(state, "trend", clicks.dtype, (n,))
-        for name, side, n in zip(("rows", "columns"), clicks._sides, lists.shape, strict=True):
-            side.load_state(state[name], n, rank)
-        if state["check_at"] is not None:
-            least = clicks.n_observations + 1
-            clicks._check_at = check_whole("check_at of the clicks", state["check_at"], least)
-        return clicks
 
-    def what_recommends(self) -> State:
-        """Return what recommends, for a file: no sums, and the lists of rows without values."""
-        length, columns, _, weights = self.lists.by_row.some(slice(self.shape[0]))
-        rows = {"length": np.diff(length), "columns": columns, "weights": weights}
-        return {"model": self.state_dict(with_sums=False), "rows": rows}
-
-    @classmethod
-    def that_recommends(cls, state: State) -> Self:
-        """Make the model that ``what_recommends`` described; refuse a damaged one."""
-        check_state(state, "model", "rows")
-        model, rows = state["model"], state["rows"]
-        check_state(model, "trend", "dtype")
-        check_state(rows, "length", "columns", "weights")
-        dtype, m2 = check_precision(model["dtype"]), np.size(model["trend"])
-        length = _checked(rows, "length", np.int64, (-1,))
-        columns = _checked(rows, "columns", np.uint32, (-1,))
-        weights = _checked(rows, "weights", dtype, columns.shape)
-        if (length < 0).any() or columns.size != length.sum() or (columns >= m2).any():
-            raise _damaged("what rows have had")
-        order, ones = np.argsort(columns, kind="stable"), np.ones_like(weights)
-        its_row = np.repeat(np.arange(length.size, dtype=np.uint32), length)
-        counts = np.bincount(columns, minlength=m2).astype(np.int64)
-        sides = {
-            "rows": dict(zip(PARTS, (length, columns, ones, weights), strict=True)),
-            "columns": dict(
-                zip(PARTS, (counts, its_row[order], ones, weights[order]), strict=True)
-            ),
-        }
-        return cls.from_state(model, EntryLists.from_state(sides, (length.size, m2), dtype))
+def clicks_from_state(state: State) -> Clicks:
+    """Make the model that ``state_dict`` or ``what_predicts`` described; refuse a damaged one."""
+    check_state(state, "shape", "dtype", "rank", "check_at", "unobserved", "lasting", "trend")
+    check_state(state, "ridge", "known", "turns", "wins", "rows", "columns")
+    dtype = check_precision(state["dtype"])
+    shape, rank = state["shape"], check_whole("the rank of the clicks", state["rank"])
+    if not isinstance(shape, list) or len(shape) != 2 or rank > LARGEST_RANK:
+        raise _damaged(f"their shape is {shape!r:.40}, and their rank {rank}")
+    m1, m2 = (check_whole("each side of the clicks", n) for n in shape)
+    unobserved = number(state["unobserved"], "the weight of entries that were not observed")
+    lasting = state["lasting"]
+    lasting = inf if lasting is None else number(lasting, "how long clicks last")
+    ridge = _checked(state, "ridge", np.float64, (3,))
+    known, turns = (_checked(state, *x) for x in (
+        ("known", np.float64, (2,)), ("turns", np.int64, (5,))))  # fmt: skip
+    positive = unobserved > 0.0 and lasting >= 1.0 and ridge[0] > 0.0 and known[NEWEST] > 0.0
+    if not positive or (ridge < 0.0).any() or known[WEIGHT] < 0.0:
+        raise _damaged("a weight or a ridge is not positive")
+    last = np.append(np.array(shape) - 1, turns[[LAST_ROW, LAST_COLUMN]])
+    of_last = turns[[LAST_ROW, LAST_COLUMN, ROW, COLUMN]]
+    if (turns < -1).any() or (of_last > last).any() or not 0 <= turns[EVENTS] < MOST_EVENTS:
+        raise _damaged("turns")
+    trend = _checked(state, "trend", dtype, (m2,))
+    of_lists = state["lists"] if "lists" in state else lists_that_had(state, m1, m2, dtype)
+    lists = EntryLists.from_state(of_lists, (m1, m2), dtype)
+    clicks = Clicks(lists, rank, tuple(ridge), unobserved=unobserved)
+    clicks.known[:], clicks.turns[:], clicks._trend[:m2] = (*known, lasting), turns, trend
+    clicks.wins[:] = _checked(state, "wins", np.float64, (ARMS,))
+    for name, side, n in zip(("rows", "columns"), clicks._sides, shape, strict=True):
+        side.load_state(state[name], n, rank)
+    if state["check_at"] is not None:
+        least = clicks.n_observations + 1
+        clicks._check_at = check_whole("check_at of the clicks", state["check_at"], least)
+    return clicks
 
 
 def _checked(state: State, name: str, dtype: Any, shape: tuple[int, ...]) -> Array:

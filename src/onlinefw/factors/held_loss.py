@@ -11,23 +11,21 @@ from scipy import sparse
 from .._threads import blocks_for, share
 from .._typing import Array
 from ..iterates import LowRank
-from ..linalg import krylov_pair
-from ..losses import Loss
+from ..linalg import krylov_pair, vector_norm
+from ..losses import Loss, loss_code
 from ..native import Pointer, Struct, loops, struct
-from ..native.losses import loss_code
 from ..sets import WeightedTraceNormBall
-from .chains import PANEL
-from .lists import EntryLists
+from .chains import PANEL, Chains
+from .clicks import Clicks
 
 __all__ = ["HeldLoss"]
 
-#: The ball is that of a weighted trace norm: a row that weighs n has the root of a + b n, where
-#: values have a variance of 1.
-RIDGE = (8.0, 0.05)
 #: The certificate does not hold with this probability, over a random start.
 FAILURE = 1e-6
 #: How many Krylov steps it may take.
 STEPS = 300
+#: Up to so many entries of a matrix all of its singular values are found instead.
+SMALL = 250_000
 
 RidgeRows = struct(
     "RidgeRows",
@@ -48,54 +46,54 @@ RidgeRows = struct(
 
 
 class HeldLoss:
-    """F_t(theta) = weighted mean of loss(offset_ij + theta_ij, y) over all entries in lists.
+    """F_t(theta) = weighted mean of loss(offset_ij + theta_ij, y) over all entries.
 
-    It is made when somebody asks, reads all entries, and says what is true now.
+    Those are the entries in lists; in a model of clicks all others as well, as zeros. It is made
+    when somebody asks, reads all entries, and says what is true now.
 
     Parameters
     ----------
-    lists : EntryLists
-        The entries.
-    offsets : (ndarray, ndarray)
-        What is added in rows and in columns.
+    model : Chains or Clicks
+        It has the entries, offsets, the weight of an entry that was not observed, and the penalties
+        of rows and columns.
     loss : Loss
-        Of one prediction.
-    unit : float
-        The standard deviation of values, 1 where a loss has none.
-    one : float
-        What a new observation weighs.
+        Of one prediction; where others count as zeros, ``Square()``.
     """
 
-    def __init__(
-        self, lists: EntryLists, offsets: tuple[Array, Array], loss: Loss, unit: float, one: float
-    ) -> None:
-        self.lists, self.loss, self.unit, self.one = lists, loss, unit, one
-        self.offsets = tuple(np.ascontiguousarray(x, float) for x in offsets)
-        indptr, cols, values, weights = lists.by_row.some(slice(lists.shape[0]))
-        self.rows = np.repeat(np.arange(lists.shape[0]), np.diff(indptr))
+    def __init__(self, model: Chains | Clicks, loss: Loss) -> None:
+        self.model, self.lists, self.loss = model, model.lists, loss
+        m1, m2 = self.lists.shape
+        self.offsets = tuple(np.ascontiguousarray(x, float) for x in model.offsets())
+        indptr, cols, values, weights = self.lists.by_row.some(slice(m1))
+        self.rows = np.repeat(np.arange(m1), np.diff(indptr))
         self.cols = cols.astype(np.int64)
         self.values, self.weights = values.astype(float), weights.astype(float)
-        self.total = float(self.weights.sum())
+        self.zero = model.zero
+        self.total = float(self.weights.sum()) + self.zero * (m1 * m2 - self.values.size)
 
     def _predictions(self, theta: LowRank) -> tuple[Array, Array]:
-        """Return theta at all entries, and that plus offsets."""
+        """Return theta at all entries in lists, and that plus offsets."""
         z = theta.entries(self.rows, self.cols).astype(float)
         return z, z + self.offsets[0][self.rows] + self.offsets[1][self.cols]
 
     def value(self, theta: LowRank) -> float:
         """Return F_t(theta)."""
-        losses = self.loss.value(self._predictions(theta)[1], self.values)
-        return float(self.weights @ losses) / self.total
+        inside, z = self._predictions(theta)
+        total = float(self.weights @ self.loss.value(z, self.values))
+        if self.zero:  # all entries as zeros, without those that were observed
+            total += 0.5 * self.zero * (Product(theta).square() - float(inside @ inside))
+        return total / self.total
 
     def penalties(self) -> tuple[Array, Array]:
-        """Return a + b n of all rows and all columns, in units of a new observation's weight."""
-        (m1, m2), (a, b) = self.lists.shape, RIDGE
-        counts = ((self.rows, m1), (self.cols, m2))
-        weights = [np.bincount(at, self.weights, minlength=n) / self.one for at, n in counts]
-        return a + b * weights[0], a + b * weights[1]
+        """Return what keeps the factors of rows and of columns small."""
+        rows, columns = (
+            np.bincount(at, self.weights, minlength=n)
+            for at, n in zip((self.rows, self.cols), self.lists.shape, strict=True)
+        )
+        return self.model.penalties(rows, columns)
 
     def ball(self, theta: LowRank) -> WeightedTraceNormBall:
-        """Return the ball with theta on its boundary."""
+        """Return the ball of the norm that belongs to the penalties, with theta on its boundary."""
         rows, columns = map(np.sqrt, self.penalties())
         norm = WeightedTraceNormBall(1.0, rows, columns).norm(theta)
         return WeightedTraceNormBall(norm if norm > 0.0 else 1.0, rows, columns)
@@ -103,47 +101,32 @@ class HeldLoss:
     def certificate(self, theta: LowRank) -> float:
         """Return an upper bound on how far F_t(theta) is above its minimum over that ball.
 
-        It is <theta, G> + R sigma_max(diag(a) G diag(b)), for the gradient G. The singular value is
+        It is <theta, G> + R sigma_max(diag(a) G diag(b)), for the gradient G: a sparse matrix, and
+        where all other entries count a multiple of theta. Of a large matrix the singular value is
         bounded from above after k Krylov steps from a random start (Kuczynski and Wozniakowski
         1992): P(sigma^2 > x / (1 - e)) <= 1.648 sqrt(n) exp(-sqrt(e) (2 k - 1)) for the largest x.
         """
         if not self.total > 0.0:
             return 0.0
         inside, z = self._predictions(theta)
-        slopes = self.weights * self.loss.derivative(z, self.values) / self.total
-        ball = self.ball(theta)
+        ball, zero = self.ball(theta), self.zero / self.total
+        slopes = self.weights * self.loss.derivative(z, self.values) / self.total - zero * inside
+        along = float(inside @ slopes) + (zero * Product(theta).square() if zero else 0.0)
         a, b = ball.scales
         entries = a[self.rows] * slopes * b[self.cols], (self.rows, self.cols)
-        gradient = sparse.csr_array(entries, shape=self.lists.shape)
-        back, radius = gradient.T.tocsr(), ball.radius
-        along = float(inside @ slopes)
-        log_odds = log(1.648 * sqrt(min(self.lists.shape)) / FAILURE)
-        best = [float(sparse.linalg.norm(gradient))]
-
-        def normal(v: Array) -> tuple[Array, Array]:
-            image = gradient @ v
-            return image, back @ image
-
-        def enough(s: float, gain: float, k: int) -> bool:
-            slack = (log_odds / (2 * k - 1)) ** 2
-            if slack < 1.0:
-                best[0] = min(best[0], s / sqrt(1.0 - slack))
-            return radius * (best[0] - s) <= 0.1 * (along + radius * s)
-
-        start = np.random.default_rng(0).standard_normal(self.lists.shape[1])
-        steps = min(STEPS, *self.lists.shape)
-        start /= np.linalg.norm(start)
-        _, s, _ = krylov_pair(normal, start, steps=steps, enough=enough)
-        return along + radius * max(s, best[0])
+        gradient: Any = sparse.csr_array(entries, shape=self.lists.shape)
+        others = Product(theta, a, b, zero) if zero else None
+        return along + ball.radius * largest_singular(gradient, others, along, ball.radius)
 
     def corrected(self, theta: LowRank, sweeps: int) -> LowRank:
         """Return theta after ridge regressions of all rows and all columns, in turn.
 
         With the penalties as ridges its minimum is that over a ball of their weighted trace norm.
         """
-        penalties = [x * self.unit * self.one for x in self.penalties()]
-        sides = balanced(theta, *map(np.sqrt, penalties))
-        sides = [np.ascontiguousarray(x, self.lists.dtype) for x in sides]
+        assert isinstance(self.model, Chains)
+        penalties = [x * self.model.unit for x in self.penalties()]
+        both = balanced(theta, *map(np.sqrt, penalties))
+        sides = [np.ascontiguousarray(x, self.lists.dtype) for x in both]
         for _ in range(sweeps):
             self._solve(self.lists.by_row, sides[0], sides[1], self.offsets, penalties[0])
             self._solve(self.lists.by_column, sides[1], sides[0], self.offsets[::-1], penalties[1])
@@ -177,3 +160,51 @@ def balanced(theta: LowRank, rows: Array, columns: Array) -> tuple[Array, Array]
     k, root = s.size, np.sqrt(s)
     first, second = (q1 @ u[:, :k]) * root, (q2 @ vt.T[:, :k]) * root
     return first / rows[:, None], second / columns[:, None]
+
+
+class Product:
+    """scale diag(a) theta diag(b), of which only the factors are kept."""
+
+    def __init__(
+        self, theta: LowRank, a: Array | None = None, b: Array | None = None, scale: float = 1.0
+    ) -> None:
+        left, right = theta.left.astype(float) * (scale * theta.weights), theta.right.astype(float)
+        self.left = left if a is None else a[:, None] * left
+        self.right = right if b is None else b[:, None] * right
+
+    def square(self) -> float:
+        """Return the sum of the squares of all entries."""
+        both = (self.left.T @ self.left) * (self.right.T @ self.right)
+        return max(float(both.sum()), 0.0)
+
+
+def largest_singular(gradient: Any, others: Product | None, along: float, radius: float) -> float:
+    """Return a bound on the largest singular value of a sparse matrix plus a product."""
+    if gradient.shape[0] * gradient.shape[1] <= SMALL:
+        dense = gradient.toarray()
+        if others is not None:
+            dense += others.left @ others.right.T
+        return float(np.linalg.norm(dense, 2)) * (1.0 + 10.0 * float(np.finfo(float).eps))
+    back, n = gradient.T.tocsr(), min(gradient.shape)
+    log_odds = log(1.648 * sqrt(n) / FAILURE)
+    best = [vector_norm(gradient.data)]
+    if others is not None:
+        best[0] += sqrt(others.square())
+
+    def normal(v: Array) -> tuple[Array, Array]:
+        image = gradient @ v
+        if others is None:
+            return image, back @ image
+        image += others.left @ (others.right.T @ v)
+        return image, back @ image + others.right @ (others.left.T @ image)
+
+    def enough(s: float, gain: float, k: int) -> bool:
+        slack = (log_odds / (2 * k - 1)) ** 2
+        if slack < 1.0:
+            best[0] = min(best[0], s / sqrt(1.0 - slack))
+        return radius * (best[0] - s) <= 0.1 * (along + radius * s)
+
+    start = np.random.default_rng(0).standard_normal(gradient.shape[1])
+    start /= np.linalg.norm(start)
+    _, s, _ = krylov_pair(normal, start, steps=min(STEPS, n), enough=enough)
+    return max(s, best[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,12 +11,14 @@ from .._state import check_state
 from .._typing import Array, State
 from ..native import Pointer, Struct, loops, struct
 
-__all__ = ["PARTS", "EntryLists", "Lists", "longer"]
+__all__ = ["EntryLists", "Lists", "lists_that_had", "longer", "what_rows_had"]
 
 #: The shortest stretch of memory, as in ``native/lists.hpp``; stretches double up to 2^40 times it.
 SHORTEST, CLASSES = 2, 40
 #: What a state has of the lists of a side.
 PARTS = ("length", "other", "value", "weight")
+#: What a state has of them where nothing more is learned: of rows alone.
+HAD = ("length", "columns", "values", "weights")
 
 ListsStruct = struct(
     "Lists",
@@ -40,6 +43,7 @@ Entries = struct(
     by_row=Struct,
     by_column=Struct,
 )
+Reserve = struct("Reserve", lists=Struct, n=int, more=Pointer(np.int64, read=True))
 Removal = struct("Removal", row=int, by_row=Struct, by_column=Struct)
 Weighing = struct("Weighing", lists=Struct, n=int, out=Pointer(np.float64))
 
@@ -72,24 +76,37 @@ class Lists:
         arrays = self.start, self.length, self.space, self.other, self.value, self.weight
         return sum(array.nbytes for array in arrays if array is not None)
 
-    def grow(self, n: int) -> None:
-        """Let there be n lists at least."""
-        old = self.start.size
-        if n > old:
-            more = max(n, old + old // 2)
-            for name in ("start", "length", "space"):
-                setattr(self, name, longer(getattr(self, name), more))
-            self._told()
+    def with_space(self, n: int) -> dict[str, Array]:
+        """Return the arrays that have to be longer for n lists; nothing changes."""
+        return longer_ones(self, ("start", "length", "space"), n)
+
+    def publish(self, arrays: dict[str, Array]) -> None:
+        """Have these arrays from now on."""
+        vars(self).update(arrays)
+        self._told()
 
     def make_space(self) -> None:
         """Get a quarter more memory, if the longest list could not move."""
         longest, size = int(self.space.max(initial=1)), self.other.size
         if size - int(self.end[0]) < max(SHORTEST, 2 * longest):
-            memory = max(size + size // 4, size + 2 * longest, 64)
-            self.other, self.value = longer(self.other, memory), longer(self.value, memory)
-            if self.weight is not None:
-                self.weight = longer(self.weight, memory)
-            self._told()
+            self._have_memory(max(size + size // 4, size + 2 * longest, 64))
+
+    def _have_memory(self, memory: int) -> None:
+        self.other, self.value = longer(self.other, memory), longer(self.value, memory)
+        if self.weight is not None:
+            self.weight = longer(self.weight, memory)
+        self._told()
+
+    def reserve(self, more: Array) -> None:
+        """Get space for so many more entries in each list at once."""
+        needed = self.length[: more.size] + more
+        short = needed > self.space[: more.size]
+        spaces = np.exp2(np.ceil(np.log2(np.maximum(needed[short], SHORTEST)))).astype(np.int64)
+        memory = int(self.end[0]) + int(spaces.sum())
+        if memory > self.other.size:
+            self._have_memory(memory)
+        call: Any = Reserve(self.dtype, lists=self.struct, n=more.size, more=more)
+        loops.of("reserve_lists", self.dtype)(call.pointer)
 
     def weigh(self) -> None:
         """Let entries have weights from now on."""
@@ -136,7 +153,7 @@ class EntryLists:
     Parameters
     ----------
     shape : (int, int)
-        Rows and columns; more come with ``grow``.
+        Rows and columns; more come as a model grows.
     dtype : dtype
         float32 or float64, of values and weights.
 
@@ -167,16 +184,15 @@ class EntryLists:
         """How many bytes of memory the lists have reserved."""
         return self.by_row.nbytes + self.by_column.nbytes
 
-    def grow(self, m1: int, m2: int) -> None:
-        """Let there be m1 rows and m2 columns at least."""
-        self.shape = max(m1, self.shape[0]), max(m2, self.shape[1])
-        self.by_row.grow(m1)
-        self.by_column.grow(m2)
-
     def make_space(self) -> None:
         """Give the lists more memory; those that have enough for their longest are left alone."""
         self.by_row.make_space()
         self.by_column.make_space()
+
+    def reserve(self, rows: Array, cols: Array) -> None:
+        """Get space for entries that will come, which saves moving lists again and again."""
+        self.by_row.reserve(np.bincount(rows, minlength=1))
+        self.by_column.reserve(np.bincount(cols, minlength=1))
 
     def weigh(self) -> None:
         """Let entries have weights from now on."""
@@ -276,6 +292,12 @@ def longer(array: Array, n: int) -> Array:
     return found
 
 
+def longer_ones(owner: Any, names: Sequence[str], n: int) -> dict[str, Array]:
+    """Return longer copies of those arrays that have less than n items, with some to spare."""
+    short = {x: getattr(owner, x) for x in names if len(getattr(owner, x)) < n}
+    return {x: longer(array, max(n, len(array) + len(array) // 2)) for x, array in short.items()}
+
+
 def check_lists_state(state: Any, shape: tuple[int, int], dtype: np.dtype) -> None:
     """Refuse lists that compiled loops must not see: they trust every index."""
     check_state(state, "rows", "columns")
@@ -302,25 +324,39 @@ def check_lists_state(state: Any, shape: tuple[int, int], dtype: np.dtype) -> No
             raise _damaged("rows and columns do not agree on weights")
 
 
+def what_rows_had(lists: EntryLists, *, values: bool = True) -> State:
+    """Return what ``lists_that_had`` makes lists of, for a model that learns no more."""
+    indptr, columns, value, weight = lists.by_row.some(slice(lists.shape[0]))
+    plain = not values or not (value != 1.0).any(), not lists.weighted or not values
+    value, weight = (x[:0] if none else x for x, none in zip((value, weight), plain, strict=True))
+    return dict(zip(HAD, (np.diff(indptr), columns, value, weight), strict=True))
+
+
 def lists_that_had(state: State, m1: int, m2: int, dtype: np.dtype) -> State:
-    """Return the state of lists in which rows have had these columns, without their values."""
+    """Return the state of lists in which rows have had these columns.
+
+    Without values all are 1; without weights all weigh 1.
+    """
     check_state(state, "had")
-    check_state(state["had"], "length", "columns")
-    length, columns = state["had"]["length"], state["had"]["columns"]
-    good = all(isinstance(x, np.ndarray) and x.ndim == 1 for x in (length, columns))
+    check_state(state["had"], *HAD)
+    length, columns, value, weight = (state["had"][name] for name in HAD)
+    good = all(isinstance(x, np.ndarray) and x.ndim == 1 for x in (length, columns, value, weight))
     if not good or length.dtype != np.int64 or columns.dtype != np.uint32 or length.size != m1:
         raise _damaged("not arrays of rows")
-    if (length < 0).any() or columns.size != length.sum():
+    if (length < 0).any() or any(x.size not in some for x, some in (
+        (columns, {int(length.sum())}), (value, {0, columns.size}), (weight, {0, columns.size})
+    )):  # fmt: skip
         raise _damaged("of different lengths")
     if columns.size and int(columns.max()) >= m2:
         raise _damaged(f"{columns.max()} of {m2} columns")
+    value = value if value.size else np.ones(columns.size, dtype)
     order = np.argsort(columns, kind="stable")
     rows = np.repeat(np.arange(m1, dtype=np.uint32), length)[order]
     of_columns = np.bincount(columns, minlength=m2).astype(np.int64)
-    nothing = {"value": np.zeros(columns.size, dtype), "weight": np.zeros(0, dtype)}
+    sorted_weight = weight[order] if weight.size else weight
     return {
-        "rows": {"length": length, "other": columns, **nothing},
-        "columns": {"length": of_columns, "other": rows, **nothing},
+        "rows": dict(zip(PARTS, (length, columns, value, weight), strict=True)),
+        "columns": dict(zip(PARTS, (of_columns, rows, value[order], sorted_weight), strict=True)),
     }
 
 

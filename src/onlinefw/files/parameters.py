@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from .._randomness import generator_from_state, generator_state
 from .._state import describe, rebuild
 from .._typing import State
-from ..algorithms import LocalRidge, NewtonSteps, RidgeSweeps
+from ..algorithms import NewtonSteps, RidgeSweeps
 from ..estimators import (
     FrankWolfeClassifier,
     FrankWolfeMatrixCompletion,
@@ -34,9 +34,7 @@ ESTIMATORS: dict[str, type[Any]] = {
     )
 }
 #: Parts that are made from their public fields.
-CORRECTIVES: dict[str, type[Any]] = {
-    cls.__name__: cls for cls in (LocalRidge, NewtonSteps, RidgeSweeps)
-}
+CORRECTIVES: dict[str, type[Any]] = {cls.__name__: cls for cls in (NewtonSteps, RidgeSweeps)}
 #: Parameters of older files that no estimator has any more. They were about learning only.
 REMOVED = frozenset({"atoms_per_round"})
 

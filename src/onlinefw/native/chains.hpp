@@ -24,13 +24,18 @@ constexpr i64 OFTEN = 64;
 constexpr i64 LONG = 2048;
 // Of prior knowledge: how many rows' worth it is, and the variances of factors and of biases.
 constexpr double PRIOR_ROWS = 50.0, FACTOR_VARIANCE = 0.1, BIAS_VARIANCE = 0.2, PRIOR_RATINGS = 20.0;
+// What may be expected of a factor or a bias, and their mean square: where rows and columns drive each other
+// on and on, that ends there, and what is known of all begins anew.
+constexpr double MOST_EXPECTED = 2.0, WIDEST = 2.0, LARGEST_FACTOR = 1000.0;
 constexpr double B_RIDGE = 1.0, LARGEST_B = 5.0;
-constexpr double OF_RATED = 0.375, MORE_RATED = 8.0, OF_COUNT = 0.2;
+constexpr double MOST_RATED = 100.0, OF_RATED = 0.375, MORE_RATED = 8.0, OF_COUNT = 0.2;
 constexpr i64 RENEW = 50;
 // A mood: two means of a row's latest errors, how they fade, what they are shrunken by, and a ridge.
-constexpr double FADES[2] = {0.7, 0.93}, SHRINK[2] = {1.0, 3.0}, MOOD_RIDGE = 100.0;
+constexpr double FADES[2] = {0.7, 0.93}, SHRINK[2] = {1.0, 3.0}, MOOD_RIDGE = 100.0, MOST_ERROR = 5.0;
 // Other losses: parabolas at most, and how often a step is halved.
 constexpr i64 STEPS = 4, HALVES = 5;
+// Losses whose means have no bound predict at most so many times the largest value.
+constexpr double MOST_OF_LARGEST = 5.0;
 
 enum Moments { WEIGHT, MEAN, SQUARES, LOW, HIGH, NEWEST, MOMENTS };
 enum Noise { NOISE_SQUARES, NOISE_NUMBER, PRECISION, NOISE };
@@ -68,6 +73,13 @@ template <class T> struct Chains {
   double unit() const {
     double variance = kind == SQUARE && moments[WEIGHT] > 0 ? moments[SQUARES] / moments[WEIGHT] : 0.0;
     return variance > 0.0 ? sqrt(variance) : 1.0;
+  }
+  // What is predicted, where no mean may be beyond a few times the largest value seen.
+  double bounded(double z) const {
+    if (!(moments[WEIGHT] > 0.0)) return z;
+    if (kind == POISSON) return least(z, log(MOST_OF_LARGEST * (moments[HIGH] + 1.0)));
+    if (kind == EXPONENTIAL) return least(z, -1.0 / (MOST_OF_LARGEST * moments[HIGH]));
+    return z;
   }
   double centre() const {
     return biased ? loss().centre(moments[MEAN], moments[WEIGHT] / moments[NEWEST]) : 0.0;
@@ -158,12 +170,16 @@ void add_entries(const Chains<T>& c, i64 chain, const ChainSide<T>& its, const C
 inline void expect(const Prior& prior, i64 rank, i64 width, const double* sums, double* f, double* prior_mean) {
   const double n = sums[rank + 1], share = OF_RATED / sqrt(n + MORE_RATED);
   f[0] = 1.0;
-  for (i64 p = 0; p <= rank; ++p) f[1 + p] = share * sums[p];
+  for (i64 p = 0; p <= rank; ++p) f[1 + p] = clamped(share * sums[p], -MOST_RATED, MOST_RATED);
   f[rank + 2] = OF_COUNT * log1p(n);
   fill(prior_mean, width, 0.0);
   for (i64 a = 0; a < rank + 3; ++a)
     for (i64 b = 0; b < width; b += EIGHT) store(prior_mean + b, load(prior_mean + b) + f[a] * load(prior.B + a * width + b));
+  for (i64 p = 0; p <= rank; ++p) prior_mean[p] = clamped(prior_mean[p], -MOST_EXPECTED, MOST_EXPECTED);
 }
+
+// Values and weights beyond all reason leave factors that are numbers.
+inline double tame(double x) { return x == x ? clamped(x, -LARGEST_FACTOR, LARGEST_FACTOR) : 0.0; }
 
 // Let M and S (``mean`` and ``sample``) be those of equations that have been added up.
 template <class T> void draw(const Chains<T>& c, const Prior& prior, double precision, u64 stream, u64 number, const Workspace<T>& w) {
@@ -192,6 +208,7 @@ template <class T> void draw(const Chains<T>& c, const Prior& prior, double prec
   for (i64 a = 0; a < d; ++a) w.sample[a] += w.mean[a];
   solve_upper(w.A, d, width, w.mean);
   solve_upper(w.A, d, width, w.sample);
+  for (i64 a = 0; a < d; ++a) w.mean[a] = tame(w.mean[a]), w.sample[a] = tame(w.sample[a]);
 }
 
 // Add a new sample to the sums behind the prior and the precision, in which older ones fade.
@@ -305,7 +322,7 @@ template <class T> void renew(const Chains<T>& c, i64 chain, const ChainSide<T>&
   }
   double wide = 0.0;
   for (i64 a = 0; a < d; ++a) wide = most(wide, prior.SS[a * width + a]);
-  if (!(large < LARGEST_B) || !(wide < 100.0 * (prior.number[0] + 10.0))) {  // it ran away: begin anew
+  if (!(large < LARGEST_B) || !(wide < WIDEST * (prior.number[0] + 10.0))) {  // it ran away: begin anew
     fill(prior.B, prior_size(width), 0.0);
     for (i64 a = 0; a < d; ++a) prior.Lambda[a * width + a] = 1.0 / (a < c.rank ? FACTOR_VARIANCE : BIAS_VARIANCE);
     return;
@@ -382,16 +399,11 @@ template <class T> double mean_of_chains(const Chains<T>& c, i64 i, i64 j, bool 
   const i64 rank = c.rank, width = c.width();
   double sum = 0.0;
   for (i64 chain = 0; chain < c.count; ++chain) {
-    const T *a = c.rows->means + (i * c.count + chain) * width, *b = c.columns->means + (j * c.count + chain) * width;
-    T *first = spare, *second = spare + width;
-    if (!known_row) {
-      for (i64 p = 0; p <= rank; ++p) first[p] = T(c.rows->priors[chain * prior_size(width) + p]);
-      a = first;
-    }
-    if (!known_column) {
-      for (i64 p = 0; p <= rank; ++p) second[p] = T(c.columns->priors[chain * prior_size(width) + p]);
-      b = second;
-    }
+    const T *a = spare, *b = spare + width;
+    if (known_row) a = c.rows->means + (i * c.count + chain) * width;
+    else for (i64 p = 0; p <= rank; ++p) spare[p] = T(c.rows->priors[chain * prior_size(width) + p]);
+    if (known_column) b = c.columns->means + (j * c.count + chain) * width;
+    else for (i64 p = 0; p <= rank; ++p) spare[width + p] = T(c.columns->priors[chain * prior_size(width) + p]);
     sum += dot(a, b, rank) + double(a[rank]) + double(b[rank]);
   }
   return sum / double(c.count);
@@ -432,6 +444,7 @@ template <class T> struct ChainEvents {
   const i64 *rows, *cols;
   const double *y, *w, *units;  // weights, and what an observation of weight 1 weighs; null: 1
   i64 solving;                  // whether each is learned before the next; else they are only added
+  const double* said;           // what the chains say of each, if that is known; null: it is not
   const Chains<T>* chains;
   double* out;                  // what was predicted for each before it was learned
 };
@@ -456,18 +469,19 @@ template <class T> i64 learn_chains(const ChainEvents<T>& e) {
     if (e.units) c.moments[NEWEST] = e.units[t];
     const double y = e.y[t], weight = (e.w ? e.w[t] : 1.0) * c.moments[NEWEST], unit = c.unit();
     const i64 n_row = rows.lists->length[i], n_column = columns.lists->length[j];
-    const double said = mean_of_chains(c, i, j, n_row > 0, n_column > 0, w.left);
+    const double said = e.said ? e.said[t] : mean_of_chains(c, i, j, n_row > 0, n_column > 0, w.left);
     double z = c.centre() + unit * said, x[2], mood = 0.0;
     if (c.kind == SQUARE) {
       mood_of(c, i, x);
       mood = unit * mood_worth(c.mood_fit, x);
-      if (c.moments[WEIGHT] > 0.0) note_mood(c, i, x, (y - z) / unit);
+      // The first few values may have nearly no deviation.
+      if (c.moments[WEIGHT] > 0.0) note_mood(c, i, x, clamped((y - z) / unit, -MOST_ERROR, MOST_ERROR));
     }
-    z += mood;
+    z = c.bounded(z + mood);
     e.out[t] = c.clipped && c.moments[WEIGHT] > 0.0 ? clamped(z, c.moments[LOW], c.moments[HIGH]) : z;
     c.moments[LOW] = least(c.moments[LOW], y);
     c.moments[HIGH] = most(c.moments[HIGH], y);
-    note_value(c.moments, y - mood, weight);
+    note_value(c.moments, y, weight);
     rows.seen[0] += n_row == 0;
     columns.seen[0] += n_column == 0;
     rows.lists->append(i, j, y - mood, weight);
@@ -543,24 +557,36 @@ template <class T> struct ChainEntries {
   double* out;
 };
 
+// Say what the chains say of entries, in standard units and about the centre.
+template <class T> i64 say_chains(const ChainEntries<T>& e) {
+  const Chains<T>& c = *e.chains;
+  const Workspace<T> w(c);
+  for (i64 t = 0; t < e.n; ++t) {
+    const i64 i = e.rows[t], j = e.cols[t];
+    e.out[t] = mean_of_chains(c, i, j, c.rows->lists->length[i] > 0, c.columns->lists->length[j] > 0, w.left);
+  }
+  return e.n;
+}
+
 // What is predicted for all.
 template <class T> i64 centre_of_chains(const ChainEntries<T>& e) {
   e.out[0] = e.chains->centre();
   return 1;
 }
 
-// Predict entries of the matrix, with moods, and not clipped.
+// Predict entries of the matrix, with moods, and not clipped; rows and columns that are not in it are -1.
 template <class T> i64 predict_chains(const ChainEntries<T>& e) {
   const Chains<T>& c = *e.chains;
   const Workspace<T> w(c);
   for (i64 t = 0; t < e.n; ++t) {
     const i64 i = e.rows[t], j = e.cols[t];
-    double said = mean_of_chains(c, i, j, c.rows->lists->length[i] > 0, c.columns->lists->length[j] > 0, w.left), x[2];
-    if (c.kind == SQUARE) {
+    const bool row = i >= 0 && c.rows->lists->length[i] > 0, column = j >= 0 && c.columns->lists->length[j] > 0;
+    double said = mean_of_chains(c, i, j, row, column, w.left), x[2];
+    if (c.kind == SQUARE && i >= 0) {
       mood_of(c, i, x);
       said += mood_worth(c.mood_fit, x);
     }
-    e.out[t] = c.centre() + c.unit() * said;
+    e.out[t] = c.bounded(c.centre() + c.unit() * said);
   }
   return e.n;
 }

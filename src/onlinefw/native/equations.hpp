@@ -45,9 +45,12 @@ template <class T> inline void add_panel(double* normal, i64 rank, i64 width, co
 // Let U with U'U = A stand in the upper triangle of a positive definite matrix. Rows are ``stride`` apart, a
 // multiple of eight, and what is between n and the stride is 0. What is below the diagonal is lost.
 inline void factorise(double* A, i64 n, i64 stride) {
+  double largest = 1e-280;
+  for (i64 j = 0; j < n; ++j) largest = most(largest, A[j * stride + j]);
+  const double least_pivot = 1e-15 * largest;  // below that there is rounding only
   for (i64 j = 0; j < n; ++j) {
     double* row = A + j * stride;
-    double inverse = 1.0 / sqrt(most(row[j], 1e-300));
+    double inverse = 1.0 / sqrt(most(row[j], least_pivot));
     for (i64 b = j / EIGHT * EIGHT; b < stride; b += EIGHT) store(row + b, inverse * load(row + b));
     for (i64 i = j + 1; i < n; ++i) {
       double f = row[i], *to = A + i * stride;

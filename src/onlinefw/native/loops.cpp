@@ -33,6 +33,8 @@ LOOP(sum_chains, ChainLists)
 LOOP(append_all, Entries)
 LOOP(solve_ridge, RidgeRows)
 LOOP(remove_row, Removal)
+LOOP(reserve_lists, Reserve)
+LOOP(say_chains, ChainEntries)
 
 LOOP(total_weight, Weighing)
 

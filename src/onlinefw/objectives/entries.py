@@ -18,7 +18,7 @@ from ..linalg import Scales
 from ..line_search import Line
 from ..losses import Loss, Square
 from ..past.entries_state import Counts, check_entries_shape
-from ..past.place import listed, loaded_entries, low_rank_class, models_for, new_local_models
+from ..past.place import loaded_entries, low_rank_class
 from ..past.protocols import EntriesPast
 from ..sets import ConvexSet, TraceNormBall, WeightedTraceNormBall
 from . import merge_rule
@@ -36,8 +36,7 @@ class ObservedEntries(HeldEntries):
     """F_t(theta) = weighted mean of loss(theta[i, j], y) over every observed entry (i, j, y).
 
     The past is kept sorted by rows (columns in order of popularity), with new observations in a
-    short tail that is merged now and then, each entry with its prediction; for local corrections
-    (:class:`~onlinefw.LocalRidge`) in lists by row and by column. The gradient is a
+    short tail that is merged now and then, each entry with its prediction. The gradient is a
     sparse matrix that is never built: an operator whose products read the store once. theta is
     kept as :class:`~onlinefw.iterates.LowRank` factors.
 
@@ -179,42 +178,6 @@ class ObservedEntries(HeldEntries):
         """
         self._low_rank.put(*_as_factors(point, self._low_rank.shape))
         self._refresh()
-
-    def hold(self, left: Array, weights: Array, right: Array, rows: Any, columns: Any) -> None:
-        """Let theta have these very factors, which local models change in place, and offsets.
-
-        The factors may have unused columns at the end. Predictions of all entries are computed
-        again when they are needed.
-        """
-        self._low_rank.hold(left, weights, right)
-        self._past.set_offsets(rows, columns)
-        self._has_offsets = True
-
-    def changing(self) -> None:
-        """Say that what is held changes in place from now on: a failure is one half-way then."""
-        held = self._low_rank._held
-        self._low_rank._held = held._replace(weights=held.weights.copy())
-
-    def local_models(self, models: Any, *options: Any) -> Any:
-        """Return models that learn with the entries where they are now.
-
-        They are those that are given, in their state, or new ones if that is None: ``options`` are
-        rank, ridges, and whether there are biases and predictions are clipped.
-        """
-        self.list_entries()
-        past = self._past
-        if models is not None:
-            return models_for(models, past)
-        models = new_local_models(past, self.unobserved, *options)
-        if self._clock is not None:
-            models.fade(self._clock.half_life)
-        return models
-
-    def list_entries(self) -> None:
-        """Keep entries by row and by column from now on, for local corrections."""
-        self._is_local = True
-        self._past = listed(self._past, self._place, self._low_rank)
-        self._weigh_zeros()
 
     def _refresh(self) -> None:
         self._past.refresh()

@@ -68,12 +68,12 @@ def check_entries(
     loss: Loss,
     dtype: np.dtype,
     device: str,
-    local: bool = False,
+    factors: bool = False,
 ) -> EntriesBatch:
     """Return checked observations, or say what is wrong with them.
 
-    They are within ``limits``, the shape of the matrix; None if it may grow. ``local`` is whether
-    they are for local corrections.
+    They are within ``limits``, the shape of the matrix; None if it may grow. ``factors`` is whether
+    they are learned by factors.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def check_entries(
     rows, cols = check_indices(X, limits or (0, 0), growing=limits is None)
     y = check_targets(y, rows.size, loss)
     w = check_weights(received_here("sample_weight", sample_weight, device), rows.size)
-    check_magnitude(y, w, dtype, lambda: local)
+    check_magnitude(y, w, dtype, lambda: factors)
     return EntriesBatch(rows, cols, y, w, (int(rows.max()) + 1, int(cols.max()) + 1))
 
 

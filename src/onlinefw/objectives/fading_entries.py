@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from itertools import pairwise
 from math import isinf, log2
-from typing import Any
-
-import numpy as np
 
 from .._typing import Array
 from .._validation import check_whole
@@ -17,7 +12,7 @@ from ..past.leaving import Forgotten
 from ..past.protocols import EntriesPast
 from .biases import RunningBiases
 from .fading import Fading
-from .half_life import BLOCK, KEPT, Clock
+from .half_life import KEPT, Clock
 
 __all__ = ["FadingEntries"]
 
@@ -82,45 +77,25 @@ class FadingEntries(Fading, ABC):
         assert self._clock is not None
         return max(KEPT * self._clock.half_life, SHORTEST_STRETCH)
 
-    def stretches(self, w: Array) -> Iterator[slice]:
-        """Cut observations of these weights, which come one after another, where others leave."""
-        clock, cuts = self._clock, [0, w.size]
-        if clock is not None and w.size:
-            n = clock.n + np.append(0, np.cumsum(w > 0.0))
-            blocks = clock.exponent(n) // BLOCK, n // self._stretch
-            changes = (np.diff(one) > 0 for one in blocks)
-            first = np.flatnonzero(np.logical_or(*changes))
-            cuts = np.unique(np.concatenate((cuts, first))).tolist()
-        return (slice(*pair) for pair in pairwise(cuts))
-
-    def _weigh(self, w: Array, *models: Any) -> tuple[Array, Array | None, Clock | None]:
-        """Return the weights of new observations in the past, units, and the clock after them.
+    def _weigh(self, w: Array) -> tuple[Array, Clock | None]:
+        """Return the weights of new observations in the past, and the clock after them.
 
         First the past is scaled to these weights, and light entries leave it, if that is due.
-        Units are what an observation of weight 1 weighs when each of them comes.
         """
         old = self._clock
         if old is None:
-            return w, None, None
+            return w, None
         clock, factor, weights = old.after(w)
-        before = old._replace(shift=clock.shift)
         if factor != 1.0:
-            for part in (self._past, self.offsets, *models):
+            for part in (self._past, self.offsets):
                 if part is not None:
                     part.rescale(factor)
-            self._clock = before
+            self._clock = old._replace(shift=clock.shift)
         if clock.n // self._stretch > old.n // self._stretch:
-            self._drop(*models)
-        units = old.after((w > 0.0).astype(float))[2]  # 0 for those that do not count
-        return weights, np.maximum.accumulate(np.append(before.unit, units))[1:], clock
-
-    def _drop(self, *models: Any) -> None:
-        """Drop entries that weigh less than 2**-KEPT of a new one of the mean weight."""
-        clock, past = self._clock, self._past
-        assert clock is not None
-        past.drop(2.0**-KEPT * past.counts.weight / max(clock.counting, 1.0))
-        for one in models:
-            one.entries_left()
+            # What weighs less than 2**-KEPT of a new one of the mean weight.
+            past, counting = self._past, old.counting
+            past.drop(2.0**-KEPT * past.counts.weight / max(counting, 1.0))
+        return weights, clock
 
     # Forgetting -----------------------------------------------------------------------------------
 

@@ -84,7 +84,6 @@ class HeldEntries(UnobservedEntries, SeenEntries, FadingEntries, PickledByState,
         self._place = check_place(device, workers, log_dir)
         self._last_batch = 0
         self._has_offsets = False
-        self._is_local = False  # whether local corrections learn from the entries
         self._start = WarmStart()
         super().__init__(tuple(shape))
         self._past: EntriesPast = new_entries(self._place, self._low_rank, self.dtype, loss)
@@ -107,8 +106,6 @@ class HeldEntries(UnobservedEntries, SeenEntries, FadingEntries, PickledByState,
         place = other_place(self._place, device, workers, log_dir)
         if place is None:
             return
-        if self._is_local:
-            self.check_local_clicks(place.device, place.workers)
         kind, theta, block = low_rank_class(place), self._low_rank, self._start.block
         if type(theta) is not kind:
             theta = kind.from_state(theta.state_dict())
@@ -191,10 +188,9 @@ class HeldEntries(UnobservedEntries, SeenEntries, FadingEntries, PickledByState,
             loss=self.loss,
             dtype=self.dtype,
             device=self._place.device,
-            local=self._is_local,
         )
         if self._clock is not None:
-            check_magnitude(batch.y, 2.0**BLOCK * batch.w, self.dtype, lambda: self._is_local)
+            check_magnitude(batch.y, 2.0**BLOCK * batch.w, self.dtype)
         if self.growing and batch.shape is not None:
             self._check_shape(batch.shape)
         return batch
@@ -227,7 +223,7 @@ class HeldEntries(UnobservedEntries, SeenEntries, FadingEntries, PickledByState,
         if m1 > self._shape[0] or m2 > self._shape[1]:
             self.grow(m1, m2)
         past = self._past
-        weights, _, clock = self._weigh(w)
+        weights, clock = self._weigh(w)
         z = past.append(rows, cols, weights, y)
         self._clock = clock
         self._weigh_zeros()
@@ -245,26 +241,6 @@ class HeldEntries(UnobservedEntries, SeenEntries, FadingEntries, PickledByState,
             self._merge_if_due()
         return loss
 
-    def count(self, batch: Any, models: Any) -> tuple[Array, Array | None]:
-        """Count checked observations, which local models add to the past.
-
-        The matrix and the models get the rows and columns of the observations. Their weights in
-        the past are returned, and what one weighs when each of them comes (None: 1).
-        """
-        rows, cols, y, w, needed = batch
-        m1, m2 = needed or (int(rows.max()) + 1, int(cols.max()) + 1)
-        if m1 > self._shape[0] or m2 > self._shape[1]:
-            self.grow(m1, m2, models)
-        weights, units, clock = self._weigh(w, models)
-        past: Any = self._past  # a ListedPast
-        past.count(weights, y)
-        self._clock = clock
-        self._weigh_zeros()
-        if past.n_newest > merge_rule.SHORTEST_TAIL:
-            self._merge_if_due()
-        self._last_batch = rows.size
-        return weights, units
-
     def _add_handle(self, batch: HandleBatch) -> float:
         """Let workers add what they have read; only sums come back."""
         self.grow(*batch.shape)
@@ -280,26 +256,21 @@ class HeldEntries(UnobservedEntries, SeenEntries, FadingEntries, PickledByState,
         if n:
             past.merge(n)
 
-    def grow(self, m1: int, m2: int, *models: Any) -> None:
-        """Let the matrix, and models of it, have m1 rows and m2 columns at least."""
+    def grow(self, m1: int, m2: int) -> None:
+        """Let the matrix have m1 rows and m2 columns at least."""
         if m1 <= self._shape[0] and m2 <= self._shape[1]:
             return
         theta, past = self._low_rank, self._past
         shape = max(m1, self._shape[0]), max(m2, self._shape[1])
         memory = theta.remember(), past.remember()
-        of_models = [one.remember() for one in models]
         try:
             theta.grow(shape, *self._atom_limits(shape))
             past.grow(*shape)
             if self.offsets is not None:  # a row that was never seen has the mean
                 self.set_offsets(*self.offsets.offsets(shape))
-            for one in models:
-                one.grow(*shape)
             self._shape = shape
         except BaseException as error:  # whole or not at all
             theta.go_back(memory[0])
-            for one, its in zip(models, of_models, strict=True):
-                one.go_back(its)
             if not past.go_back(memory[1]):
                 self.break_off(error)
             raise

@@ -94,15 +94,6 @@ class UnobservedEntries(ABC):
         value, slope, curvature = background.line(atom.scale * atom.u, atom.v)
         return parabola[0] + value, parabola[1] + slope, parabola[2] + curvature
 
-    def check_local_clicks(self, device: str, workers: int | None) -> None:
-        """Refuse local corrections of clicks with entries anywhere but in this process's memory."""
-        if self.unobserved > 0.0 and (device != "cpu" or workers is not None):
-            where = "on a GPU" if workers is None else "with workers"
-            raise ValueError(
-                "LocalRidge learns clicks in the memory of this process only, not with entries "
-                f"{where}: use device='cpu', without workers, or RidgeSweeps(rank)"
-            )
-
     def _loaded_norm(self, state: State, theta: LowRank) -> SquaredNorm:
         """Return the squared norm of theta as a state has it; earlier versions had none."""
         square = state.get("squared_norm")

@@ -114,16 +114,9 @@ def all_entries(state: State) -> tuple[Array, Array, Array, Array]:
 
 def check_entries_shape(state: Any, shape: tuple[int, int]) -> None:
     """Refuse a state that does not hold the pointers and numbers of so many rows and columns."""
-    if isinstance(state, dict) and "lists" in state:
-        check_state(state["lists"], "rows", "columns")
-        for side in ("rows", "columns"):
-            check_state(state["lists"][side], "length")
-        sides = state["lists"]["rows"]["length"], state["lists"]["columns"]["length"]
-        held = np.size(sides[0]), np.size(sides[1])
-    else:
-        check_state(state, "sorted", "rank")
-        check_state(state["sorted"], "indptr")
-        held = np.size(state["sorted"]["indptr"]) - 1, np.size(state["rank"])
+    check_state(state, "sorted", "rank")
+    check_state(state["sorted"], "indptr")
+    held = np.size(state["sorted"]["indptr"]) - 1, np.size(state["rank"])
     if held != shape:
         raise _damaged(f"it is of {held[0]} rows and {held[1]} columns, not {shape}")
 

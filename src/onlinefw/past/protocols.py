@@ -19,10 +19,9 @@ from ..iterates import DenseIterate, LowRank
 from ..losses import Loss
 from .entries_state import Counts
 from .leaving import Forgotten
-from .some_regressions import Other
 from .unobserved import UnobservedPast
 
-__all__ = ["EntriesPast", "GramPast", "ListedPast", "Past", "RowsPast"]
+__all__ = ["EntriesPast", "GramPast", "Past", "RowsPast"]
 
 
 class Past(Protocol):
@@ -413,22 +412,4 @@ class EntriesPast(LeavingPast, UnobservedPast, Protocol):
 
     def seen(self) -> tuple[Array, Array]:
         """Return those columns of every row, compressed: indptr, columns."""
-        ...
-
-
-class ListedPast(EntriesPast, Protocol):
-    """Entries for local corrections, which ask for them by row and by column."""
-
-    def count(self, w: Array, y: Array) -> None:
-        """Count entries that models are about to add to its lists, if it has lists."""
-        ...
-
-    def solve_some(
-        self, of_rows: bool, which: Array, other: Other, mean: float, ridges: Array
-    ) -> Array:
-        """Return factors and biases of some rows (or columns) in several models, at the place.
-
-        The other side is held fixed, at the place; the targets are the values, less its offsets
-        and the mean. :func:`~onlinefw.past.some_regressions.solved` says what the ridges are.
-        """
         ...

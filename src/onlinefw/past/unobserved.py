@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from .._devices import namespace
 from .._typing import Array
 
-__all__ = ["ListedZeros", "StoredZeros", "UnobservedPast", "Zeros", "first_of"]
+__all__ = ["StoredZeros", "UnobservedPast", "Zeros", "first_of"]
 
 
 class UnobservedPast(Protocol):
@@ -71,19 +71,6 @@ class StoredZeros:
     def products(self) -> Array:
         """Return G V of the last read, with what was added to it."""
         return self._y
-
-
-class ListedZeros(StoredZeros):
-    """The same of entries in lists, which have each entry once where others count as zeros."""
-
-    lists: Any
-
-    def _find_first(self) -> None:
-        """There is no tail; lists that have entries were made with each once."""
-
-    def n_distinct(self) -> int:
-        """Return how many entries were observed."""
-        return len(self.lists)
 
 
 class Zeros(NamedTuple):

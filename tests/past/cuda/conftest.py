@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from onlinefw import _devices
-from onlinefw.past.cuda import equations, row_kernels
+from onlinefw.past.cuda import row_kernels
 
 from . import emulation, fake_cupy
 
@@ -13,7 +13,6 @@ from . import emulation, fake_cupy
 def _forget_devices():
     _devices._why_not.cache_clear()
     row_kernels._kernel.cache_clear()
-    equations._kernel.cache_clear()
 
 
 def _missing():

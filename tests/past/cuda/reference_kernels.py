@@ -117,31 +117,6 @@ def gather_columns(defined, grid, indptr, indices, data, first, n, place, n_chos
         out[i - first, place[where[chosen]]] = values[chosen]
 
 
-def segment_equations(
-    defined, grid, first, last, ordered, order, other, c, s, models, width, factors, offsets, mean,
-    parts,
-):  # fmt: skip
-    rank = int(defined["RANK"])
-    upper = np.triu_indices(rank + 1, 0, rank + 2)
-    assert grid == (len(first), models) and upper[0].size == int(defined["PACKED"])
-    assert factors.dtype == c.dtype == s.dtype == offsets.dtype and order.dtype == np.uint32
-    assert factors.shape[1] == models * width
-    for q, (begin, end) in enumerate(zip(first, last, strict=True)):
-        k = order[begin:end] if ordered else np.arange(begin, end)
-        j, ones = other[k], np.ones((end - begin, 1))
-        for m in range(models):
-            x = np.hstack((factors[j, m * width : m * width + rank].astype(float), ones))
-            target = s[k] - c[k] * (offsets[j, m].astype(float) + mean)
-            equations = np.column_stack((x.T @ (c[k, None] * x), x.T @ target))
-            parts.reshape(len(first), models, -1)[q, m] = equations[upper]
-
-
-def add_equations(defined, grid, n, size, segments, parts, out):
-    rows = out.reshape(n, size)
-    for i in range(n):
-        rows[i] += parts[segments[i] : segments[i + 1]].sum(axis=0)
-
-
 KERNELS = {
     one.__name__: one
     for one in (
@@ -159,7 +134,5 @@ KERNELS = {
         scatter_tail,
         sparse_column,
         gather_columns,
-        segment_equations,
-        add_equations,
     )
 }

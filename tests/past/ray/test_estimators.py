@@ -48,19 +48,6 @@ MODELS = {
 }  # fmt: skip
 
 
-def test_local_corrections_of_batches():
-    X, y = entries()
-    models = [
-        ofw.FrankWolfeMatrixCompletion(corrective=ofw.LocalRidge(14), dtype="float64", workers=n)
-        for n in (None, 2)
-    ]
-    predicted = [model.learn(X, y, batch_size=50) for model in models]
-    np.testing.assert_allclose(predicted[1], predicted[0], atol=1e-8)
-    here, spread = (model.refine() for model in models)
-    np.testing.assert_allclose(spread.predict(X), here.predict(X), atol=1e-8)
-    assert spread.gap_ == pytest.approx(here.gap_, rel=1e-4)
-
-
 def data(name):
     if name.startswith("completion"):
         return entries()

@@ -106,9 +106,10 @@ def test_half_lives_side_by_side_are_those_of_one_process(loss):
 @pytest.mark.slow
 def test_half_lives_of_ratings_are_those_of_one_process():
     X, y = changing_ratings()
+    sweeps = ofw.RidgeSweeps(4, ridge=2.0, growth=1.2, start=300)
     models = [
         ofw.FrankWolfeMatrixCompletion(
-            half_life="auto", corrective=ofw.LocalRidge(4), dtype="float64", workers=n
+            half_life="auto", corrective=sweeps, radius=1e4, dtype="float64", workers=n
         )
         for n in (None, 2)
     ]

@@ -13,7 +13,6 @@ from onlinefw.past.place import Place, new_entries
 from onlinefw.past.ray import entries as spread_module
 from onlinefw.past.ray import entries_placement
 from onlinefw.past.ray.errors import ClusterLost
-from onlinefw.past.some_regressions import Other
 
 from ...pairs import every_pair
 from .both import Both
@@ -365,53 +364,3 @@ def test_a_damaged_state_is_refused_before_a_worker_sees_it():
     with pytest.raises(ValueError, match="damaged"):
         both.spread.load_state(state)
     ask_others(both, rng)
-
-
-class Listed(Entries):
-    """Entries for local corrections."""
-
-    def __init__(self, workers):
-        super().__init__(workers)
-        for past in self.pasts:
-            past.close()
-        places = (Place(workers=n) for n in (None, workers))
-        kind = np.dtype(float), self.loss, True
-        self.pasts = [new_entries(place, self.theta, *kind) for place in places]
-
-
-@pytest.mark.parametrize("dying", [False, True])
-@pytest.mark.parametrize("workers", [1, 3, 9])
-def test_listed_entries_answer_every_verb(workers, dying):
-    rng, both = np.random.default_rng(0), Listed(workers)
-    for k in range(3):
-        both.append(rng, 20)
-        both.move(rng, 1.0 if k == 0 else 0.1)
-        if dying:
-            kill(both.spread.shards, k % workers)
-        for of_rows, own, its in ((True, M1, M2), (False, M2, M1)):
-            which = rng.permutation(own)[:5]
-            other = Other(3, rng.standard_normal((its, 2 * 4)), rng.standard_normal((its, 2)))
-            both.solve_some(of_rows, which, other, 0.3, rng.uniform(1.0, 2.0, (2, 3)))
-        both.move(rng, 0.1)
-        both.here.reads = both.spread.reads = 0  # the one here knows when predictions are old
-        ask_products(both, rng)
-        both.move(rng, 0.2)
-        both.set_offsets(0.1 * rng.standard_normal(M1), 0.1 * rng.standard_normal(M2))
-        both.total_loss()
-        both.heaviest()
-        both.weighted_sums(rng.standard_normal(M1), rng.standard_normal(M2), True)
-        both.columns_of(3)
-        both.seen()
-        assert both.spread.counts == both.here.counts
-        assert (both.spread.n_sorted, both.spread.n_newest) == (len(both.here), 0)
-    states = [past.state_dict()["lists"] for past in both.pasts]
-    for name, found in states[1]["rows"].items():  # columns are in another order
-        np.testing.assert_array_equal(found, states[0]["rows"][name])
-
-
-def test_many_columns_are_solved_in_pieces(monkeypatch):
-    rng, both = np.random.default_rng(0), Listed(2)
-    both.append(rng, 40)
-    monkeypatch.setattr(spread_module, "SENT_AT_ONCE", 1)
-    other = Other(3, rng.standard_normal((M1, 4)), rng.standard_normal((M1, 1)))
-    both.solve_some(False, np.arange(M2), other, 0.0, np.ones((1, 3)))

@@ -14,7 +14,6 @@ KINDS = {
     "rows": (protocols.RowsPast, rows.TABLE, rows.RowsPlacement),
     "gram": (protocols.GramPast, gram.TABLE, gram.GramPlacement),
     "entries": (protocols.EntriesPast, entries.TABLE, EntriesPlacement),
-    "listed entries": (protocols.ListedPast, entries.TABLE, EntriesPlacement),
 }
 
 

@@ -12,12 +12,10 @@ from ..._devices import to_host
 from ..._typing import Array
 from ...iterates import LowRank
 from ...losses import Loss
-from ..some_regressions import Other, SomeRegressions, packed_size
 from ..stored_entries import NONE, StoredEntries
 from ..unobserved import Zeros
 from .entry_kernels import LANES, THREADS, kernels
 from .entry_store import CudaEntryStore
-from .equations import add_equations
 from .line import CudaLine
 from .low_rank import CudaLowRank
 from .regressions import CudaRegressions
@@ -30,8 +28,8 @@ GRAM_BLOCKS = 128
 ROW, COL, Z, C, S, G, FIRST = range(7)
 
 
-class CudaEntries(SomeRegressions, StoredEntries):
-    """:class:`~onlinefw.past.protocols.ListedPast` on a device.
+class CudaEntries(StoredEntries):
+    """:class:`~onlinefw.past.protocols.EntriesPast` on a device.
 
     Vectors are passed as CuPy arrays; offsets, new entries and sums for biases as numpy arrays.
     """
@@ -80,9 +78,6 @@ class CudaEntries(SomeRegressions, StoredEntries):
     def _merge(self, n: int) -> None:
         if n:
             self._store = self._store.merged(n, self.sums_repeats)
-
-    def count(self, w: Array, y: Array) -> None:
-        """Do nothing: ``append`` counts."""
 
     def set_offsets(self, rows: Array, columns: Array) -> None:
         self._line = self._regressions = None
@@ -317,27 +312,6 @@ class CudaEntries(SomeRegressions, StoredEntries):
     def begin_regressions(self) -> None:
         zeros = Zeros(self.unobserved, *self._offsets) if self.unobserved > 0.0 else None
         self._regressions = CudaRegressions(self._store.sorted, *self._offsets, zeros)
-
-    def equations(self, of_rows: bool, which: Array, other: Other, mean: float) -> Array:
-        """Return the normal equations of some rows or columns, from sorted entries and tail."""
-        held, tail, chosen = self._store.sorted, self._store.tail.arrays, cp.asarray(which)
-        sides = (cp.ascontiguousarray(cp.asarray(x, dtype=self.dtype)) for x in other[1:])
-        other = Other(other.rank, *sides)
-        out = cp.zeros((which.size, other.offsets.shape[1], packed_size(other.rank)))
-        start, its = (held.indptr, COL) if of_rows else (held.column_ptr, ROW)
-        bounds = to_host(start[chosen]), to_host(start[chosen + 1])
-        entries = held.arrays[its], held.c, held.s
-        add_equations(bounds, None if of_rows else held.by_column, entries, other, mean, out)
-        if self.n_newest:
-            own = tail[ROW if of_rows else COL]
-            order = cp.argsort(own).astype(cp.uint32)
-            ends = [
-                to_host(cp.searchsorted(own[order], chosen.astype(cp.uint32), side)).astype(int)
-                for side in ("left", "right")
-            ]
-            entries = tail[its], tail[C], tail[S]
-            add_equations((ends[0], ends[1]), order, entries, other, mean, out)
-        return out
 
     def columns_of(self, row: int) -> Array:
         held, (rows, cols) = self._store.sorted, self._store.tail.arrays[:2]

@@ -12,17 +12,14 @@ from typing import Any
 import numpy as np
 
 from ..._batches import BatchHandle
-from ..._state import check_state
 from ..._typing import Array, State
-from ..entries_state import check_counts, check_entries_state, check_offsets, check_unobserved
-from ..host.entry_lists import check_lists_state
+from ..entries_state import check_entries_state, check_unobserved
 from ..leaving import Forgotten, sums_of
-from ..some_regressions import Other, packed_size, solved
 from ..stored_entries import NONE
 from . import entries_in_worker as in_worker
 from .entries_files import OpenedEntries
 from .entries_placement import EntriesPlacement
-from .entries_state import joined_lists, joined_state, parts_of_lists, parts_of_state
+from .entries_state import joined_state, parts_of_state
 from .errors import ClusterLost
 from .joins import compressed, first, interleaved, sums, total
 from .recovery import Message, Recovery
@@ -37,8 +34,6 @@ __all__ = ["TABLE", "EntriesPlacement"]
 LARGE_BLOCK = 2**20
 #: Normal equations with so many coefficients in all are solved at a time.
 AT_ONCE = 2**22
-#: Of local corrections, equations with so many numbers in all are sent and solved at a time.
-SENT_AT_ONCE = 2**26
 
 # How arguments are split --------------------------------------------------------------------------
 
@@ -79,19 +74,6 @@ def _oldest(past: SplitPast, n: int) -> list[Any]:
 
 def _owner(past: SplitPast, row: int) -> list[Any]:
     return only(past, row % past.n, row // past.n)
-
-
-def _own_rows(past: SplitPast, which: Array, other: Other, *rest: Any) -> list[Any]:
-    """Tell each shard which of its rows are to be solved, and all about the columns."""
-    owner, local = which % past.n, which // past.n
-    chosen = [local[owner == k] for k in range(past.n)]
-    return [(mine, *other, *rest) if mine.size else None for mine in chosen]
-
-
-def _own_factors(past: SplitPast, which: Array, other: Other, mean: float) -> list[Any]:
-    """Give each shard what belongs to its rows, for equations of columns."""
-    pairs = zip(_rows(past, other.factors), _rows(past, other.offsets), strict=True)
-    return [(which, other.rank, *pair, mean) for pair in pairs]
 
 
 def _block(answers: list[Any]) -> Array | None:
@@ -247,31 +229,11 @@ def _solved(parts: list[Array], ridge: Array, rank: int) -> Array:
     return out
 
 
-def solve_some(
-    past: SplitPast, of_rows: bool, which: Array, other: Other, mean: float, ridges: Array
-) -> Array:
-    """Return factors and biases: of rows as their shards find them, of columns from sums."""
-    models, out = len(ridges), np.empty((which.size, len(ridges), other.rank + 1))
-    if of_rows:
-        owner = which % past.n
-        answers = past.solve_own_rows(which, other, mean, ridges)
-        for k, answer in zip(np.unique(owner), answers, strict=True):
-            out[owner == k] = answer
-        return out
-    step = max(1, SENT_AT_ONCE // (models * packed_size(other.rank)))
-    for start in range(0, which.size, step):
-        some = slice(start, start + step)
-        out[some] = solved(past.column_sums(which[some], other, mean), other.rank, ridges)
-    return out
-
-
 def state_dict(past: SplitPast) -> State:
     """Return the same state as entries in one process; from the log if the cluster is lost."""
     placement = past.placement
     reads = placement.reads
     numbers = placement.counts, reads, placement.unobserved
-    if placement.listed:
-        return joined_lists(past.states(), *numbers)
     with suppress(ClusterLost):  # shards that are rebuilt from the log predict with theta anyway
         _up_to_date(past)
     placement.reads = reads
@@ -281,18 +243,11 @@ def state_dict(past: SplitPast) -> State:
 def load_state(past: SplitPast, state: State) -> None:
     """Load a ``state_dict``, from any place; theta has its shape already."""
     placement = past.placement
-    if placement.listed:
-        check_state(state, "lists", "offsets", "counts", "reads")
-        check_lists_state(state["lists"], placement.theta.shape, placement.dtype)
-        check_counts(state["counts"], int(state["lists"]["rows"]["length"].sum()))
-        check_offsets(state["offsets"], placement.theta.shape, placement.dtype)
-    else:
-        check_entries_state(state, placement.theta.shape, placement.dtype)
+    check_entries_state(state, placement.theta.shape, placement.dtype)
     check_unobserved(state, placement.loss)
     if placement.shape != placement.theta.shape:
         past.grow(*placement.theta.shape)
-    parts = parts_of_lists if placement.listed else parts_of_state
-    past.load_parts(parts(state, past.n))
+    past.load_parts(parts_of_state(state, past.n))
     placement.start_with(state)
 
 
@@ -401,10 +356,6 @@ TABLE: Table = {
     "solve_rows": Verb((same, rows), interleaved),
     "solve_columns": solve_columns,
     "column_equations": Verb((rows,), list),
-    "count": lambda past, w, y: None,  # ``append`` counts
-    "solve_some": solve_some,
-    "solve_own_rows": Verb(_own_rows, list, run=in_worker.solve_own_rows),
-    "column_sums": Verb(_own_factors, total, run=in_worker.column_sums, tree=True),
     "columns_of": Verb(_owner, first),
     "seen": Verb((), compressed),
     "open_handle": open_handle,

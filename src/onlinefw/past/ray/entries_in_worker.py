@@ -17,7 +17,6 @@ from ..._typing import Array
 from ...atoms import RankOne
 from ...iterates import LowRank
 from ...losses import Loss
-from ..some_regressions import Other
 from .entries_files import Piece, piece_of
 from .worker import Shard
 
@@ -25,15 +24,13 @@ from .worker import Shard
 NO_LIMIT = 2**31 - 1
 
 
-def new_shard(
-    shape: tuple[int, int], theta_dtype: Any, dtype: Any, loss: Loss, device: str, listed: bool
-) -> Any:
+def new_shard(shape: tuple[int, int], theta_dtype: Any, dtype: Any, loss: Loss, device: str) -> Any:
     """Return a past without entries, whose theta is zero."""
     from ..place import check_place, low_rank_class, new_entries
 
     place = check_place(device, None)
     theta = low_rank_class(place)(shape, NO_LIMIT, dtype=theta_dtype)
-    return new_entries(place, theta, dtype, loss, listed)
+    return new_entries(place, theta, dtype, loss)
 
 
 # Theta --------------------------------------------------------------------------------------------
@@ -117,26 +114,6 @@ def combined(shard: Shard, to_left: Array) -> Array:
 
 def normal(shard: Shard, v: Array, plus: Array | None) -> tuple[Array, Array]:
     return shard.past.normal(v, shard.notes.get("row_scale"), plus)
-
-
-def solve_own_rows(
-    shard: Shard,
-    which: Array,
-    rank: int,
-    factors: Array,
-    offsets: Array,
-    mean: float,
-    ridges: Array,
-) -> Array:
-    """Return factors and biases of some rows of the shard."""
-    return shard.past.solve_some(True, which, Other(rank, factors, offsets), mean, ridges)
-
-
-def column_sums(
-    shard: Shard, which: Array, rank: int, factors: Array, offsets: Array, mean: float
-) -> Array:
-    """Return the shard's part of the normal equations of some columns."""
-    return shard.past.equations(False, which, Other(rank, factors, offsets), mean)
 
 
 # Files --------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from ...kernels.entries import QUADRATIC
 from ...losses import Loss
 from ..entries_state import Counts
 from ..host.row_loss import compiled
-from ..stored_entries import NONE
 from . import entries_in_worker as in_worker
 from .entries_files import OpenedEntries, ReadAhead
 from .recovery import Message, Placement, Recovery
@@ -32,11 +31,8 @@ class EntriesPlacement(Placement):
     Theta is in this process's memory; the objective moves it before it calls ``move``.
     """
 
-    def __init__(
-        self, theta: LowRank, dtype: Any, loss: Loss, n: int, listed: bool = False
-    ) -> None:
+    def __init__(self, theta: LowRank, dtype: Any, loss: Loss, n: int) -> None:
         self.opens_handles = True
-        self.listed = listed  # whether shards have lists, where everything is sorted
         self.theta, self.dtype, self.loss = theta, np.dtype(dtype), loss
         self.quadratic = compiled(loss)[0] == QUADRATIC
         self.shape = self._first_shape = theta.shape
@@ -68,15 +64,13 @@ class EntriesPlacement(Placement):
         m1, m2 = self._first_shape
         shape = row_count(k, n, m1), m2
         kind = self.theta.dtype, self.dtype, self.loss
-        return in_worker.new_shard, (shape, *kind, device, self.listed)
+        return in_worker.new_shard, (shape, *kind, device)
 
     def rebuild(self, recovery: Recovery, k: int, logged: Iterable[Message]) -> Iterator[Message]:
         """Yield the log, then messages that sort entries in, set offsets and predict."""
         # How many entries are still to be sorted in.
         left = int(self.arrived[k]) - int(self.tail_lengths(self.n_newest)[k])
         waiting = 0
-        zeros = [("set_unobserved", (self.unobserved,))] if self.unobserved > 0.0 else []
-        yield from zeros  # lists have each entry once then
         for method, args in logged:
             yield method, args
             if method == "load_state" and "tail" in args[0]:
@@ -90,7 +84,8 @@ class EntriesPlacement(Placement):
                 left, waiting = left - waiting, 0
         if left:
             yield "merge", (left,)
-        yield from zeros  # a state that was loaded has a weight of its own
+        if self.unobserved > 0.0:  # a state that was loaded has a weight of its own
+            yield "set_unobserved", (self.unobserved,)
         (row_offset,) = rows(recovery, self.row_offset)[k : k + 1]
         yield "set_offsets", (row_offset, self.col_offset)
         theta = theta_rows(recovery, self.theta)[k]
@@ -117,11 +112,6 @@ class EntriesPlacement(Placement):
     def _lengthen(self, owners: Array, counts: Counts) -> None:
         arrived = self.arrived + np.bincount(owners, minlength=self.arrived.size)
         self.due, self.distinct = True, None
-        if self.listed:  # shards forget predictions when entries come
-            self.version, self.moving = NONE, False
-            self.arrived, self.counts = arrived, counts
-            self.n_sorted += owners.size
-            return
         longer = self.owners.extended(owners)
         self.arrived, self.owners, self.counts = arrived, longer, counts
 
@@ -134,26 +124,18 @@ class EntriesPlacement(Placement):
     def rescaled(self, factor: float) -> None:
         """Note that weights have been multiplied."""
         self.due, self.counts = True, self.counts.scaled(factor)
-        self._predictions_lost()
 
     def left(self, n_sorted: int, weight: float, squares: float) -> None:
         """Note that so many entries are left, and what those had that are not."""
         self.n_sorted, self.counts = int(n_sorted), self.counts.without(weight, squares, n_sorted)
         self.distinct = None
-        self._predictions_lost()
-
-    def _predictions_lost(self) -> None:
-        if self.listed:
-            self.version, self.moving = NONE, False
 
     def grew(self, m1: int, m2: int) -> None:
         """Note that the matrix has grown."""
         self.row_offset = np.pad(self.row_offset, (0, m1 - self.row_offset.size))
         self.col_offset = np.pad(self.col_offset, (0, m2 - self.col_offset.size))
         self.shape, self.row_scale, self.due, self.moving = (m1, m2), None, True, False
-        if self.listed:
-            self.version = NONE
-        elif self.version + 1 == self.theta.version:
+        if self.version + 1 == self.theta.version:
             self.version = self.theta.version
 
     def zeros_weigh(self, weight: float) -> None:
@@ -191,20 +173,14 @@ class EntriesPlacement(Placement):
     def start_with(self, state: State) -> None:
         """Note what is in a state that the shards have loaded."""
         self.owners = GrowingArray(dtype=np.uint16)
-        if self.listed:
-            by_shard = np.arange(self.shape[0]) % self.arrived.size
-            lengths = state["lists"]["rows"]["length"]
-            self.arrived = np.bincount(by_shard, lengths, self.arrived.size).astype(np.int64)
-            self.n_sorted = int(lengths.sum())
-        else:
-            self.owners.append(state["tail"]["row"] % self.arrived.size)
-            self.arrived = self.tail_lengths(self.n_newest)
-            self.n_sorted = len(state["sorted"]["col"])
+        self.owners.append(state["tail"]["row"] % self.arrived.size)
+        self.arrived = self.tail_lengths(self.n_newest)
+        self.n_sorted = len(state["sorted"]["col"])
         self.counts, self.distinct = Counts.of(state["counts"]), None
         self.unobserved = float(state.get("unobserved", 0.0))
         self.row_offset, self.col_offset = (np.array(offset) for offset in state["offsets"])
         self.reads, self.due, self.moving = int(state["reads"]), True, False
-        self.version = NONE if self.listed else self.theta.version
+        self.version = self.theta.version
         self.known_atoms = self.row_scale = None
 
     # Reads ----------------------------------------------------------------------------------------

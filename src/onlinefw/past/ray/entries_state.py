@@ -10,10 +10,7 @@ from ..entries_state import VALUES, Counts, entries_state
 from .joins import interleaved
 from .splits import row_count
 
-__all__ = ["joined_lists", "joined_state", "parts_of_lists", "parts_of_state"]
-
-#: What a state has of the entries in the lists of a side.
-ENTRIES = ("other", "value", "weight")
+__all__ = ["joined_state", "parts_of_state"]
 
 
 def joined_state(
@@ -78,60 +75,3 @@ def parts_of_state(state: State, n: int) -> list[State]:
             )
         )
     return parts
-
-
-def joined_lists(states: list[State], counts: Counts, reads: int, unobserved: float) -> State:
-    """Return the state of all entries in lists; those of a column come shard by shard."""
-    n, lists = len(states), [state["lists"] for state in states]
-    weighted = any(one["rows"]["weight"].size for one in lists)
-    sides = {}
-    for side in ("rows", "columns"):
-        index, parts = [], []
-        for k, one in enumerate(lists):
-            its, length = one[side], one[side]["length"]
-            of, other = np.repeat(np.arange(length.size), length), its["other"].astype(np.int64)
-            index.append(of * n + k if side == "rows" else of)
-            weight = its["weight"] if its["weight"].size or not weighted else 1 + 0 * its["value"]
-            parts.append((other if side == "rows" else other * n + k, its["value"], weight))
-        at = np.concatenate(index)
-        order = np.argsort(at, kind="stable")
-        other, value, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
-        size = sum(one[side]["length"].size for one in lists)
-        size = size if side == "rows" else lists[0][side]["length"].size
-        sides[side] = {
-            "length": np.bincount(at, minlength=size).astype(np.int64),
-            "other": other[order].astype(np.uint32),
-            "value": value[order],
-            "weight": weight[order] if weighted else weight,
-        }
-    offsets = [interleaved([s["offsets"][0] for s in states]), np.array(states[0]["offsets"][1])]
-    numbers = {"counts": list(counts), "reads": reads, "unobserved": unobserved}
-    return {"lists": sides, "offsets": offsets, **numbers}
-
-
-def parts_of_lists(state: State, n: int) -> list[State]:
-    """Return a state for each shard: its rows, in the order that lists have."""
-    rows, columns = state["lists"]["rows"], state["lists"]["columns"]
-    row = np.repeat(np.arange(rows["length"].size), rows["length"])
-    column = np.repeat(np.arange(columns["length"].size), columns["length"])
-    parts = []
-    for k in range(n):
-        mine, its = np.flatnonzero(row % n == k), np.flatnonzero(columns["other"] % n == k)
-        counts = np.bincount(column[its], minlength=columns["length"].size).astype(np.int64)
-        of_rows = {"length": rows["length"][k::n].copy(), **_some(rows, mine)}
-        of_columns = {"length": counts, **_some(columns, its)}
-        of_columns["other"] = of_columns["other"] // np.uint32(n)
-        parts.append(
-            {
-                "lists": {"rows": of_rows, "columns": of_columns},
-                "offsets": [state["offsets"][0][k::n].copy(), state["offsets"][1]],
-                "counts": list(Counts(mine.size)),
-                "reads": state["reads"],
-                "unobserved": state.get("unobserved", 0.0),
-            }
-        )
-    return parts
-
-
-def _some(lists: State, which: Array) -> State:
-    return {name: lists[name][which] if lists[name].size else lists[name] for name in ENTRIES}

@@ -1,4 +1,4 @@
-"""Forged states of local corrections are refused before a kernel sees them: lists, models, ids."""
+"""Forged states of chains are refused before a loop sees them: lists, models, ids."""
 
 import copy
 import functools
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import onlinefw as ofw
-from onlinefw.kernels.local_models import LONG
+from onlinefw.factors.chains import LONG
 
 N = 3000
 
@@ -38,8 +38,8 @@ def models(name, forge, side=None):
     """Change a value of the models, or of one side of them."""
 
     def change(state):
-        its = state["run"]["team"]["learners"][0]["corrective"]["state"]["models"]
-        its = its if side is None else its[side]
+        its = state["run"]["factors"]["model"]
+        its = its if side is None else its["sides"][side]
         its[name] = forge(its[name])
 
     return change
@@ -49,7 +49,7 @@ def lists(name, forge, side="rows"):
     """Change a value of the lists."""
 
     def change(state):
-        its = state["run"]["team"]["learners"][0]["objective"]["past"]["lists"][side]
+        its = state["run"]["factors"]["model"]["lists"][side]
         its[name] = forge(its[name])
 
     return change
@@ -106,51 +106,57 @@ MODELS = {
     "a rank beyond all reason": models("rank", other(10**6)),
     "another rank": models("rank", other(30)),
     "a rank that is text": models("rank", other("14")),
+    "no chain": models("count", other(0)),
+    "more chains": models("count", other(5)),
+    "chains beyond all reason": models("count", other(10**6)),
     "another shape": models("shape", other([7, 5])),
     "a negative shape": models("shape", other([-6, 5])),
     "a shape in one dimension": models("shape", other([6])),
-    "a check in the past": models("check_at", other(10)),
-    "another number of observations": models("n_observations", other(N + 1)),
     "another loss": models("loss", other([2, 1.0])),
+    "a loss that is none": models("loss", other([7, 1.0])),
+    "a loss without its parameter": models("loss", other([5, 0.0])),
     "another precision": models("dtype", other("float64")),
     "a precision that is none": models("dtype", other("int8")),
+    "a negative seed": models("seed", other(-1)),
     "moments that are no numbers": models("moments", at(1, np.nan)),
     "a negative weight of all": models("moments", at(0, -1.0)),
+    "new observations without weight": models("moments", at(5, 0.0)),
     "moments too few": models("moments", shorter),
-    "a turn beyond the rows": models("turns", at(1, 6)),
-    "a last row beyond the rows": models("turns", at(3, 10**9)),
-    "a last column beyond the columns": models("turns", at(4, 5)),
-    "a turn before the first": models("turns", at(2, -2)),
-    "a negative number of events": models("turns", at(0, -1)),
-    "turns too few": models("turns", shorter),
-    "a negative ridge": models("ridges", at((0, 0), -1.0)),
-    "no ridge": models("ridges", lambda x: x[:0]),
-    "a ridge too many": models("ridges", longer),
-    "weights of fewer models": models("weights", shorter, "mixture"),
-    "a mixture that is no number": models("spread", at((0, 0), np.nan), "mixture"),
-    "a mixture of fewer models": models("spread", lambda x: x[:-1, :-1], "mixture"),
-    "factors of fewer rows": models("factors", shorter, "rows"),
-    "narrow factors": models("factors", lambda x: x[:, :-1], "rows"),
-    "infinite factors": models("factors", at((0, 0), np.inf), "columns"),
-    "offsets of fewer columns": models("offsets", shorter, "columns"),
-    "memories of more rows": models("memory", longer, "rows"),
+    "noise of fewer chains": models("noise", shorter),
+    "a precision of 0": models("noise", at((0, 2), 0.0)),
+    "infinite noise": models("noise", at((0, 0), np.inf)),
+    "moods of fewer rows": models("latest", shorter),
+    "moods that are no numbers": models("latest", at((0, 0), np.nan)),
+    "moods that fit nothing": models("mood_fit", shorter),
+    "a fading that is no number": models("fade", other(np.nan)),
+    "means of fewer rows": models("means", shorter, "rows"),
+    "narrow means": models("means", lambda x: x[:, :, :-1], "rows"),
+    "infinite means": models("means", at((0, 0, 0), np.inf), "columns"),
+    "means with something at the end": models("means", at((0, 0, -1), 1.0), "columns"),
+    "samples of fewer rows": models("samples", shorter, "rows"),
+    "samples with something at the end": models("samples", at((0, 0, -1), 1.0), "rows"),
     "a place that is not there": models("place", at(0, 10**9), "rows"),
     "a negative place": models("place", at(0, -1), "rows"),
     "a place that is taken": models("place", at(1, 1), "rows"),
     "a place that nobody has": models("place", lambda x: 0 * x, "rows"),
     "places of fewer rows": models("place", shorter, "rows"),
-    "more added than there is": models("added", at((0, 0), 10**6), "rows"),
-    "more being made than there is": models("added", at((0, 1), 10**6), "rows"),
-    "less than nothing added": models("added", at((0, 0), -1), "rows"),
-    "equations of fewer lists": models("equations", shorter, "rows"),
-    "narrow equations": models("equations", lambda x: x[..., :-1], "rows"),
-    "equations that are no numbers": models("equations", at((0, 0, 0, 0, 0), np.nan), "rows"),
-    "models that are missing": models("rows", other(None)),
+    "more read than there is": models("read", at((0, 0), 10**6), "rows"),
+    "less than nothing read": models("read", at((0, 0), -1), "rows"),
+    "read for a chain that is not there": models("read", at((0, 1), 4), "rows"),
+    "sums of fewer lists": models("sums", shorter, "rows"),
+    "narrow sums": models("sums", lambda x: x[:, :-1], "rows"),
+    "sums that are no numbers": models("sums", at((0, 0), np.nan), "rows"),
+    "priors of fewer chains": models("priors", shorter, "rows"),
+    "priors that are no numbers": models("priors", at((0, 0), np.nan), "rows"),
+    "solutions of fewer chains": models("solved", shorter, "rows"),
+    "a negative number of solutions": models("solved", at(0, -1), "rows"),
+    "more seen than there is": models("seen", at(0, 7), "rows"),
+    "models that are missing": models("means", other(None), "rows"),
 }
 
 
 @pytest.mark.parametrize("what", [*LISTS, *MODELS])
-def test_local_corrections_with(what):
+def test_chains_with(what):
     state = copy.deepcopy(state_of("plain"))
     load(copy.deepcopy(state))
     {**LISTS, **MODELS}[what](state)
@@ -167,20 +173,12 @@ def test_weights_of_entries_are_not_negative(side):
         load(state)
 
 
-@pytest.mark.parametrize("observations", [-1, 0, 0.5, np.inf, "3000", None, [3000]])
+@pytest.mark.parametrize("observations", [-1, 0.5, np.inf, "3000", None, [3000]])
 def test_a_number_of_observations_that_is_none(observations):
     state = copy.deepcopy(state_of("plain"))
-    state["run"]["team"]["learners"][0]["objective"]["past"]["counts"][0] = observations
-    with pytest.raises(ValueError, match=r"observations|whole number|damaged"):
+    state["run"]["factors"]["n_observations"] = observations
+    with pytest.raises(ValueError, match="n_observations"):
         load(state)
-
-
-def test_a_number_of_observations_is_whole_after_loading():
-    state = copy.deepcopy(state_of("plain"))
-    state["run"]["team"]["learners"][0]["objective"]["past"]["counts"][0] = float(N)
-    model = load(state)
-    assert type(model.objective_.n_observations) is int
-    assert np.isfinite(model.gap_)
 
 
 def test_more_ids_than_rows_are_refused():
@@ -195,7 +193,28 @@ def test_more_ids_than_rows_are_refused():
         load(state)
 
 
+@pytest.mark.parametrize("side", ["rows", "columns"])
+def test_what_a_model_file_predicts_with_is_checked(side):
+    model = ofw.FrankWolfeMatrixCompletion().load_state(copy.deepcopy(state_of("plain")))
+    state = model.state_dict(past=False)
+    for forge in (
+        lambda its: its.update(means=its["means"][:-1]),
+        lambda its: its.update(expected=its["expected"] * np.nan),
+        lambda its: its.pop("expected"),
+    ):
+        forged = copy.deepcopy(state)
+        forge(forged["run"]["factors"]["model"]["sides"][side])
+        with pytest.raises(ValueError, match=r"damaged|missing"):
+            load(forged)
+    had = state["run"]["factors"]["model"]["had"]
+    for name, wrong in (("length", had["length"][:-1]), ("columns", had["columns"] + np.uint32(5))):
+        forged = copy.deepcopy(state)
+        forged["run"]["factors"]["model"]["had"][name] = wrong
+        with pytest.raises(ValueError, match="damaged"):
+            load(forged)
+
+
 def test_a_rank_that_no_file_can_hold_is_refused_at_once():
-    with pytest.raises(ValueError, match="at most 1000"):
-        ofw.LocalRidge(1001)
-    ofw.LocalRidge(1000)
+    with pytest.raises(ValueError, match="at most 256"):
+        ofw.OnlineFactors(rank=257)
+    ofw.OnlineFactors(rank=256, chains=1)
