@@ -91,9 +91,9 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         "factors" solves the row and the column of each observation exactly
         (:class:`~onlinefw.OnlineFactors`), and takes no Frank-Wolfe steps: ``fit`` and ``learn``
         are compiled loops over single observations; ``fit`` of two million or more learns batches
-        that double, and then solves all rows and columns a few times. "ridge" takes Frank-Wolfe steps, and
-        re-optimises all factors when the data have doubled, and at the end of ``fit``. None takes
-        Frank-Wolfe steps only. "auto" is "factors", unless a loss of your own, a place or another
+        that double, and then solves all rows and columns a few times. "ridge" takes Frank-Wolfe
+        steps, and re-optimises all factors when the data have doubled, and at the end of ``fit``.
+        None takes Frank-Wolfe steps only. "auto" is "factors", unless a loss of your own, a place or another
         parameter (radius, biases, weighting, steps) asks for Frank-Wolfe steps; of these, for the
         square loss, "ridge" if two million observations or more are expected.
     chains : int or "auto"
@@ -328,19 +328,18 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     def forget(self, row: Any) -> Self:
         """Forget a row, a person say: all that it has given leaves the model.
 
-        Its observations, its bias and its short memory are removed, and its id, if the model has
-        ids. Its row of the low-rank part is 0, and the columns that it had are solved on the F_t
-        without it: at once, or with their next observation if they have more than a thousand.
-        (Where there are no factors, a round is played without new data.) From then on
-        the row is as one that was never seen: predictions fall back, ``recommend`` leaves out
-        nothing. ``gap_`` is computed anew when it is asked for.
+        Its observations, its bias and factors, its mood, and what it has added to the sums that
+        say what is expected of rows are removed, and its id, if the model has ids. The columns that
+        it had are solved without it: at once, or with their next observations if they have more
+        than two thousand. (Where Frank-Wolfe steps are taken, a round is played without new data.)
+        From then on the row is as one that was never seen: predictions fall back, ``recommend``
+        leaves out nothing. ``gap_`` is computed anew when it is asked for.
 
         This is no proof that nothing could be inferred. Files and checkpoints that were written
         before still hold the row, and so does the log of workers while they run. The low-rank part
-        may keep traces, below the certificate, of what the row has taught the columns; the weights
-        of the mixture, counts, and the losses in ``history_`` are of all that came. On a GPU or
-        with workers, where repeated observations of an entry are one sum, their spread stays in
-        the scale of the values.
+        may keep traces of what the row has taught the columns; the weights of moods, counts, and
+        the losses in ``history_`` are of all that came. On a GPU or with workers, where repeated
+        observations of an entry are one sum, their spread stays in the scale of the values.
 
         Parameters
         ----------

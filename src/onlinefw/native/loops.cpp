@@ -62,6 +62,7 @@ SIZE_OF(ClickWork, clicks::Work)
 SIZE_OF(Entries, Entries<double>)
 SIZE_OF(Lists, Lists<double>)
 SIZE_OF(Removal, Removal<double>)
+SIZE_OF(Reserve, Reserve<double>)
 SIZE_OF(RidgeRows, RidgeRows<double>)
 SIZE_OF(Weighing, Weighing<double>)
 
