@@ -411,20 +411,25 @@ def renamed_in_sklearn(module):
     module.check_array = renamed
 
 
-def peak_mb():
-    """Peak resident memory of this process and of its children (a JVM), from Linux's /proc."""
-    parent, peak = {}, {}
-    for status in Path("/proc").glob("[0-9]*/status"):
+def of_family():
+    """Peak memory in MB and processor seconds of this process and its children (a JVM).
+
+    They are those that live, from Linux's /proc.
+    """
+    parent, spent = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it ended meanwhile
-            lines = dict(line.split(":\t", 1) for line in status.read_text().splitlines())
-            pid = int(lines["Pid"])
+            status = (folder / "status").read_text().splitlines()
+            lines = dict(line.split(":\t", 1) for line in status)
+            pid, peak = int(lines["Pid"]), int(lines.get("VmHWM", "0 kB").split()[0]) / 1024
+            ticks = (folder / "stat").read_text().rpartition(")")[2].split()[11:13]
             parent[pid] = int(lines["PPid"])
-            peak[pid] = int(lines.get("VmHWM", "0 kB").split()[0]) / 1024
-    total, family = 0.0, {os.getpid()}
+            spent[pid] = peak, sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+    total, family = np.zeros(2), {os.getpid()}
     while family:
-        total += sum(peak.get(pid, 0.0) for pid in family)
+        total += sum((np.array(spent[pid]) for pid in family if pid in spent), np.zeros(2))
         family = {pid for pid, up in parent.items() if up in family}
-    return total
+    return total.tolist()
 
 
 def measure(split, name, settings):
@@ -434,10 +439,10 @@ def measure(split, name, settings):
     if chosen.warm_up:
         chosen.prepare(train.head(WARM_UP), **settings)[0]()
     fit, predict, *counted = chosen.prepare(train, **settings)
-    started = perf_counter()
+    before, started = of_family()[1], perf_counter()
     fit()
     seconds = perf_counter() - started
-    peak = peak_mb()
+    peak, work = of_family()
     rows, cols = split["test_rows"], split["test_cols"]
     guess = np.array(predict(rows, cols), dtype=float)
     seen = train.seen(rows, cols)
@@ -447,7 +452,7 @@ def measure(split, name, settings):
     guess = np.clip(guess, train.values.min(), train.values.max())
     mse = float(np.mean((guess - split["test_values"]) ** 2))
     found = {"version": version(chosen.package), "mse": mse, "seconds": seconds, "peak": peak}
-    return found | {"reads": counted[0]() if counted else None}
+    return found | {"work": work - before, "reads": counted[0]() if counted else None}
 
 
 def main():
