@@ -44,7 +44,6 @@ PEERS: dict[str, list[tuple[str, dict]]] = {
         ("biases", {"damping": 4.0, "passes": 10}),
         ("myfm", {"k": 8, "passes": 300}),
         ("myfm implicit", {"k": 10, "passes": 300}),
-        ("myfm implicit", {"k": 10, "passes": 300}),
         ("cornac", {"k": 50, "lr": 0.01, "reg": 0.08, "passes": 50}),
         ("surprise", {"k": 100, "reg": 0.08, "passes": 60}),
         ("libmf", {"k": 40, "reg": 0.08, "lr": 0.05, "passes": 20}),
@@ -58,7 +57,6 @@ PEERS: dict[str, list[tuple[str, dict]]] = {
     "ml-1m": [
         ("biases", {"damping": 4.0, "passes": 10}),
         ("myfm", {"k": 8, "passes": 200}),
-        ("myfm implicit", {"k": 10, "passes": 300}),
         ("myfm implicit", {"k": 10, "passes": 300}),
         ("cornac", {"k": 100, "lr": 0.01, "reg": 0.06, "passes": 50}),
         ("surprise", {"k": 100, "reg": 0.06, "passes": 40}),

@@ -293,31 +293,6 @@ def myfm_implicit(train, k, passes):
     )
 
 
-@system("myfm implicit", "myFM (Gibbs), implicit features", "myfm")
-def myfm_implicit(train, k, passes):
-    """A user is known by the items of the training part, too, and an item by its users."""
-    from myfm import MyFMRegressor, RelationBlock
-    from scipy.sparse import csr_matrix, diags, eye, hstack
-
-    ones = np.ones(train.rows.size)
-    had = csr_matrix((ones, (train.rows, train.cols)), shape=train.shape)
-    blocks = []
-    for had_by in (had, had.T.tocsr()):
-        scale = 1.0 / np.sqrt(np.maximum(np.diff(had_by.indptr), 1.0))
-        blocks.append(csr_matrix(hstack((eye(had_by.shape[0]), diags(scale) @ had_by))))
-
-    def of(*ids):
-        pairs = zip(ids, blocks, strict=True)
-        return [RelationBlock(i.astype(np.int64), block) for i, block in pairs]
-
-    model, y = MyFMRegressor(rank=k, random_seed=0), train.values.astype(float)
-    groups = [*train.shape, *train.shape[::-1]]  # users, their items, items, their users
-    return (
-        lambda: model.fit(None, y, of(train.rows, train.cols), n_iter=passes, group_shapes=groups),
-        lambda rows, cols: model.predict(None, of(rows, cols)),
-    )
-
-
 @system("river", "river BiasedMF", "river", online="yes")
 def river(train, k, lr, reg, passes, factor_lr=None):
     from river import optim, reco

@@ -6,8 +6,8 @@
 Every fit runs in a process of its own, one at a time, on two threads; a system that is not
 installed or fails gives a line that says so. ``--only NAME ...`` runs some, ``--skip NAME ...``
 leaves some out, ``--tune`` compares the settings of peer_settings.GRIDS on a tenth of the training
-part instead, ``--write`` replaces peers-<data>.md. ml-100k and ml-1m come from ``fetch_movielens``; ``generated`` is
-``make_movielens_like``, in the shape of MovieLens 20M.
+part instead, ``--write`` replaces peers-<data>.md. ml-100k and ml-1m come from
+``fetch_movielens``; ``generated`` is ``make_movielens_like``, in the shape of MovieLens 20M.
 
 The peers (Spark needs Java 17, myFM the older setuptools; LIBMF's wheel comes without SIMD):
 
@@ -135,24 +135,25 @@ def compare(options, folder):
         f"{shape[0]:,} x {shape[1]:,}, {n_train:,} ratings for training and {n_test:,} for "
         f"testing, seed {seeds}. Test MSE of predictions clipped to the training range ({note}"
         f"global mean {mean:.3f}). Seconds are training alone, with the data in the form the "
-        "library wants and after a first small fit where code is compiled on first use, by the clock "
-        "and of the processors (all threads; compare these where the load is above the number of "
-        "cores); ratings/s are training ratings over the seconds by the clock, all passes together. Passes are how often a "
-        "library is given the ratings, or goes through them by itself; ours reads those that it "
-        "has again, in every round or by sweeps: in brackets how often all of them, where it "
+        "library wants and after a first small fit where code is compiled on first use, by the "
+        "clock and of the processors (all threads; compare these where the load is above the "
+        "number of cores); ratings/s are training ratings over the seconds by the clock, all "
+        "passes together. Passes are how often a library is given the ratings, or goes through "
+        "them by itself; ours reads those that it has again, in every round or by sweeps: in "
+        "brackets how often all of them, where it "
         f"counts. {CHOSEN[options.data]} `documented` ones are the "
         "library's defaults, or of its tutorial. Ours: `auto` is found while learning, a radius "
         "was chosen on validation rows (`peer_settings.py`). Peak memory is that of the "
         f"process and its children, data and Python included. {THREADS} threads, one process at a "
         "time.",
         "",
-        "| system | settings | test MSE | passes | seconds | CPU s | ratings/s | peak MB | online | "
-        "certificate |",
+        "| system | settings | test MSE | passes | seconds | CPU s | ratings/s | peak MB | "
+        "online | certificate |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for (name, label, settings), results in zip(lines, found, strict=True):
         table.append(table_line(name, label, settings, results, n_train))
-    skipped = {name: "left out this time" for name in options.skip}
+    skipped = dict.fromkeys(options.skip, "left out this time")
     for name, reason in (NOT_RUN.get(options.data, {}) | skipped).items():
         if not options.only or name in options.only:
             table.append(f"| {SYSTEMS[name].title} | | not run: {reason} | | | | | | | |")
