@@ -2,7 +2,7 @@
 
     python benchmarks/gpu/matrix.py [PART ...] [--write]
 
-Parts: ``products``, ``pass``, ``sweeps``, ``fit``, ``local``; all of them by default. The data are
+Parts: ``products``, ``pass``, ``sweeps``, ``fit``; all of them by default. The data are
 generated ratings of the shape of MovieLens 20M (16 million for training). Everything is run once
 before it is timed, so that kernels are compiled. ``--write`` replaces matrix.md.
 """
@@ -183,42 +183,7 @@ def fit(data):
     ]
 
 
-def local(data):
-    """Local corrections in batches."""
-    size, most = 100_000, 4_000_000
-    X, y = data[0][:most], data[1][:most]
-
-    def run(device):
-        model = ofw.FrankWolfeMatrixCompletion(corrective="local", shape=SHAPE, device=device)
-        seconds = []
-        for start in range(0, most, size):
-            part = slice(start, start + size)
-            began = perf_counter()
-            model.partial_fit(X[part], y[part])
-            cp.cuda.Device().synchronize()
-            seconds.append(perf_counter() - began)
-        began = perf_counter()
-        model.refine()
-        return model, np.median(seconds[-10:]), perf_counter() - began
-
-    lines = [
-        "## Local corrections in batches",
-        "",
-        f'`corrective="local"`, {most:,} ratings in batches of {size:,}: a batch of the last ten '
-        "(median), and a sweep over all rows and columns.",
-        "",
-        "| | a batch, seconds | a sweep, seconds | test MSE |",
-        "| --- | --- | --- | --- |",
-    ]
-    names = {"cuda": "one H200", "cpu": "CPU, 16 cores of the same machine"}
-    for device, name in names.items():
-        model, batch, sweep = run(device)
-        error = float(np.mean((model.predict(data[2]) - data[3]) ** 2))
-        lines.append(f"| {name} | {batch:.3f} | {sweep:.2f} | {error:.4f} |")
-    return [*lines, ""]
-
-
-PARTS = {"products": products, "pass": one_pass, "sweeps": sweeps, "fit": fit, "local": local}
+PARTS = {"products": products, "pass": one_pass, "sweeps": sweeps, "fit": fit}
 
 
 def main():
