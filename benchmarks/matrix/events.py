@@ -57,10 +57,10 @@ def line(name, found):
 def singles():
     X, y = stream()
     n = len(y)
-    gc.collect()
-    gc.freeze()
     model = ofw.FrankWolfeMatrixCompletion()
     model.learn(X[:100], y[:100])
+    gc.collect()
+    gc.freeze()
     learned = waits(
         lambda k: model.partial_fit(X[k + 100 : k + 101], y[k + 100 : k + 101]), n - 100
     )
