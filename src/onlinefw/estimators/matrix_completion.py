@@ -427,7 +427,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
             )
         if self.workers is not None and not first and not is_auto(self.half_life):
             parts = self._run.parts
-            if parts.offsets is None and parts.weighting is None:
+            if parts.offsets is None and parts.weighting is None and not parts.factors:
                 return Batch(batch)
         return self._opened(batch)
 

@@ -12,6 +12,7 @@ from .._threads import blocks_for, share
 from .._typing import Array, State
 from .._validation import check_precision, check_whole
 from ..native import Pointer, Struct, loops, struct
+from ..past.place import Place
 from .lists import EntryLists, Lists, lists_that_had, longer, longer_ones, what_rows_had
 from .solver import Solver
 
@@ -253,8 +254,17 @@ class Chains:
         self.grown(*lists.shape)()
         self.solver: Solver = HERE
 
-    def use(self, solver: Solver) -> None:
+    def use_place(self, place: Place) -> None:
         """Let lists be solved there from now on."""
+        solver: Solver = HERE
+        if place.workers is not None:
+            from .on_workers import OnWorkers
+
+            solver = OnWorkers(self, place.device, place.workers)
+        elif place.device == "cuda":
+            from .on_gpu import OnGpu
+
+            solver = OnGpu(self)
         self.solver.close()
         self.solver = solver
 

@@ -15,7 +15,7 @@ from .solver import Solver
 if TYPE_CHECKING:
     from .chains import Chains, Side
 
-__all__ = ["LARGEST_RANK", "OnGpu"]
+__all__ = ["OnGpu", "check_for_gpu", "solves"]
 
 #: The equations of a list are in the shared memory of a block, which has room for those of this rank.
 LARGEST_RANK = 60
@@ -34,7 +34,8 @@ class OnGpu(Solver):
 
     device = "cuda"
 
-    def __init__(self) -> None:
+    def __init__(self, chains: Chains) -> None:
+        check_for_gpu(chains)
         self._copies: dict[bool, _Copy] = {}
 
     def entries_changed(self) -> None:
@@ -91,6 +92,20 @@ class OnGpu(Solver):
         own.samples[on_device] = samples
         side.means[which], side.samples[which] = means.get(), samples.get()
         return sums.sum(axis=0).get()
+
+
+def solves(model: Any) -> bool:
+    """Whether a GPU solves such factors."""
+    return not model.zero and model.loss[0] == 0 and model.rank <= LARGEST_RANK
+
+
+def check_for_gpu(chains: Chains) -> None:
+    """Refuse chains that a GPU does not solve."""
+    if not solves(chains):
+        raise ValueError(
+            f"a GPU solves factors of the square loss, of rank {LARGEST_RANK} at most: use "
+            "device='cpu', which has workers as well"
+        )
 
 
 class _Copy:
