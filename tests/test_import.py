@@ -70,6 +70,35 @@ X, y = np.array([[0, 1], [2, 3], [1, 1], [0, 2]]), np.array([4.0, 3.0, 5.0, 1.0]
 learner.observe(X, y), learner.learn(X, y), learner.theta, learner.certificate()
 type(learner).from_state(learner.state_dict())
 """,
+    "clicks": """
+import pathlib, pickle, tempfile
+import numpy as np, onlinefw as ofw
+events = [["ann", "tea"], ["ann", "milk"], ["bob", "tea"], ["bob", "milk"], ["eve", "nuts"]]
+model, folder = ofw.FrankWolfeRecommender(half_life=100.0).fit(events), tempfile.mkdtemp()
+model.learn([["cat", "tea"]]), model.partial_fit([["cat", "nuts"]])
+model.refine().correct().finish()
+model.recommend("ann"), model.recommend(["ann", "zoe"], n=2), model.recommend_for(["milk"])
+model.similar("tea"), model.because("ann", "nuts"), model.predict([["ann", "nuts"]])
+model.gap_, model.mean_loss_, model.radius_, model.factors_, model.popularity_, model.history_
+file, checkpoint = pathlib.Path(folder) / "m.ofw", pathlib.Path(folder) / "m.ckpt"
+ofw.save(model, file), ofw.load(file).recommend("ann")
+ofw.save_checkpoint(model, checkpoint), ofw.load_checkpoint(checkpoint).learn(events)
+pickle.loads(pickle.dumps(model)).forget("bob").recommend("ann")
+learner = ofw.OnlineFactors(unobserved=0.1)
+learner.learn([[0, 1], [2, 3]], [1.0, 1.0], ranks=True), learner.observe([[0, 1]], [1.0])
+""",
+    "completion": """
+import pathlib, pickle, tempfile
+import numpy as np, onlinefw as ofw
+X, y = np.array([[0, 1], [2, 3], [1, 1], [0, 2]]), np.array([4.0, 3.0, 5.0, 1.0])
+model, folder = ofw.FrankWolfeMatrixCompletion().fit(X, y), tempfile.mkdtemp()
+model.learn(X, y), model.partial_fit(X, y), model.refine(), model.gap_, model.correct().gap_
+model.recommend(0), model.predict(X), model.similar(1), model.factors_, model.history_
+file, checkpoint = pathlib.Path(folder) / "m.ofw", pathlib.Path(folder) / "m.ckpt"
+ofw.save(model, file), ofw.load(file).recommend(0)
+ofw.save_checkpoint(model, checkpoint), ofw.load_checkpoint(checkpoint).learn(X, y)
+pickle.loads(pickle.dumps(model)).forget(0).recommend(0)
+""",
 }
 
 

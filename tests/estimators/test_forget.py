@@ -6,7 +6,7 @@ import pytest
 import onlinefw as ofw
 from onlinefw.files import load_checkpoint, save_checkpoint
 
-from ..algorithms.test_fading_ridge import arrays
+from ..factors.test_online_factors import arrays
 
 
 def ratings(n=3000, seed=0):

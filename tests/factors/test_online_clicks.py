@@ -9,6 +9,7 @@ from onlinefw.objectives import ObservedEntries
 
 from ..objectives import test_unobserved
 from ..objectives.test_unobserved import ALPHAS, Dense
+from .states import same_state
 
 SHAPE = (9, 13)
 
@@ -21,14 +22,6 @@ def events(rng, n, shape):
     """Events with many repeats, of other values and weights; repeats have the same value."""
     X, y, w = test_unobserved.events(rng, n, shape)
     return X, y[(7 * X[:, 0] + X[:, 1]) % n], w
-
-
-def same_state(one, two):
-    assert isinstance(one, dict) == isinstance(two, dict)
-    if isinstance(one, dict):
-        assert one.keys() == two.keys()
-        return all(same_state(one[name], two[name]) for name in one)
-    return np.array_equal(one, two)
 
 
 # F_t ----------------------------------------------------------------------------------------------
@@ -66,7 +59,7 @@ def test_large_matrices_have_a_certificate_from_products(rng, monkeypatch, alpha
 
 
 def test_value_and_certificate_are_those_of_the_objective(rng):
-    """``ObservedEntries(unobserved=...)``, on which Frank-Wolfe steps are taken, has another way."""
+    """``ObservedEntries(unobserved=...)``, for Frank-Wolfe steps, computes them another way."""
     X, y, w = events(rng, 300, (60, 40))
     one, objective = learner(0.2, (60, 40), half_life=90.0), ObservedEntries(
         (60, 40), unobserved=0.2, half_life=90.0, dtype=float

@@ -184,9 +184,9 @@ def test_values_and_weights_that_factors_cannot_hold(dtype, y, w):
     before = model.predict(X)
     learner = ofw.OnlineFactors((3, 2), dtype=dtype)
     for act in (model.learn, model.partial_fit, learner.learn, learner.observe):
-        with pytest.raises(ValueError, match=r"local corrections.*rescale|NaN|not finite|remove"):
+        with pytest.raises(ValueError, match=r"with factors: rescale|NaN|not finite|remove"):
             act([[0, 0]], [y], [w])
-    with pytest.raises(ValueError, match=r"local corrections.*rescale|NaN|not finite|remove"):
+    with pytest.raises(ValueError, match=r"with factors: rescale|NaN|not finite|remove"):
         ofw.FrankWolfeMatrixCompletion(dtype=dtype).fit([*X, [0, 0]], [*Y, y], [1.0, 1.0, 1.0, w])
     np.testing.assert_array_equal(model.predict(X), before)
     objective = ObservedEntries((3, 2), dtype="float64")  # Frank-Wolfe steps can

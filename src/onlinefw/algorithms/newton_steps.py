@@ -11,7 +11,6 @@ import numpy as np
 from .._state import number
 from .._typing import Array, Direction, State
 from .._validation import check_whole
-from ..kernels.pairwise import pairwise_steps
 from ..objectives import LinearObjective, Objective, RunningLeastSquares
 from ..objectives.row_objective import RowObjective
 from ..sets import ConvexSet, KSparse, L1Ball
@@ -176,6 +175,8 @@ class NewtonSteps(Corrective):
         self, objective: Objective, constraint: ConvexSet, gradient: Direction, gap: float
     ) -> float:
         """Move theta to the minimum of the model, or a part of the way; return which part."""
+        from ..kernels.pairwise import pairwise_steps
+
         assert isinstance(objective, (LinearObjective, RunningLeastSquares))
         assert isinstance(constraint, (L1Ball, KSparse))
         theta = np.asarray(objective.theta).reshape(-1)

@@ -23,6 +23,8 @@ class ClickRun(FactorsRun):
     particular.
     """
 
+    sweeps = 5
+
     @property
     def clicks(self) -> Clicks:
         """What recommends."""

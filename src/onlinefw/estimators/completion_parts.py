@@ -47,6 +47,8 @@ LOSSES: dict[str, type[Loss]] = {
 #: With so many observations one atom a round is too little: the factors are re-optimised now and
 #: then (benchmarks/matrix/accuracy-*.md).
 MANY = 2_000_000
+#: ``chains="auto"``: so many factor models, or one of many observations.
+CHAINS = 4
 #: Then a ridge keeps the factors small, and the radius is only a cap: so many times
 #: sqrt(rows * columns) * the size of the values.
 CAP = 4.0
@@ -91,7 +93,7 @@ class CompletionParts:
         regression = isinstance(loss, REGRESSION)
         choice("weighting", model.weighting, ("auto", None, "smoothed"))
         weighting = model.weighting
-        factors = _are_factors(model, many)
+        factors = _are_factors(model)
         if is_auto(weighting):
             weighting = None if many or factors else "smoothed"
         if not is_auto(model.clip) and not isinstance(model.clip, (bool, np.bool_)):
@@ -111,7 +113,7 @@ class CompletionParts:
         return OnlineFactors(
             self.shape(seen),
             self.loss,
-            chains=model.chains,
+            chains=self._chains(),
             biases=model.offsets is not None,
             clip=self.clip,
             half_life=self.half_life,
@@ -167,6 +169,12 @@ class CompletionParts:
             return RidgeSweeps() if self.many else None
         return None if corrective is None else RidgeSweeps()
 
+    def _chains(self) -> int:
+        chains = self.model.chains
+        if is_auto(chains):
+            return 1 if self.many else CHAINS
+        return check_whole("chains", chains, otherwise=' or "auto"')
+
     # Sizes ----------------------------------------------------------------------------------------
 
     def shape(self, seen: tuple[int, int]) -> tuple[int, int]:
@@ -193,13 +201,13 @@ class CompletionParts:
         return float(np.sqrt(np.mean(y**2))) or 1.0
 
 
-def _are_factors(model: FrankWolfeMatrixCompletion, many: bool) -> bool:
+def _are_factors(model: FrankWolfeMatrixCompletion) -> bool:
     """Whether rows and columns are solved: if that is asked for, or nothing speaks against it."""
     corrective = model.corrective
     if isinstance(corrective, str) and corrective == "factors":
         return True
     others = model.max_atoms, model.certify_every, model.workers
-    plain = (
+    return (
         all(map(is_auto, (corrective, model.radius, model.weighting, model.step)))
         and (model.offsets is None or is_auto(model.offsets))
         and model.inner_steps == 1
@@ -208,7 +216,6 @@ def _are_factors(model: FrankWolfeMatrixCompletion, many: bool) -> bool:
         and model.device == "cpu"
         and loss_code(model._loss()) is not None
     )
-    return plain and not many
 
 
 def _check_factors(model: FrankWolfeMatrixCompletion, weighting: Any) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._state import check_state
 from .._typing import Array, State
+from .._validation import check_whole
 from .._whole import Turns
 from ..algorithms.rounds import Round
 from ..factors import OnlineFactors
@@ -23,6 +24,10 @@ from .run import read_changes
 from .stream import Batch
 
 __all__ = ["FactorsRun", "Mood", "new_factors", "new_run_of", "run_from_state"]
+
+
+#: Batches of so many observations leave something to be done.
+LARGE = 10_000
 
 
 class Mood(NamedTuple):
@@ -42,6 +47,8 @@ class FactorsRun(CompletionRun):
 
     race = None
     weights = None
+    #: How often all rows and columns are solved after large batches.
+    sweeps = 3
 
     def __init__(self, parts: Any, learner: OnlineFactors, history: History) -> None:
         self.parts, self.loss, self.learner, self.history = parts, parts.loss, learner, history
@@ -52,6 +59,7 @@ class FactorsRun(CompletionRun):
         self._can_learn = True
         self._told = (float("nan"), float("nan"))  # certificate and mean loss of a model file
         self._unnoted = 0.0
+        self._at_once = 0  # observations learned in large batches, and not swept since
         self._note_half_life()
         self.ids: Ids | None = None
 
@@ -79,6 +87,7 @@ class FactorsRun(CompletionRun):
         batch = self._current(batch)
         round_ = self.learner.play(as_entries(*batch[:3]))
         self.n_observations += batch.n
+        self._at_once += batch.n if batch.n >= LARGE else 0
         self._know(batch)
         return round_
 
@@ -113,7 +122,11 @@ class FactorsRun(CompletionRun):
         self.learner.correct()
 
     def finish(self) -> None:
-        """Nothing was left until the end of a stream."""
+        """Solve all a few times, if most of it was learned in large batches."""
+        if 2 * self._at_once > self.n_observations:
+            for _ in range(self.sweeps):
+                self.learner.sweep()
+            self._at_once = 0
 
     def rounds_without_data(self, rounds: int, passes: int) -> int:
         """Return how many rounds make later passes: one for each."""
@@ -247,6 +260,7 @@ class FactorsRun(CompletionRun):
             "history": self.history.state_dict(),
             "changes": np.array(self.changes, int),
             "unnoted": self._unnoted,
+            "at_once": self._at_once,
             "ids": None if self.ids is None else self.ids.state_dict(),
         }
         return state if past else {**state, "certified": [float(x) for x in self.certified()]}
@@ -255,7 +269,7 @@ class FactorsRun(CompletionRun):
     def from_state(cls, parts: Any, state: State) -> Self:
         """Make the run that ``state_dict`` described, with or without its past."""
         check_state(state, "factors", "n_rounds", "n_refined", "n_observations", "history")
-        check_state(state, "changes", "unnoted", "ids")
+        check_state(state, "changes", "unnoted", "at_once", "ids")
         loss = None if "part" in state["factors"].get("loss", {}) else parts.loss
         learner = OnlineFactors.from_state(state["factors"], loss=loss)
         run = cls(parts, learner, History.from_state(state["history"]))
@@ -264,6 +278,7 @@ class FactorsRun(CompletionRun):
             raise ValueError(f"the counters of the state are impossible: {counts}")
         run.n_rounds, run.n_refined, run.n_observations = counts
         run.changes, run._unnoted = read_changes(state), float(state["unnoted"])
+        run._at_once = check_whole("at_once", state["at_once"], 0)
         if "certified" in state:
             gap, mean = state["certified"]
             run._can_learn, run._told = False, (float(gap), float(mean))

@@ -24,7 +24,7 @@ from .entry_checks import checked_entries, for_each
 from .factors_run import new_run_of, run_from_state
 from .linear_parts import is_auto
 from .rating_runs import new_rating_runs, rating_runs_from_state
-from .stream import Batch, FileStream
+from .stream import ArrayRounds, Batch, DoublingRounds, FileStream
 
 __all__ = ["FrankWolfeMatrixCompletion"]
 
@@ -90,14 +90,16 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     corrective : "auto", None, "ridge", "factors" or RidgeSweeps
         "factors" solves the row and the column of each observation exactly
         (:class:`~onlinefw.OnlineFactors`), and takes no Frank-Wolfe steps: ``fit`` and ``learn``
-        are compiled loops over single observations. "ridge" takes Frank-Wolfe steps, and
-        re-optimises all factors when the data have doubled, and at the end of ``fit``. None takes
-        Frank-Wolfe steps only. "auto" is "ridge" for the square loss if many observations are
-        expected, two million or more; else "factors", unless a loss of your own, a place or
-        another parameter (radius, biases, weighting, steps) asks for Frank-Wolfe steps.
-    chains : int
+        are compiled loops over single observations; ``fit`` of two million or more learns batches
+        that double, and then solves all rows and columns a few times. "ridge" takes Frank-Wolfe
+        steps, and re-optimises all factors when the data have doubled, and at the end of ``fit``.
+        None takes Frank-Wolfe steps only. "auto" is "factors", unless a loss of your own, a place or another
+        parameter (radius, biases, weighting, steps) asks for Frank-Wolfe steps; of these, for the
+        square loss, "ridge" if two million observations or more are expected.
+    chains : int or "auto"
         How many factor models learn side by side with "factors": more are more accurate, and take
-        time and memory in proportion.
+        time and memory in proportion. "auto" is 4, and 1 if two million observations or more are
+        expected.
     half_life : float, "auto" or None
         After how many observations one weighs half as much, for ratings that change: F_t is then
         the mean with weights 2**(-age / half_life). What weighs less than a thousandth of a new
@@ -199,7 +201,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         epochs: int = 1,
         inner_steps: int = 1,
         corrective: str | RidgeSweeps | None = "auto",
-        chains: int = 4,
+        chains: int | str = "auto",
         half_life: float | str | None = None,
         max_atoms: int | None = None,
         max_rows: int = MOST,
@@ -326,19 +328,18 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     def forget(self, row: Any) -> Self:
         """Forget a row, a person say: all that it has given leaves the model.
 
-        Its observations, its bias and its short memory are removed, and its id, if the model has
-        ids. Its row of the low-rank part is 0, and the columns that it had are solved on the F_t
-        without it: at once, or with their next observation if they have more than a thousand.
-        (Where there are no factors, a round is played without new data.) From then on
-        the row is as one that was never seen: predictions fall back, ``recommend`` leaves out
-        nothing. ``gap_`` is computed anew when it is asked for.
+        Its observations, its bias and factors, its mood, and what it has added to the sums that
+        say what is expected of rows are removed, and its id, if the model has ids. The columns that
+        it had are solved without it: at once, or with their next observations if they have more
+        than two thousand. (Where Frank-Wolfe steps are taken, a round is played without new data.)
+        From then on the row is as one that was never seen: predictions fall back, ``recommend``
+        leaves out nothing. ``gap_`` is computed anew when it is asked for.
 
         This is no proof that nothing could be inferred. Files and checkpoints that were written
         before still hold the row, and so does the log of workers while they run. The low-rank part
-        may keep traces, below the certificate, of what the row has taught the columns; the weights
-        of the mixture, counts, and the losses in ``history_`` are of all that came. On a GPU or
-        with workers, where repeated observations of an entry are one sum, their spread stays in
-        the scale of the values.
+        may keep traces of what the row has taught the columns; the weights of moods, counts, and
+        the losses in ``history_`` are of all that came. On a GPU or with workers, where repeated
+        observations of an entry are one sum, their spread stays in the scale of the values.
 
         Parameters
         ----------
@@ -364,10 +365,16 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         return (self._run.parts if known else self._parts()).factors
 
     def _stream(self, batch: Batch) -> None:
-        if self.takes_events:
+        if self.takes_events and not self._run.parts.many:
             self._play(self._run.learn_events, batch)
         else:
             self._learn(batch)
+
+    def _array_rounds(self, whole: Batch, size: int) -> ArrayRounds:
+        rounds = super()._array_rounds(whole, size)
+        parts = CompletionParts.of(self, whole.n)
+        double = parts.factors and parts.many and is_auto(self.batch_size)
+        return DoublingRounds(whole, size, rounds._order) if double else rounds
 
     def _predict_any(self, X: Any) -> Array:
         return self.predict_entries(X[:, 0], X[:, 1], unknown="fallback")

@@ -20,10 +20,8 @@ from .stream import Batch, DoublingRounds
 
 __all__ = ["FrankWolfeRecommender"]
 
-#: ``fit`` learns so many events one by one, the others in batches that double ...
+#: ``fit`` learns so many events one by one, the others in batches that double.
 ONE_BY_ONE = 20_000
-#: ... and then solves all users and items so many times.
-SWEEPS = 5
 
 
 class FrankWolfeRecommender(LearnedTastes):
@@ -156,11 +154,7 @@ class FrankWolfeRecommender(LearnedTastes):
         sample_weight : array-like, optional
             How much each event counts. Those of weight 0 are left out.
         """
-        self._fit(X, None, sample_weight)
-        if self.n_observations_ > ONE_BY_ONE:
-            for _ in range(SWEEPS):
-                self._play(self._run.sweep)
-        return self
+        return self._fit(X, None, sample_weight)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn more events, one after another; parameters as for :meth:`fit`."""

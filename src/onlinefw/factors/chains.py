@@ -30,6 +30,8 @@ PANEL, LONG = 64, 2048
 RIDGE = (8.0, 0.05)
 SHRINK, MOOD_RIDGE = np.array([1.0, 3.0]), 100.0
 OF_RATED, MORE_RATED, OF_COUNT = 0.375, 8.0, 0.2
+#: So many entries at once are predicted by several threads, and get their memory at once.
+MANY = 10_000
 #: More chains than that are refused: memory is in proportion.
 MOST_CHAINS = 256
 NONE = np.zeros(0, np.int64)
@@ -79,6 +81,7 @@ ChainEvents = struct(
     w=Pointer(np.float64, read=True, optional=True),
     units=Pointer(np.float64, read=True, optional=True),
     solving=int,
+    said=Pointer(np.float64, read=True, optional=True),
     chains=Struct,
     out=Pointer(np.float64),
 )
@@ -344,10 +347,14 @@ class Chains:
             return self._learn_in_batches(rows, cols, y, w, units)
         if w is not None or units is not None:
             self.lists.weigh()
-        out = np.empty(len(y))
+        out, said = np.empty(len(y)), None
+        if not solving and len(y) >= MANY:
+            said = self._say(rows, cols)
+            self.lists.reserve(rows, cols)
         call = self._events.set(
-            first=0, n=len(y), rows=rows, cols=cols, y=y, w=w, units=units, solving=solving, out=out
-        )
+            first=0, n=len(y), rows=rows, cols=cols, y=y, w=w, units=units, solving=solving,
+            said=said, out=out,
+        )  # fmt: skip
         learn = loops.of("learn_chains", self.lists.dtype)
         while call.first < call.n:
             call.first = learn(call.pointer)
@@ -368,7 +375,22 @@ class Chains:
 
     def solve_learned(self, rows: Array, columns: Array) -> None:
         """Solve the rows and columns of entries that were added and not solved."""
-        self.solve(np.unique(rows), np.unique(columns))
+        self.solve(*(np.flatnonzero(np.bincount(x, minlength=1)) for x in (rows, columns)))
+
+    def _say(self, rows: Array, cols: Array) -> Array:
+        """Return what the chains say of many entries, in standard units and about the centre."""
+        out = np.empty(len(rows))
+
+        def say_blocks(first: int, last: int, blocks: Array) -> None:
+            its = slice(int(blocks[first]), int(blocks[last]))
+            call: Any = ChainEntries(
+                float, n=its.stop - its.start, rows=rows[its], cols=cols[its],
+                chains=self._new_struct(self._workspace()), out=out[its],
+            )  # fmt: skip
+            loops.of("say_chains", self.lists.dtype)(call.pointer)
+
+        share(say_blocks, blocks_for(len(rows), len(rows) * self.width * self.count))
+        return out
 
     def solve(self, rows: Array, columns: Array) -> None:
         """Solve these rows, then these columns, on all that they have, in all chains."""

@@ -94,7 +94,8 @@ class HeldLoss:
 
     def ball(self, theta: LowRank) -> WeightedTraceNormBall:
         """Return the ball of the norm that belongs to the penalties, with theta on its boundary."""
-        rows, columns = map(np.sqrt, self.penalties())
+        one = self.model.newest  # weights grow with a half-life, and the ball does not
+        rows, columns = (np.sqrt(x / one) for x in self.penalties())
         norm = WeightedTraceNormBall(1.0, rows, columns).norm(theta)
         return WeightedTraceNormBall(norm if norm > 0.0 else 1.0, rows, columns)
 

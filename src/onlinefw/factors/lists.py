@@ -42,6 +42,7 @@ Entries = struct(
     w=Pointer(np.float64, read=True, optional=True),
     lists=Struct,
 )
+Reserve = struct("Reserve", lists=Struct, n=int, more=Pointer(np.int64, read=True))
 Removal = struct("Removal", row=int, by_row=Struct, by_column=Struct)
 Weighing = struct("Weighing", lists=Struct, n=int, out=Pointer(np.float64))
 
@@ -87,11 +88,24 @@ class Lists:
         """Get a quarter more memory, if the longest list could not move."""
         longest, size = int(self.space.max(initial=1)), self.other.size
         if size - int(self.end[0]) < max(SHORTEST, 2 * longest):
-            memory = max(size + size // 4, size + 2 * longest, 64)
-            self.other, self.value = longer(self.other, memory), longer(self.value, memory)
-            if self.weight is not None:
-                self.weight = longer(self.weight, memory)
-            self._told()
+            self._have_memory(max(size + size // 4, size + 2 * longest, 64))
+
+    def _have_memory(self, memory: int) -> None:
+        self.other, self.value = longer(self.other, memory), longer(self.value, memory)
+        if self.weight is not None:
+            self.weight = longer(self.weight, memory)
+        self._told()
+
+    def reserve(self, more: Array) -> None:
+        """Get space for so many more entries in each list at once."""
+        needed = self.length[: more.size] + more
+        short = needed > self.space[: more.size]
+        spaces = np.exp2(np.ceil(np.log2(np.maximum(needed[short], SHORTEST)))).astype(np.int64)
+        memory = int(self.end[0]) + int(spaces.sum())
+        if memory > self.other.size:
+            self._have_memory(memory)
+        call: Any = Reserve(self.dtype, lists=self.struct, n=more.size, more=more)
+        loops.of("reserve_lists", self.dtype)(call.pointer)
 
     def weigh(self) -> None:
         """Let entries have weights from now on."""
@@ -191,6 +205,11 @@ class EntryLists:
         """Give the lists more memory; those that have enough for their longest are left alone."""
         self.by_row.make_space()
         self.by_column.make_space()
+
+    def reserve(self, rows: Array, cols: Array) -> None:
+        """Get space for entries that will come, which saves moving lists again and again."""
+        self.by_row.reserve(np.bincount(rows, minlength=1))
+        self.by_column.reserve(np.bincount(cols, minlength=1))
 
     def weigh(self) -> None:
         """Let entries have weights from now on."""

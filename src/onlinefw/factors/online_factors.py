@@ -467,6 +467,12 @@ class OnlineFactors:
         new.use_place(device, workers)
         return new
 
+    def __getstate__(self) -> State:
+        return self.state_dict()
+
+    def __setstate__(self, state: State) -> None:
+        vars(self).update(vars(type(self).from_state(state)))
+
     def __repr__(self) -> str:
         return f"OnlineFactors({self.shape}, {self.loss}, n_observations={self.n_observations})"
 

@@ -11,16 +11,15 @@ from math import inf
 
 from numba import njit
 
+from . import ROUNDING
 from .rows import extremes, totals_between
 
-__all__ = ["ROUNDING", "few_rows_descent", "few_rows_root", "searches"]
+__all__ = ["few_rows_descent", "few_rows_root", "searches"]
 
 #: Newton steps stop when the slope is below this share of the total weight, or after MAX_STEPS.
 SHARE, MAX_STEPS = 1e-12, 60
 #: Below this share one more Newton step is the last: it squares what is left.
 LAST = 1e-8
-#: Values of F that differ by less, relatively, are the same.
-ROUNDING = 1e-13
 
 
 def searches(totals):

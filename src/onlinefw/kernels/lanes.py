@@ -10,6 +10,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic, models, register_model
 
+from . import LANES
+
 __all__ = [
     "LANES",
     "Vector",
@@ -22,8 +24,6 @@ __all__ = [
     "store",
     "zero",
 ]
-
-LANES = 8
 
 # A product may be fused with the sum that follows it; nothing else is reordered.
 _FUSE = ("contract",)

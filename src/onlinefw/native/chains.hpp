@@ -440,6 +440,7 @@ template <class T> struct ChainEvents {
   const i64 *rows, *cols;
   const double *y, *w, *units;  // weights, and what an observation of weight 1 weighs; null: 1
   i64 solving;                  // whether each is learned before the next; else they are only added
+  const double* said;           // what the chains say of each, if that is known; null: it is not
   const Chains<T>* chains;
   double* out;                  // what was predicted for each before it was learned
 };
@@ -464,7 +465,7 @@ template <class T> i64 learn_chains(const ChainEvents<T>& e) {
     if (e.units) c.moments[NEWEST] = e.units[t];
     const double y = e.y[t], weight = (e.w ? e.w[t] : 1.0) * c.moments[NEWEST], unit = c.unit();
     const i64 n_row = rows.lists->length[i], n_column = columns.lists->length[j];
-    const double said = mean_of_chains(c, i, j, n_row > 0, n_column > 0, w.left);
+    const double said = e.said ? e.said[t] : mean_of_chains(c, i, j, n_row > 0, n_column > 0, w.left);
     double z = c.centre() + unit * said, x[2], mood = 0.0;
     if (c.kind == SQUARE) {
       mood_of(c, i, x);
@@ -547,6 +548,17 @@ template <class T> struct ChainEntries {
   const Chains<T>* chains;
   double* out;
 };
+
+// Say what the chains say of entries, in standard units and about the centre.
+template <class T> i64 say_chains(const ChainEntries<T>& e) {
+  const Chains<T>& c = *e.chains;
+  const Workspace<T> w(c);
+  for (i64 t = 0; t < e.n; ++t) {
+    const i64 i = e.rows[t], j = e.cols[t];
+    e.out[t] = mean_of_chains(c, i, j, c.rows->lists->length[i] > 0, c.columns->lists->length[j] > 0, w.left);
+  }
+  return e.n;
+}
 
 // What is predicted for all.
 template <class T> i64 centre_of_chains(const ChainEntries<T>& e) {

@@ -28,10 +28,11 @@ template <class T> struct Lists {
     return free[size_class(longer)] > 0 || end[0] + longer <= memory;
   }
 
-  // Move list i to a stretch twice as long.
-  void lengthen(i64 i) const {
-    i64 n = space[i], old = start[i], longer = most(SHORTEST, 2 * n);
-    int which = size_class(longer);
+  // Move list i to a stretch twice as long, or longer.
+  void lengthen(i64 i, i64 least_space = 0) const {
+    i64 n = space[i], old = start[i];
+    int which = size_class(most(least_space, most(SHORTEST, 2 * n)));
+    i64 longer = SHORTEST << which;
     i64 at = free[which] - 1;
     if (at >= 0) {
       free[which] = i64(other[at]) | (i64(other[at + 1]) << 32);
@@ -43,10 +44,10 @@ template <class T> struct Lists {
     copy(value + old, n, value + at);
     if (weight) copy(weight + old, n, weight + at);
     if (n > 0) {
-      i64 next = free[which - 1];
-      other[old] = u32(next & 0xFFFFFFFF);
-      other[old + 1] = u32(next >> 32);
-      free[which - 1] = old + 1;
+      i64* first = free + size_class(n);
+      other[old] = u32(*first & 0xFFFFFFFF);
+      other[old + 1] = u32(*first >> 32);
+      *first = old + 1;
     }
     start[i] = at;
     space[i] = longer;
@@ -118,6 +119,21 @@ template <class T> i64 append_all(const Entries<T>& e) {
     e.lists->append(e.which[t], e.others[t], e.y[t], e.w ? e.w[t] : 1.0);
   }
   return e.n;
+}
+
+template <class T> struct Reserve {
+  const Lists<T>* lists;
+  i64 n;
+  const i64* more;
+};
+
+// Give each of the first n lists space for so many more entries; there is memory for that.
+template <class T> i64 reserve_lists(const Reserve<T>& r) {
+  for (i64 i = 0; i < r.n; ++i) {
+    i64 needed = r.lists->length[i] + r.more[i];
+    if (needed > r.lists->space[i]) r.lists->lengthen(i, needed);
+  }
+  return r.n;
 }
 
 template <class T> struct Removal {

@@ -33,6 +33,8 @@ LOOP(sum_chains, ChainLists)
 LOOP(append_all, Entries)
 LOOP(solve_ridge, RidgeRows)
 LOOP(remove_row, Removal)
+LOOP(reserve_lists, Reserve)
+LOOP(say_chains, ChainEntries)
 
 LOOP(total_weight, Weighing)
 
@@ -60,6 +62,7 @@ SIZE_OF(ClickWork, clicks::Work)
 SIZE_OF(Entries, Entries<double>)
 SIZE_OF(Lists, Lists<double>)
 SIZE_OF(Removal, Removal<double>)
+SIZE_OF(Reserve, Reserve<double>)
 SIZE_OF(RidgeRows, RidgeRows<double>)
 SIZE_OF(Weighing, Weighing<double>)
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from .._state import check_state
 from .._typing import Array, State
-from ..kernels.biases import add_observations, shrunken_means
 
 __all__ = ["Biases", "RunningBiases"]
 
@@ -112,6 +111,8 @@ class RunningBiases:
         ``unit`` is what a new observation weighs: where older ones fade, w grows, and everything
         is scaled back with ``rescale`` now and then.
         """
+        from ..kernels.biases import add_observations
+
         held = self._grown(*(shape or (int(rows.max()) + 1, int(cols.max()) + 1)))
         z = theta if self.joint and theta is not None else np.zeros(0, y.dtype)
         weight, total = held.weight + float(w.sum()), held.total + float(w @ y)
@@ -160,6 +161,8 @@ class RunningBiases:
 
     def refresh(self, sums: WeightedSums, shape: tuple[int, int]) -> None:
         """Solve for the means of everything that a past of this shape holds, from its sums."""
+        from ..kernels.biases import shrunken_means
+
         held, mean = self._grown(*shape), self.mean
         row_sums, col_sums = held.row_sums.copy(), held.col_sums.copy()
         rows, columns, shrinkage = held.rows, held.columns, self.shrinkage * held.unit

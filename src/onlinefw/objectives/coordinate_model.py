@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg.blas import dger
 
 from .._typing import Array
-from .intercept import ROUNDING
+from ..kernels import ROUNDING
 
 __all__ = ["CoordinateModel"]
 

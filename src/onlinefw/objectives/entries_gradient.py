@@ -13,7 +13,7 @@ from .._devices import namespace, to_host
 from .._threads import one_blas_thread
 from .._typing import Array
 from ..atoms import RankOne
-from ..kernels.lanes import LANES
+from ..kernels import LANES
 from ..linalg import PairOperator, Scales, krylov_pair, ritz_pairs
 from ..past.protocols import EntriesPast
 from .background import Background

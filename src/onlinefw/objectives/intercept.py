@@ -9,11 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from .._typing import Array
-from ..kernels.intercept import ROUNDING, few_rows_descent, few_rows_root, searches
 from ..losses import Loss, SignedLabels
 from ..past.protocols import RowsPast
 
-__all__ = ["ROUNDING", "best_intercept"]
+__all__ = ["best_intercept"]
 
 
 def best_intercept(loss: Loss, past: RowsPast, m: int, weight: float, start: float | None) -> float:
@@ -21,6 +20,8 @@ def best_intercept(loss: Loss, past: RowsPast, m: int, weight: float, start: flo
 
     z are the predictions of model m, ``weight`` is the sum of w, ``start`` is where to begin.
     """
+    from ..kernels.intercept import few_rows_descent, few_rows_root, searches
+
     if loss.quadratic:
         _, slope, bend = past.totals(m, 0.0)
         return -slope / bend
