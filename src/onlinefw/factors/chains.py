@@ -385,7 +385,7 @@ class Chains:
             its = slice(int(blocks[first]), int(blocks[last]))
             call: Any = ChainEntries(
                 float, n=its.stop - its.start, rows=rows[its], cols=cols[its],
-                chains=self._new_struct(self._workspace()), out=out[its],
+                chains=self.in_a_thread(), out=out[its],
             )  # fmt: skip
             loops.of("say_chains", self.lists.dtype)(call.pointer)
 
