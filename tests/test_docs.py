@@ -27,7 +27,11 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 GUIDES = runpy.run_path(str(ROOT / "docs" / "make_images.py"))
 GALLERY = sorted((ROOT / "docs" / "examples").glob("plot_*.py"))
 LARGEST_PICTURE = 80_000  # bytes
-MODULES = sorted(m.name for m in pkgutil.walk_packages(onlinefw.__path__, "onlinefw."))
+MODULES = sorted(
+    m.name
+    for m in pkgutil.walk_packages(onlinefw.__path__, "onlinefw.")
+    if not m.name.startswith("onlinefw.native.loops")  # the libraries, which are not for Python
+)
 PUBLIC = ["losses", "sets", "steps", "objectives", "theory", "baselines", "algorithms", "datasets"]
 
 

@@ -59,13 +59,10 @@ def numbered(ids):
 
 def learned(X, alpha, rank, ridge, ranks):
     """Return ranks or predictions, seconds, and what the model counts besides theta."""
-    objective = ofw.objectives.ObservedEntries((1, 1), unobserved=alpha, growing=True)
-    corrective = ofw.LocalRidge(rank, ridge)
-    ball = ofw.sets.TraceNormBall(1e100)
-    learner = ofw.OnlineFrankWolfe(objective, ball, corrective=corrective)
+    learner = ofw.OnlineFactors(rank=rank, ridge=ridge, unobserved=alpha)
     start = process_time()
     found = learner.learn(X, np.ones(len(X)), ranks=ranks)
-    return found, process_time() - start, learner.corrective.models.arm
+    return found, process_time() - start, learner.model.arm
 
 
 def popularity(X, first):
@@ -85,8 +82,6 @@ def main():
     options = parser.parse_args()
     X = stream()
     n, first = len(X), int(WARMING_UP * len(X))
-    for ranks in (True, False):
-        learned(X[:100], 0.2, 8, "auto", ranks)  # compile
     lines = [
         f"{n:,} events; popularity: recall at {TOP} {popularity(X, first):.4f}.",
         "",

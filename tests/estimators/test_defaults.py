@@ -151,11 +151,11 @@ def test_matrix_completion_has_the_defaults_of_the_command_line(n, many):
     parts = CompletionParts.of(Completion(), n)
     assert parts.weighting is None
     assert parts.clip is True
-    assert parts.factors is not many
-    assert isinstance(parts._corrective(), ofw.RidgeSweeps) == many
-    assert (parts.offsets is not None) == many  # factors have biases of their own
-    if many:
-        assert len(parts.radii((30, 20), np.array([1.0, 3.0]))) == 1
+    assert parts.factors and parts.offsets is None  # factors have biases of their own
+    assert parts.factors_learner((30, 20)).model.count == (1 if many else 4)
+    steps = CompletionParts.of(Completion(offsets="joint"), n)
+    assert isinstance(steps._corrective(), ofw.RidgeSweeps) == many
+    assert len(steps.radii((30, 20), np.array([1.0, 3.0]))) == (1 if many else 5)
     assert Completion().batch_length(1000) == 32
     assert Completion().batch_length(8_000_000) == 500_000
 
@@ -207,9 +207,8 @@ def test_a_stream_can_say_how_long_it_will_be(rng, monkeypatch):
     X = np.column_stack((rng.integers(9, size=300), rng.integers(7, size=300)))
     y = rng.standard_normal(300)
     long = Completion(expected_size=600).partial_fit(X, y)
-    assert isinstance(long._run.learners[0].corrective, ofw.RidgeSweeps)
     short = Completion(expected_size=400).partial_fit(X, y)
-    assert isinstance(short.objective_, ofw.OnlineFactors)
+    assert (long.objective_.model.count, short.objective_.model.count) == (1, 4)
     with pytest.raises(ValueError, match="expected_size must be"):
         Completion(expected_size=-1).partial_fit(X, y)
 

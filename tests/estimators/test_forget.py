@@ -6,7 +6,7 @@ import pytest
 import onlinefw as ofw
 from onlinefw.files import load_checkpoint, save_checkpoint
 
-from ..factors.test_online_factors import arrays
+from ..factors.states import arrays
 
 
 def ratings(n=3000, seed=0):

@@ -336,6 +336,19 @@ def test_a_model_file_recommends_the_same_and_learns_no_more(half_life, tmp_path
         loaded.partial_fit(EVENTS)
 
 
+def test_what_another_version_has_written_is_refused_in_one_line():
+    model = recommender().fit(EVENTS)
+    state = model.state_dict()
+    state["run"]["team"] = state["run"].pop("factors")
+    with pytest.raises(ValueError, match="another version of onlinefw has written this"):
+        recommender().load_state(state)
+    values = ofw.FrankWolfeMatrixCompletion()
+    values.learn(EVENTS, [1.0] * 5)
+    state = {**model.state_dict(), "run": values.state_dict()["run"]}
+    with pytest.raises(ValueError, match="a model of values, not of clicks"):
+        recommender().load_state(state)
+
+
 def test_parameters_are_those_of_scikit_learn():
     model = recommender(half_life=9.0, unobserved=0.1)
     assert clone(model).get_params() == model.get_params()

@@ -210,3 +210,12 @@ def test_rows_that_are_not_there_are_not_forgotten(rng):
     for row in (9, -1, 1.5):
         with pytest.raises(ValueError, match="row"):
             one.forget(row)
+
+
+def test_the_radius_is_in_units_of_a_new_event(rng):
+    X, radii = events(rng, 8000, (60, 40))[0], []
+    one = learner(0.1, (60, 40), half_life=600.0)
+    for part in np.split(X, 20):
+        one.learn(part, np.ones(400))
+        radii.append(one.held_loss().ball(one.theta).radius)
+    assert max(radii[5:]) < 2.0 * min(radii[5:])  # weights grow by 2^9

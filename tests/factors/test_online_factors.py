@@ -14,7 +14,7 @@ from onlinefw.losses import loss_code
 
 from ..pairs import every_pair
 from ..past.ray.problems import Pseudohuber
-from .states import same_state
+from .states import arrays, same_state
 
 SHAPE = (9, 13)
 LOSSES = {
@@ -308,13 +308,6 @@ def test_nothing_of_a_row_is_left(rng, half_life):
     np.testing.assert_array_equal(one.predict(np.full(13, 3), others[1]), one.predict(*others))
     one.learn([[3, 2]], [1.0])
     assert model.lists.by_row.length[3] == 1
-
-
-def arrays(state):
-    """All arrays of a state."""
-    if isinstance(state, dict):
-        return [x for value in state.values() for x in arrays(value)]
-    return [state] if isinstance(state, np.ndarray) else []
 
 
 # Theta and F_t ------------------------------------------------------------------------------------

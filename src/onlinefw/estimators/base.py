@@ -14,7 +14,7 @@ import numpy as np
 from .._batches import BatchHandle
 from .._typing import Array
 from .._validation import check_alone, check_whole
-from .._whole import Broken, Uninterrupted, unchanged_unless_learned
+from .._whole import Broken, Uninterrupted, pieces, unchanged_unless_learned
 from ..readers.rounds import FileRounds
 from .callbacks import CallbackSupportMixin, RoundCallbacks, with_callbacks
 from .learned_model import LearnedModel
@@ -28,6 +28,10 @@ __all__ = ["StreamingEstimator"]
 
 #: ``fit`` looks at so many first observations to decide what is "auto": scales, radii and shape.
 FIRST_ROWS = 5000
+
+
+#: So few observations are one piece.
+FEW = 64
 
 
 class StreamingEstimator(Spelled, CallbackSupportMixin, LearnedModel, ABC):
@@ -192,6 +196,20 @@ class StreamingEstimator(Spelled, CallbackSupportMixin, LearnedModel, ABC):
                 if not run.is_at(mark):
                     self._run = Broken(error)
                 raise
+
+    def _play_events(self, batch: Batch, ranks: Array | None = None) -> Array:
+        """Learn observations one after another, in pieces; return what was predicted for each.
+
+        ``ranks`` gets the places of clicks.
+        """
+        run, n = self._run, len(batch.X)
+        if n <= FEW:
+            return self._play(run.learn_events, batch, *([] if ranks is None else [ranks]))
+        predicted = np.empty(n)
+        for part in pieces(n):
+            places = [] if ranks is None else [ranks[part]]
+            predicted[part] = self._play(run.learn_events, batch.part(part), *places)
+        return predicted
 
     def _place(self) -> tuple[str, int | None]:
         """Return device and workers that should hold the past."""

@@ -108,6 +108,8 @@ class ClickRun(FactorsRun):
 
 def click_run_from_state(model: Any, state: State) -> ClickRun:
     """Make the run of a recommender that ``state_dict`` described."""
+    if "factors" not in state:
+        raise ValueError("another version of onlinefw has written this recommender: fit it again")
     run = ClickRun.from_state(ClickParts.of(model), state)
     if not isinstance(run.learner.model, Clicks):
         raise ValueError("this is the state of a model of values, not of clicks")

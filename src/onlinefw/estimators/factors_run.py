@@ -47,6 +47,7 @@ class FactorsRun(CompletionRun):
 
     race = None
     weights = None
+    takes_events = True
     #: How often all rows and columns are solved after large batches.
     sweeps = 3
 
@@ -96,11 +97,13 @@ class FactorsRun(CompletionRun):
 
         ``ranks`` gets the place of each column, of clicks.
         """
-        batch = self._current(batch)
+        if batch.fresh is not None:
+            batch = self._current(batch)
         predicted = self.learner.learn_checked(as_entries(*batch[:3]), ranks=ranks)
         self._note_events(self.loss.value(predicted, batch.y))
-        self.n_observations += batch.n
-        self._know(batch)
+        self.n_observations += predicted.size
+        if batch.fresh is not None:
+            self._know(batch)
         return predicted
 
     def forget(self, row: int) -> None:

@@ -12,7 +12,7 @@ from .._batches import naming
 from .._devices import check_device
 from .._typing import Array, State
 from .._validation import MOST, check_whole
-from .._whole import pieces, unchanged_unless_learned
+from .._whole import unchanged_unless_learned
 from ..algorithms import RidgeSweeps
 from ..losses import Loss
 from ..objectives import RunningBiases
@@ -24,6 +24,7 @@ from .entry_checks import checked_entries, for_each
 from .factors_run import new_run_of, run_from_state
 from .linear_parts import is_auto
 from .rating_runs import new_rating_runs, rating_runs_from_state
+from .run import CANNOT_LEARN
 from .stream import ArrayRounds, Batch, DoublingRounds, FileStream
 
 __all__ = ["FrankWolfeMatrixCompletion"]
@@ -93,9 +94,9 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         are compiled loops over single observations; ``fit`` of two million or more learns batches
         that double, and then solves all rows and columns a few times. "ridge" takes Frank-Wolfe
         steps, and re-optimises all factors when the data have doubled, and at the end of ``fit``.
-        None takes Frank-Wolfe steps only. "auto" is "factors", unless a loss of your own, a place or another
-        parameter (radius, biases, weighting, steps) asks for Frank-Wolfe steps; of these, for the
-        square loss, "ridge" if two million observations or more are expected.
+        None takes Frank-Wolfe steps only. "auto" is "factors", unless a loss of your own, a place
+        or another parameter (radius, biases, weighting, steps) asks for Frank-Wolfe steps; of
+        these, for the square loss, "ridge" if two million observations or more are expected.
     chains : int or "auto"
         How many factor models learn side by side with "factors": more are more accurate, and take
         time and memory in proportion. "auto" is 4, and 1 if two million observations or more are
@@ -310,20 +311,18 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
             What was predicted for each before it was learned. Before any data that is 0; for
             observations of weight 0, which are left out, it is nan.
         """
-        if check_whole("batch_size", batch_size) > 1 or not self.takes_events:
+        if batch_size != 1 or not self.takes_events:
             found = super().learn(X, y, sample_weight, batch_size=batch_size)
             return for_each(found, sample_weight)
-        first = "_run" not in self.__dict__
-        if not first:
-            self._learning("learn")
-        with unchanged_unless_learned(self, []) if first else nullcontext():
-            batch = self._batch(X, y, sample_weight, first, None)
-            if first:
+        run = self.__dict__.get("_run")
+        if run is not None and not run.can_learn:
+            raise ValueError(CANNOT_LEARN)
+        with unchanged_unless_learned(self, []) if run is None else nullcontext():
+            batch = self._batch(X, y, sample_weight, run is None, None)
+            if run is None:
                 self._run = self._new_run(batch, self._expected(), None)
-        predicted = np.empty(batch.n)
-        for part in pieces(batch.n):
-            predicted[part] = self._play(self._run.learn_events, batch.part(part))
-        return for_each(self._answer(predicted), sample_weight)
+        predicted = self._answer(self._play_events(batch))
+        return predicted if sample_weight is None else for_each(predicted, sample_weight)
 
     def forget(self, row: Any) -> Self:
         """Forget a row, a person say: all that it has given leaves the model.
@@ -359,10 +358,12 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
 
         With a radius they are not: then Frank-Wolfe steps are taken.
         """
+        run = self.__dict__.get("_run")
+        if run is not None and run.can_learn:
+            return run.takes_events
         if self.workers is not None or check_device(self.device) != "cpu":
             return False  # there a batch is solved at once
-        known = "_run" in self.__dict__ and self._run.can_learn
-        return (self._run.parts if known else self._parts()).factors
+        return self._parts().factors
 
     def _stream(self, batch: Batch) -> None:
         if self.takes_events and not self._run.parts.many:

@@ -9,13 +9,14 @@ import numpy as np
 
 from .._typing import Array, State
 from .._validation import MOST
-from .._whole import pieces, unchanged_unless_learned
+from .._whole import unchanged_unless_learned
 from ..losses import Square
 from .click_parts import ClickParts
 from .click_run import ClickRun, click_run_from_state
 from .entry_checks import checked_events, for_each
 from .factors_run import new_factors
 from .learned_tastes import LearnedTastes
+from .run import CANNOT_LEARN
 from .stream import Batch, DoublingRounds
 
 __all__ = ["FrankWolfeRecommender"]
@@ -186,18 +187,18 @@ class FrankWolfeRecommender(LearnedTastes):
         return self._learn_events(X, sample_weight, ranked=ranks)
 
     def _learn_events(self, X: Any, sample_weight: Any, *, ranked: bool) -> Array | None:
-        first = "_run" not in self.__dict__
-        if not first:
-            self._learning("learn")
-        with unchanged_unless_learned(self, []) if first else nullcontext():
-            batch = self._checked(X, None, sample_weight, first)
-            if first:
+        run = self.__dict__.get("_run")
+        if run is not None and not run.can_learn:
+            raise ValueError(CANNOT_LEARN)
+        with unchanged_unless_learned(self, []) if run is None else nullcontext():
+            batch = self._checked(X, None, sample_weight, run is None)
+            if run is None:
                 self._begin(batch)
-        ranks = np.empty(batch.n) if ranked else None
-        for part in pieces(batch.n):
-            places = None if ranks is None else ranks[part]
-            self._play(self._run.learn_events, batch.part(part), places)
-        return None if ranks is None else for_each(ranks, sample_weight)
+        ranks = np.empty(len(batch.X)) if ranked else None
+        self._play_events(batch, ranks)
+        if ranks is None or sample_weight is None:
+            return ranks
+        return for_each(ranks, sample_weight)
 
     def prepare(self, X: Any, y: Any = None, sample_weight: Any = None, **more: Any) -> Self:
         """Do nothing: there is nothing to decide from the first events."""

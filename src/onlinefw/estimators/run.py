@@ -34,6 +34,8 @@ class Run:
 
     #: None in a model file, which only predicts.
     team: Any
+    #: Whether single observations are learned in a compiled loop.
+    takes_events = False
 
     #: The middlemost radius whose score is within this share of the best one wins the race.
     close = 0.0

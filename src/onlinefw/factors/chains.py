@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ctypes import byref
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ PANEL, LONG = 64, 2048
 RIDGE = (8.0, 0.05)
 SHRINK, MOOD_RIDGE = np.array([1.0, 3.0]), 100.0
 OF_RATED, MORE_RATED, OF_COUNT = 0.375, 8.0, 0.2
+#: So few entries are copied into arrays that the loop knows already.
+FEW = 64
 #: So many entries at once are predicted by several threads, and get their memory at once.
 MANY = 10_000
 #: More chains than that are refused: memory is in proportion.
@@ -253,7 +256,12 @@ class Chains:
         self.columns = Side(lists.by_column, lists.shape[1], rank, count, width)
         self._work = self._workspace()
         self.struct: Any = self._new_struct(self._work)
-        self._events: Any = ChainEvents(float, first=0, chains=self.struct)
+        self._learn = loops.of("learn_chains", lists.dtype)
+        self._events: Any = ChainEvents(float, chains=self.struct)
+        self._few: Any = ChainEvents(
+            float, rows=np.zeros(FEW, np.int64), cols=np.zeros(FEW, np.int64), y=np.zeros(FEW),
+            w=None, units=None, said=None, chains=self.struct, out=np.zeros(FEW),
+        )  # fmt: skip
         self.grown(*lists.shape)()
         self.solver: Solver = HERE
 
@@ -347,20 +355,25 @@ class Chains:
             return self._learn_in_batches(rows, cols, y, w, units)
         if w is not None or units is not None:
             self.lists.weigh()
-        out, said = np.empty(len(y)), None
-        if not solving and len(y) >= MANY:
-            said = self._say(rows, cols)
-            self.lists.reserve(rows, cols)
-        call = self._events.set(
-            first=0, n=len(y), rows=rows, cols=cols, y=y, w=w, units=units, solving=solving,
-            said=said, out=out,
-        )  # fmt: skip
-        learn = loops.of("learn_chains", self.lists.dtype)
-        while call.first < call.n:
-            call.first = learn(call.pointer)
-            if call.first < call.n:
+        n, call, said = len(y), self._few, None
+        if n <= FEW and w is None and units is None:  # into arrays that the loop knows already
+            inbox = call.kept
+            inbox["rows"][:n], inbox["cols"][:n], inbox["y"][:n] = rows, cols, y
+        else:
+            if not solving and n >= MANY:
+                said = self._say(rows, cols)
+                self.lists.reserve(rows, cols)
+            call = self._events.set(
+                rows=rows, cols=cols, y=y, w=w, units=units, said=said, out=np.empty(n)
+            )
+        call.first, call.n, call.solving = 0, n, solving
+        learn = self._learn
+        while call.first < n:
+            call.first = learn(byref(call))
+            if call.first < n:
                 self._make_space()
-        return out
+        out: Array = call.kept["out"]
+        return out[:n].copy() if call is self._few else out
 
     def _learn_in_batches(
         self, rows: Array, cols: Array, y: Array, w: Array | None, units: Array | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ctypes import byref
 from math import inf, log
 from typing import Any
 
@@ -310,6 +311,7 @@ class Clicks:
         *,
         unobserved: float = 0.1,
     ) -> None:
+        lists.weigh()
         self.lists, self.dtype, self.shape = lists, lists.dtype, (0, 0)
         self.rank = FIRST if rank is None else rank
         self._check_at = FIRST_CHECK if rank is None else None
@@ -382,7 +384,7 @@ class Clicks:
 
     def _check_rank(self, one_by_one: bool) -> None:
         """Have more rank, if it is time to ask and there are enough events for it."""
-        if self._check_at is None or self.n_observations < self._check_at:
+        if self._check_at is None or int(self.turns[EVENTS]) < self._check_at:
             return
         while self._check_at <= self.n_observations:
             self._check_at *= 2
@@ -443,8 +445,7 @@ class Clicks:
             Gets the place that each column had then among those that were known and that the row
             had not had: 1 is the best, nan for one that was new, or that the row has had.
         """
-        self.lists.weigh()
-        n, came = len(y), self.n_observations
+        n, came = len(y), int(self.turns[EVENTS])
         if units is not None:
             w = units if w is None else units * w
         predicted = None
@@ -467,7 +468,7 @@ class Clicks:
             if solving and self._check_at is not None:
                 stop = min(n, self._check_at - came)
             call.n = stop
-            call.first = self._learn(call.pointer)
+            call.first = self._learn(byref(call))
             if call.first < stop:
                 self._make_space()
                 continue
@@ -524,7 +525,6 @@ class Clicks:
 
     def sweep(self) -> None:
         """Solve the regressions of all rows, then of all columns."""
-        self.lists.weigh()
         self.solve(np.arange(self.shape[0]), np.arange(self.shape[1]), anew=True)
         self._sum_up()
 
@@ -593,7 +593,6 @@ class Clicks:
 
     def tastes(self, rows: Array) -> Array:
         """Return what rows like, as factors; 0 for one without entries."""
-        self.lists.weigh()
         rows = np.ascontiguousarray(rows, np.int64)
         out, width = np.zeros((rows.size, self.rank)), _width(self.rank)
         work = np.full(rows.size, OF_A_TASTE * width**2)

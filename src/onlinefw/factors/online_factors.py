@@ -263,8 +263,8 @@ class OnlineFactors:
         self.model.solver.check()
         if shape is None:
             shape = int(rows.max()) + 1, int(cols.max()) + 1
-        grows = shape[0] > self.shape[0] or shape[1] > self.shape[1]
-        publish = self.model.grown(*shape) if grows else None
+        m1, m2 = self.model.lists.shape
+        publish = self.model.grown(*shape) if shape[0] > m1 or shape[1] > m2 else None
         self._changes += 1  # a failure from here on is one half-way
         if publish is not None:
             publish()

@@ -7,7 +7,7 @@ checked by those who take them (``_validation``, states), since only they know w
 A loop gets structs and numbers, allocates nothing, calls nothing back, and lets go of the GIL.
 """
 
-from .door import BLOCKS, Pointer, Struct, address, in_threads, loops, struct, structs
+from .door import BLOCKS, Pointer, Struct, address, in_threads, loops, struct
 from .library import library
 
 __all__ = [
@@ -19,5 +19,4 @@ __all__ = [
     "library",
     "loops",
     "struct",
-    "structs",
 ]

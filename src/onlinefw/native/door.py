@@ -11,7 +11,7 @@ from .._threads import share
 from .._typing import Array
 from .library import library
 
-__all__ = ["BLOCKS", "Pointer", "Struct", "address", "in_threads", "loops", "struct", "structs"]
+__all__ = ["BLOCKS", "Pointer", "Struct", "address", "in_threads", "loops", "struct"]
 
 #: What a field of a struct can be besides an array.
 NUMBERS = {int: ctypes.c_int64, float: ctypes.c_double}
@@ -91,10 +91,6 @@ class Struct(ctypes.Structure):
         return self
 
 
-#: All that were made; each is as long as the C++ one of its name, which a test looks at.
-structs: list[type[Struct]] = []
-
-
 def struct(name: str, /, **parts: Any) -> type[Struct]:
     """Make the Python side of a struct of the loops; fields are in the order of the C++ one.
 
@@ -111,9 +107,7 @@ def struct(name: str, /, **parts: Any) -> type[Struct]:
     fields = []
     for field, part in parts.items():
         fields.append((field, NUMBERS.get(part, ctypes.c_void_p)))
-    made = type(name, (Struct,), {"_fields_": fields, "parts": parts})
-    structs.append(made)
-    return made
+    return type(name, (Struct,), {"_fields_": fields, "parts": parts})
 
 
 class Loops:
