@@ -103,7 +103,7 @@ class Lists:
         spaces = np.exp2(np.ceil(np.log2(np.maximum(needed[short], SHORTEST)))).astype(np.int64)
         memory = int(self.end[0]) + int(spaces.sum())
         if memory > self.other.size:
-            self._have_memory(memory)
+            self._have_memory(max(memory, self.other.size + self.other.size // 4))
         call: Any = Reserve(self.dtype, lists=self.struct, n=more.size, more=more)
         loops.of("reserve_lists", self.dtype)(call.pointer)
 

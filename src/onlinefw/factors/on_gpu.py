@@ -20,7 +20,7 @@ __all__ = ["OnGpu", "check_for_gpu", "solves"]
 #: The equations of a list are in the shared memory of a block, which has room for those of this rank.
 LARGEST_RANK = 60
 #: So many lists at once have means and samples that are not in this process yet.
-AT_ONCE = 2**18
+AT_ONCE = 2**16
 #: Sums over lists are formed in so many parts, and added up in order.
 PARTS = 264
 HEADERS = ("base.hpp", "expected.hpp", "random.hpp")
@@ -37,6 +37,7 @@ class OnGpu(Solver):
     def __init__(self, chains: Chains) -> None:
         check_for_gpu(chains)
         self._copies: dict[bool, _Copy] = {}
+        self._here: Array | None = None  # what comes back comes here first
 
     def entries_changed(self) -> None:
         """Copy everything again when it is needed."""
@@ -90,7 +91,12 @@ class OnGpu(Solver):
         args = np.int64(n), features, samples, errors, sums
         _kernel("sum_lists", *kernels, threads)((parts, count), (256,), args)
         own.samples[on_device] = samples
-        side.means[which], side.samples[which] = means.get(), samples.get()
+        if self._here is None or len(self._here) < n:
+            self._here = np.empty((n, count, width), dtype)
+        here = self._here[:n]  # memory that is new each time would take longer to fill
+        for array, found in ((side.means, means), (side.samples, samples)):
+            found.get(out=here)
+            array[which] = here
         return sums.sum(axis=0).get()
 
 
