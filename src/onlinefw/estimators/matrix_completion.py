@@ -358,12 +358,12 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
 
         With a radius they are not: then Frank-Wolfe steps are taken.
         """
-        run = self.__dict__.get("_run")
-        if run is not None and run.can_learn:
-            return run.takes_events
-        if self.workers is not None or check_device(self.device) != "cpu":
+        if self.workers is not None or (
+            self.device != "cpu" and check_device(self.device) != "cpu"
+        ):
             return False  # there a batch is solved at once
-        return self._parts().factors
+        run = self.__dict__.get("_run")
+        return run.takes_events if run is not None and run.can_learn else self._parts().factors
 
     def _stream(self, batch: Batch) -> None:
         if self.takes_events and not self._run.parts.many:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OnGpu", "check_for_gpu", "solves"]
 
-#: The equations of a list are in the shared memory of a block, which has room for those of this rank.
+#: The equations of a list are in the shared memory of a block, which has room for this rank.
 LARGEST_RANK = 60
 #: So many lists at once have means and samples that are not in this process yet.
 AT_ONCE = 2**16

@@ -1,4 +1,4 @@
-"""Where lists are solved: the one verb that a GPU and workers have for factors, and what goes with it."""
+"""Where lists are solved: the verb that a GPU and workers have for factors."""
 
 from __future__ import annotations
 
