@@ -2,9 +2,9 @@
 
     python benchmarks/gpu/matrix.py [PART ...] [--write]
 
-Parts: ``products``, ``pass``, ``sweeps``, ``fit``, ``factors``; all of them by default. The data are
-generated ratings of the shape of MovieLens 20M (16 million for training). Everything is run once
-before it is timed, so that kernels are compiled. ``--write`` replaces matrix.md.
+Parts: ``products``, ``pass``, ``sweeps``, ``fit``, ``factors``; all of them by default. The data
+are generated ratings of the shape of MovieLens 20M (16 million for training). Everything is run
+once before it is timed, so that kernels are compiled. ``--write`` replaces matrix.md.
 """
 
 from __future__ import annotations

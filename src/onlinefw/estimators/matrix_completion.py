@@ -358,9 +358,8 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
 
         With a radius they are not: then Frank-Wolfe steps are taken.
         """
-        if self.workers is not None or (
-            self.device != "cpu" and check_device(self.device) != "cpu"
-        ):
+        here = self.device == "cpu" or check_device(self.device) == "cpu"
+        if self.workers is not None or not here:
             return False  # there a batch is solved at once
         run = self.__dict__.get("_run")
         return run.takes_events if run is not None and run.can_learn else self._parts().factors
