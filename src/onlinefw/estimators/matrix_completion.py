@@ -358,12 +358,11 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
 
         With a radius they are not: then Frank-Wolfe steps are taken.
         """
-        run = self.__dict__.get("_run")
-        if run is not None and run.can_learn:
-            return run.takes_events
-        if self.workers is not None or check_device(self.device) != "cpu":
+        here = self.device == "cpu" or check_device(self.device) == "cpu"
+        if self.workers is not None or not here:
             return False  # there a batch is solved at once
-        return self._parts().factors
+        run = self.__dict__.get("_run")
+        return run.takes_events if run is not None and run.can_learn else self._parts().factors
 
     def _stream(self, batch: Batch) -> None:
         if self.takes_events and not self._run.parts.many:
@@ -435,7 +434,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
             )
         if self.workers is not None and not first and not is_auto(self.half_life):
             parts = self._run.parts
-            if parts.offsets is None and parts.weighting is None:
+            if parts.offsets is None and parts.weighting is None and not parts.factors:
                 return Batch(batch)
         return self._opened(batch)
 

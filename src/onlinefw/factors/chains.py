@@ -13,7 +13,9 @@ from .._threads import blocks_for, share
 from .._typing import Array, State
 from .._validation import check_precision, check_whole
 from ..native import Pointer, Struct, loops, struct
+from ..past.place import Place
 from .lists import EntryLists, Lists, lists_that_had, longer, longer_ones, what_rows_had
+from .solver import Solver
 
 __all__ = ["LARGEST_RANK", "Chains"]
 
@@ -99,6 +101,7 @@ ChainLists = struct(
     begin=int,
     until=int,
     which=Pointer(np.int64, read=True),
+    numbers=Pointer(np.int64, read=True, optional=True),
     of_rows=int,
     chains=Struct,
     priors=Pointer(np.float64),
@@ -154,6 +157,39 @@ class Side:
         self.sums, self.read = longer(self.sums, n + n // 2 + 4), longer(self.read, n + n // 2 + 4)
         self.told()
         return True
+
+
+class Here(Solver):
+    """The compiled loop, on all cores of this process."""
+
+    def solve(
+        self, chains: Chains, of_rows: bool, which: Array, numbers: Array
+    ) -> tuple[Array, Array]:
+        """Solve lists; they write into the sides themselves."""
+        side, dtype = chains.side(of_rows), chains.lists.dtype
+        work = int(side.lists.length[which].sum()) * chains.width * chains.count
+        # So many blocks whatever the number of threads: what is added to what must not change.
+        blocks = blocks_for(which.size, work)
+        priors = np.zeros((len(blocks) - 1, *side.priors.shape))
+        noise = np.zeros((len(blocks) - 1, *chains.noise.shape))
+
+        def solve_blocks(first: int, last: int, blocks: Array) -> None:
+            its = chains.in_a_thread()
+            solve = loops.of("solve_chains", dtype)
+            for block in range(first, last):
+                solve(
+                    ChainLists(
+                        float, begin=int(blocks[block]), until=int(blocks[block + 1]), which=which,
+                        numbers=numbers, of_rows=of_rows, chains=its, priors=priors[block],
+                        noise=noise[block],
+                    ).pointer
+                )  # fmt: skip
+
+        share(solve_blocks, blocks)
+        return priors.sum(0)[:, 2 * chains.width**2 :], noise.sum(0)[:, :2]
+
+
+HERE = Here()
 
 
 class Chains:
@@ -227,6 +263,21 @@ class Chains:
             w=None, units=None, said=None, chains=self.struct, out=np.zeros(FEW),
         )  # fmt: skip
         self.grown(*lists.shape)()
+        self.solver: Solver = HERE
+
+    def use_place(self, place: Place) -> None:
+        """Let lists be solved there from now on."""
+        solver: Solver = HERE
+        if place.workers is not None:
+            from .on_workers import OnWorkers
+
+            solver = OnWorkers(self, place.device, place.workers)
+        elif place.device == "cuda":
+            from .on_gpu import OnGpu
+
+            solver = OnGpu(self)
+        self.solver.close()
+        self.solver = solver
 
     def _workspace(self) -> tuple[Array, Array]:
         panel = np.zeros((2, PANEL, self.width), self.lists.dtype)
@@ -240,6 +291,14 @@ class Chains:
             moments=self.moments, mood_fit=self.mood_fit, moods=self.latest, fade=1.0,
             work=work[0], panel=work[1],
         )  # fmt: skip
+
+    def in_a_thread(self) -> Any:
+        """Return a struct of these chains for a loop of its own, with memory to work with."""
+        return self._new_struct(self._workspace())
+
+    def side(self, of_rows: bool) -> Side:
+        """Return what is known of rows, or of columns."""
+        return self.rows if of_rows else self.columns
 
     def fade(self, half_life: float | None) -> None:
         """Let the fit of moods fade as observations do."""
@@ -289,8 +348,11 @@ class Chains:
         """Learn entries one after another; return what was predicted for each before.
 
         ``units`` is what an observation of weight 1 weighs when each comes, where older ones fade.
-        Without ``solving`` entries are predicted and added, and nothing is solved.
+        Without ``solving`` entries are predicted and added, and nothing is solved. Elsewhere than
+        in this process each is a batch of one, whose row and column are solved in all chains.
         """
+        if solving and self.solver is not HERE:
+            return self._learn_in_batches(rows, cols, y, w, units)
         if w is not None or units is not None:
             self.lists.weigh()
         n, call, said = len(y), self._few, None
@@ -313,6 +375,17 @@ class Chains:
         out: Array = call.kept["out"]
         return out[:n].copy() if call is self._few else out
 
+    def _learn_in_batches(
+        self, rows: Array, cols: Array, y: Array, w: Array | None, units: Array | None
+    ) -> Array:
+        out = np.empty(len(y))
+        for t in range(len(y)):
+            one = slice(t, t + 1)
+            more = (None if x is None else x[one] for x in (w, units))
+            out[one] = self.learn(rows[one], cols[one], y[one], *more, solving=False)
+            self.solve(rows[one], cols[one])
+        return out
+
     def solve_learned(self, rows: Array, columns: Array) -> None:
         """Solve the rows and columns of entries that were added and not solved."""
         self.solve(*(np.flatnonzero(np.bincount(x, minlength=1)) for x in (rows, columns)))
@@ -325,7 +398,7 @@ class Chains:
             its = slice(int(blocks[first]), int(blocks[last]))
             call: Any = ChainEntries(
                 float, n=its.stop - its.start, rows=rows[its], cols=cols[its],
-                chains=self._new_struct(self._workspace()), out=out[its],
+                chains=self.in_a_thread(), out=out[its],
             )  # fmt: skip
             loops.of("say_chains", self.lists.dtype)(call.pointer)
 
@@ -334,36 +407,21 @@ class Chains:
 
     def solve(self, rows: Array, columns: Array) -> None:
         """Solve these rows, then these columns, on all that they have, in all chains."""
-        for side, which, of_rows in ((self.rows, rows, True), (self.columns, columns, False)):
-            which = which[side.lists.length[which] > 0]
+        for which, of_rows in ((rows, True), (columns, False)):
+            which = which[self.side(of_rows).lists.length[which] > 0]
             if which.size:
-                self._solve_side(side, np.ascontiguousarray(which, np.int64), of_rows)
+                self._solve_side(np.ascontiguousarray(which, np.int64), of_rows)
 
-    def _solve_side(self, side: Side, which: Array, of_rows: bool) -> None:
-        width, size = self.width, self.width**2
-        work = int(side.lists.length[which].sum()) * width * self.count
-        # So many blocks whatever the number of threads: what is added to what must not change.
-        blocks = blocks_for(which.size, work)
-        priors = np.zeros((len(blocks) - 1, *side.priors.shape))
-        noise = np.zeros((len(blocks) - 1, *self.noise.shape))
-
-        def solve_blocks(first: int, last: int, blocks: Array) -> None:
-            theirs = self._workspace()
-            chains = self._new_struct(theirs)
-            solve = loops.of("solve_chains", self.lists.dtype)
-            for block in range(first, last):
-                solve(
-                    ChainLists(
-                        float, begin=int(blocks[block]), until=int(blocks[block + 1]), which=which,
-                        of_rows=of_rows, chains=chains, priors=priors[block], noise=noise[block],
-                    ).pointer
-                )  # fmt: skip
-
-        share(solve_blocks, blocks)
+    def _solve_side(self, which: Array, of_rows: bool) -> None:
+        side = self.side(of_rows)
+        sums, errors = self.solver.solve(self, of_rows, which, np.arange(which.size))
+        long = side.place[which]
+        long = long[long > 0] - 1
+        side.sums[long], side.read[long, 0] = 0.0, 0  # they were read as a whole
         keep = (1.0 - 1.0 / (2.0 * float(side.seen[0]) + PRIOR_ROWS)) ** which.size
-        sums, errors = side.priors[:, 2 * size :], self.noise[:, :2]
-        sums[:] = keep * sums + priors.sum(0)[:, 2 * size :]
-        errors[:] = keep * errors + noise.sum(0)[:, :2]
+        before = side.priors[:, 2 * self.width**2 :], self.noise[:, :2]
+        before[0][:] = keep * before[0] + sums
+        before[1][:] = keep * before[1] + errors
         side.solved += which.size
         self._renew(side, of_rows)
 
@@ -534,12 +592,14 @@ class Chains:
     def rescale(self, factor: float) -> None:
         """Multiply the weights of all entries with a power of two."""
         self.lists.rescale(factor)
+        self.solver.entries_changed()
         self.moments[[WEIGHT, SQUARES, NEWEST]] *= factor
 
     def drop(self, least: float) -> None:
         """Drop entries that weigh less."""
         self.lists.drop(least)
         self._entries_left()
+        self.solver.entries_changed()
 
     def forget(self, row: int) -> None:
         """Be without a row: its columns are solved again, long ones with their next entries.
@@ -551,6 +611,7 @@ class Chains:
         for array in (self.rows.means, self.rows.samples, self.latest):
             array[row] = 0
         self.columns.means[:][self.columns.lists.length[: len(self.columns.means)] == 0] = 0
+        self.solver.entries_changed()
         columns = np.unique(columns)
         lengths = self.columns.lists.length[columns]
         self.solve(np.zeros(0, np.int64), columns[(lengths > 0) & (lengths < LONG)])

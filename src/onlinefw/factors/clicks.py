@@ -14,7 +14,9 @@ from .._threads import share
 from .._typing import Array, State
 from .._validation import check_precision, check_whole
 from ..native import Pointer, Struct, loops, struct
+from ..past.place import Place
 from .lists import EntryLists, Lists, lists_that_had, longer, longer_ones, what_rows_had
+from .solver import Solver
 
 __all__ = ["LARGEST_RANK", "RIDGE", "Clicks", "clicks_from_state", "rank_for_clicks"]
 
@@ -293,6 +295,13 @@ class Clicks:
     >>> bool(np.diff(clicks.predict(np.array([2, 2]), np.array([1, 2])))[0] < 0.0)  # 1, not 2
     True
     """
+
+    #: Rows and columns are solved in this process.
+    solver = Solver()
+
+    def use_place(self, place: Place) -> None:
+        """Refuse a place: there is no other."""
+        raise ValueError("clicks are learned in this process: use device='cpu' without workers")
 
     def __init__(
         self,

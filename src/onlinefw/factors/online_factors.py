@@ -18,15 +18,18 @@ from .._whole import Broken, WholeRound, pieces
 from ..algorithms.rounds import Round
 from ..iterates import LowRank
 from ..losses import Loss, Square, loss_code
+from ..objectives.base import other_place
 from ..objectives.entries_batch import EntriesBatch, check_entries
 from ..objectives.half_life import BLOCK, KEPT, Clock, clock_from_state, new_clock
 from ..objectives.unobserved import check_unobserved
+from ..past.place import Place
 from .chains import LARGEST_RANK as RANK_OF_CHAINS
 from .chains import Chains, chains_from_state
 from .clicks import LARGEST_RANK as RANK_OF_CLICKS
 from .clicks import RIDGE, Clicks, clicks_from_state
 from .held_loss import HeldLoss
 from .lists import EntryLists
+from .on_gpu import solves
 
 __all__ = ["OnlineFactors"]
 
@@ -94,6 +97,13 @@ class OnlineFactors:
         How far the matrix may grow.
     random_state : int, optional
         Another number gives other samples; None is always the same.
+    device : "cpu", "cuda" or "auto"
+        Where rows and columns are solved: in memory, on a GPU (square loss, rank 60 at most), or
+        on a GPU if there is one. There batches are the way: a single event is a batch of one. Not
+        for clicks.
+    workers : int, optional
+        Let so many workers of a Ray cluster solve them, each its own (:mod:`onlinefw.distributed`);
+        the device is theirs then.
 
     Examples
     --------
@@ -126,6 +136,8 @@ class OnlineFactors:
         max_rows: int = MOST,
         max_columns: int = MOST,
         random_state: int | None = None,
+        device: str = "cpu",
+        workers: int | None = None,
     ) -> None:
         self.loss, self.dtype = loss, check_precision(dtype)
         self.max_rows = check_whole("max_rows", max_rows)
@@ -150,6 +162,31 @@ class OnlineFactors:
         self.t = self.n_observations = 0
         self._changes = 0  # how often anything was learned
         self._theta: tuple[int, LowRank] | None = None  # that of a number of changes
+        self.use_place(device, workers)
+
+    # Where rows and columns are solved ------------------------------------------------------------
+
+    @property
+    def device(self) -> str:
+        """Where they are solved: "cpu" or "cuda", of this process or of the workers."""
+        return self.model.solver.device
+
+    @property
+    def workers(self) -> int | None:
+        """How many workers solve them; None: this process does."""
+        return self.model.solver.workers
+
+    def use_place(self, device: str, workers: int | None) -> None:
+        """Let so many workers (None: this process) solve rows and columns, on this device."""
+        if isinstance(device, str) and device == "auto" and not solves(self.model):
+            device = "cpu"
+        place = other_place(Place(self.device, self.workers), device, workers, None)
+        if place is not None:
+            self.model.use_place(place)
+
+    def close(self) -> None:
+        """Give back a GPU or workers; rows and columns are solved in this process from now on."""
+        self.use_place("cpu", None)
 
     # Learning -------------------------------------------------------------------------------------
 
@@ -223,6 +260,7 @@ class OnlineFactors:
         Without ``solving`` they are predicted and added. ``ranks`` gets the places of clicks.
         """
         rows, cols, y, w, shape = batch
+        self.model.solver.check()
         if shape is None:
             shape = int(rows.max()) + 1, int(cols.max()) + 1
         m1, m2 = self.model.lists.shape
@@ -302,6 +340,7 @@ class OnlineFactors:
 
     def sweep(self) -> None:
         """Solve all rows, then all columns."""
+        self.model.solver.check()
         self._changes += 1
         self.model.sweep()
 
@@ -328,6 +367,7 @@ class OnlineFactors:
         number = check_whole("row", row, 0)
         if number >= self.shape[0]:
             raise ValueError(f"row must be one of {self.shape[0]} rows, from 0, got {row}")
+        self.model.solver.check()
         with WholeRound(self, self._changes):
             self._changes += 1
             self.model.forget(number)
@@ -393,8 +433,18 @@ class OnlineFactors:
         return {**self._progress(), "model": self.model.what_predicts()}
 
     @classmethod
-    def from_state(cls, state: State, *, loss: Loss | None = None) -> Self:
-        """Make the learner that ``state_dict`` described, or say what is wrong with the state."""
+    def from_state(
+        cls,
+        state: State,
+        *,
+        loss: Loss | None = None,
+        device: str = "cpu",
+        workers: int | None = None,
+    ) -> Self:
+        """Make the learner that ``state_dict`` described, or say what is wrong with the state.
+
+        Its rows and columns are solved at this place, wherever they were before.
+        """
         check_state(state, "learner", "loss", "t", "n_observations", "limits", "clock", "model")
         if state["learner"] != cls.__name__:
             raise ValueError(f"this is the state of a {state['learner']}, not of {cls.__name__}")
@@ -414,6 +464,7 @@ class OnlineFactors:
         new.max_rows, new.max_columns = limits
         new.clock = clock_from_state(state["clock"])
         new._changes, new._theta = 0, None
+        new.use_place(device, workers)
         return new
 
     def __getstate__(self) -> State:
