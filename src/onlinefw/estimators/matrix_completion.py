@@ -132,7 +132,8 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     device : "cpu", "cuda" or "auto"
         Where the data and the factors are: in memory, on a GPU (``pip install 'onlinefw[gpu]'``),
         or on a GPU if there is one. Predictions and factors are handed out as numpy arrays. With
-        ``workers`` the device is theirs, one GPU each, and the factors are in memory.
+        ``workers`` the device is theirs, one GPU each, and the factors are in memory. With
+        ``corrective="factors"`` it is where rows and columns are solved; everything is in memory.
     workers : int, optional
         Spread the data over so many workers of a Ray cluster (:mod:`onlinefw.distributed`): a
         running one, or a local one that is started; by default this process keeps them.
@@ -337,8 +338,9 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         This is no proof that nothing could be inferred. Files and checkpoints that were written
         before still hold the row, and so does the log of workers while they run. The low-rank part
         may keep traces of what the row has taught the columns; the weights of moods, counts, and
-        the losses in ``history_`` are of all that came. On a GPU or with workers, where repeated
-        observations of an entry are one sum, their spread stays in the scale of the values.
+        the losses in ``history_`` are of all that came. With Frank-Wolfe steps on a GPU or with
+        workers, where repeated observations of an entry are one sum, their spread stays in the
+        scale of the values.
 
         Parameters
         ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -45,8 +46,10 @@ class OnWorkers(Solver):
         self._shards.close()
 
     def entries_changed(self) -> None:
-        """Send everything again when it is needed."""
+        """Let workers have nothing; they get everything again when it is needed."""
         self._sent.nothing = True
+        with suppress(ClusterLost):  # then they have nothing anyway
+            self._shards.tell("begin", [()] * self._shards.n)
 
     def solve(
         self, chains: Chains, of_rows: bool, which: Array, numbers: Array
@@ -67,8 +70,6 @@ class OnWorkers(Solver):
         self, chains: Chains, of_rows: bool, which: Array, numbers: Array
     ) -> tuple[Array, Array]:
         sent, n, side = self._sent, self._shards.n, chains.side(of_rows)
-        if sent.nothing:
-            self._shards.tell("begin", [()] * n)
         for one in (True, False):
             self._shards.tell("take", sent.news(one))
         known = side.priors, side.solved, chains.noise, chains.moments
