@@ -8,7 +8,9 @@ import pytest
 import onlinefw as ofw
 from onlinefw import losses
 from onlinefw._threads import use_threads
+from onlinefw.factors import chains as chains_module
 from onlinefw.factors.chains import LONG, Chains
+from onlinefw.factors.held_loss import balanced
 from onlinefw.factors.lists import EntryLists
 from onlinefw.losses import loss_code
 
@@ -146,6 +148,81 @@ def test_predictions_are_the_mean_of_the_chains_with_biases_and_moods(rng):
     (rows, columns), model = one.model.offsets(), one.model
     z = one.theta.entries(*X.T) + rows[X[:, 0]] + columns[X[:, 1]] + model.moods()[X[:, 0]]
     np.testing.assert_allclose(one.predict(*X.T), z, atol=1e-9)
+
+
+def test_what_is_known_of_all_rows_comes_from_the_sums_of_samples(rng):
+    chains, _, _ = chains_that_learned(rng)
+    side, d, width = chains.rows, chains.rank + 1, chains.width
+    parts = [
+        side.priors[1, k * width**2 : (k + 1) * width**2].reshape(width, width) for k in range(5)
+    ]
+    number = side.priors[1, 5 * width**2]
+    FF, FS, SS = parts[2][: d + 2, : d + 2], parts[3][: d + 2, :d], parts[4][:d, :d]
+    FF = np.triu(FF) + np.triu(FF, 1).T
+    B = np.linalg.solve(FF + np.eye(d + 2), FS)
+    # The scatter about B'f, with 50 rows of prior knowledge.
+    R = SS - FS.T @ B - B.T @ FS + B.T @ FF @ B
+    R += np.diag([50 * 0.1] * (d - 1) + [50 * 0.2]) + 1e-3 * np.eye(d)
+    squares, n, _ = chains.noise[1]
+    chains._renew(side, True)
+    parts = side.priors[1, : 2 * width**2].reshape(2, width, width)
+    np.testing.assert_allclose(parts[0, : d + 2, :d], B, atol=1e-9)
+    np.testing.assert_allclose(parts[1, :d, :d], np.linalg.inv(R / (number + 50)), rtol=1e-6)
+    assert chains.noise[1, 2] == pytest.approx((n + 20) / (squares + 20))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_ridge_sweep_is_that_of_dense_matrices(rng, name):
+    loss, values = LOSSES[name]
+    X, y, w = ratings(rng, 300, values=values)
+    one = learner(loss=loss)
+    one.learn(X, y, w)
+    held = one.held_loss()
+    theta = held.corrected(one.theta, 1)
+    left, right = theta.left * theta.weights, theta.right
+    rows, columns = (x * one.model.unit for x in held.penalties())
+    # The columns were solved last, from where the balanced factors of the theta before were.
+    start = balanced(one.theta, np.sqrt(rows), np.sqrt(columns))[1]
+    for j in range(SHAPE[1]):
+        its = held.cols == j
+        F, weight, offset = left[held.rows[its]], held.weights[its], held.offsets[1][j]
+        offset = offset + held.offsets[0][held.rows[its]]
+        z, value = F @ start[j], held.values[its]
+        bend = np.ones(its.sum())
+        if name != "square":
+            bend = np.clip(curvature(loss, offset + z, value), 1e-6, 1e6)
+        t = z - loss.derivative(offset + z, value) / bend
+        A = F.T @ ((weight * bend)[:, None] * F) + columns[j] * np.eye(F.shape[1])
+        np.testing.assert_allclose(
+            right[j], np.linalg.solve(A, F.T @ (weight * bend * t)), rtol=1e-6, atol=1e-8
+        )
+
+
+def curvature(loss, z, y):
+    """That of the parabola that touches a loss: its bend, where it is convex."""
+    if isinstance(loss, losses.Sigmoid):
+        p = 1.0 / (1.0 + np.exp(loss.sharpness * y * z))
+        return loss.sharpness**2 * p * (1 - p) * np.maximum(np.abs(1 - 2 * p), 0.25)
+    return loss.model_curvature(z, y)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_large_batches_are_added_as_small_ones_are(rng, weighted, monkeypatch):
+    X, y, w = ratings(rng, 400)
+    rows, cols = map(np.ascontiguousarray, X.T)
+    w = w if weighted else None
+    found = []
+    for many, at_once in ((10**6, 10**6), (50, 32)):
+        monkeypatch.setattr(chains_module, "MANY", many)
+        monkeypatch.setattr(chains_module, "AT_ONCE", at_once)
+        chains = Chains(EntryLists(SHAPE, float), rank=3, count=2)
+        chains.learn(rows[:100], cols[:100], y[:100], None if w is None else w[:100])
+        last = rows[100:], cols[100:], y[100:], None if w is None else w[100:]
+        found.append((chains.learn(*last, solving=False), chains.lists.state_dict()))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    for side in ("rows", "columns"):
+        for part in ("length", "other", "value", "weight"):
+            np.testing.assert_array_equal(found[0][1][side][part], found[1][1][side][part])
 
 
 @pytest.mark.parametrize("clip", [True, False])

@@ -24,13 +24,16 @@ LARGEST_RANK = 256
 #: As in ``native/chains.hpp``: what moments, noise and the fit of moods have.
 MOMENTS, NOISE, MOOD_FIT = 6, 3, 5
 WEIGHT, MEAN, SQUARES, LOW, HIGH, NEWEST = range(MOMENTS)
-FACTOR_VARIANCE, BIAS_VARIANCE, PRIOR_ROWS, RENEW = 0.1, 0.2, 50.0, 50
+FACTOR_VARIANCE, BIAS_VARIANCE, PRIOR_ROWS = 0.1, 0.2, 50.0
 PANEL, LONG = 64, 2048
 #: The ball of theta is that of a weighted trace norm: a row that weighs n has the root of a + b n,
 #: where values have a variance of 1.
 RIDGE = (8.0, 0.05)
 SHRINK, MOOD_RIDGE = np.array([1.0, 3.0]), 100.0
 OF_RATED, MORE_RATED, OF_COUNT = 0.375, 8.0, 0.2
+MOST_RATED, MOST_EXPECTED = 100.0, 2.0
+#: A loop over more entries than that comes back to Python in between.
+AT_ONCE = 2**17
 #: So few entries are copied into arrays that the loop knows already.
 FEW = 64
 #: So many entries at once are predicted by several threads, and get their memory at once.
@@ -366,11 +369,11 @@ class Chains:
             call = self._events.set(
                 rows=rows, cols=cols, y=y, w=w, units=units, said=said, out=np.empty(n)
             )
-        call.first, call.n, call.solving = 0, n, solving
-        learn = self._learn
-        while call.first < n:
+        call.first, call.solving, learn = 0, solving, self._learn
+        while call.first < n:  # it stops before the end to have more memory, or after a while
+            call.n = stop = min(n, call.first + AT_ONCE)
             call.first = learn(byref(call))
-            if call.first < n:
+            if call.first < stop:
                 self._make_space()
         out: Array = call.kept["out"]
         return out[:n].copy() if call is self._few else out
@@ -558,10 +561,12 @@ class Chains:
         B, precision = prior[: width**2].reshape(width, width), self.noise[chain, 2]
         Lambda = prior[width**2 : 2 * width**2].reshape(width, width)[:d, :d]
         n = weights.sum()
-        sums = np.append(weights @ x[:, :-1], weights @ bias) * OF_RATED / np.sqrt(n + MORE_RATED)
+        rated = np.append(weights @ x[:, :-1], weights @ bias)
+        sums = np.clip(OF_RATED / np.sqrt(n + MORE_RATED) * rated, -MOST_RATED, MOST_RATED)
         f = np.concatenate(([1.0], sums, [OF_COUNT * np.log1p(n)]))
+        expected = np.clip(f @ B[: f.size, :d], -MOST_EXPECTED, MOST_EXPECTED)
         A = Lambda + precision * x.T @ (weights[:, None] * x)
-        return A, Lambda @ (f @ B[: f.size, :d]), x, precision * weights * t
+        return A, Lambda @ expected, x, precision * weights * t
 
     def fold_in(self, columns: Array, values: Array) -> tuple[Array, float]:
         """Return the vector and the offset of a row with these values, each as a new one."""
