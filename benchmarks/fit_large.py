@@ -5,7 +5,7 @@
 Makes a CSV of ratings (138,493 users, 26,744 items, popular ones far more often) and one of rows
 (20 features), learns from each with ``ofw fit`` in a process of its own, and reads each once
 without learning. Peak memory is that of the process, less what it takes to start; what the model
-keeps of the past (20 bytes for each distinct entry; sums, for regression) is counted by itself.
+keeps of the past (lists of ratings by user and by item; sums, for regression) is counted by itself.
 Linux only. ``--write`` replaces fit_large.md. The generated files are removed.
 """
 
@@ -32,13 +32,18 @@ import json, resource, sys
 from time import perf_counter
 import onlinefw.cli.fit, onlinefw.cli.app
 from onlinefw.cli.app import app
+from onlinefw.factors.lists import EntryLists
+made, make = [], EntryLists.__init__
+EntryLists.__init__ = lambda self, *args, **more: (made.append(self), make(self, *args, **more))[1]
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 started = perf_counter()
 try:
     app(sys.argv[1:], standalone_mode=False)
 finally:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({"seconds": perf_counter() - started, "peak": (peak - before) / 1e3}))
+    kept = max((lists.nbytes for lists in made), default=0) / 1e6
+    cost = {"seconds": perf_counter() - started, "peak": (peak - before) / 1e3, "kept": kept}
+    print(json.dumps(cost))
 """
 
 
@@ -85,16 +90,6 @@ def read_alone(kind, path):
     return perf_counter() - started
 
 
-def kept(kind, path):
-    """Megabytes of the past that the model keeps."""
-    if kind == "regression":
-        return 8 * (FEATURES + 1) ** 2 / 1e6
-    seen = np.zeros(USERS * ITEMS, dtype=bool)
-    for batch in csv.open_csv(path):
-        seen[batch["user"].to_numpy() * ITEMS + batch["item"].to_numpy()] = True
-    return 20 * int(np.count_nonzero(seen)) / 1e6
-
-
 def measure(kind, folder, megabytes):
     path = folder / "data.csv"
     rows = (write_ratings if kind == "matrix" else write_rows)(path, megabytes)
@@ -105,7 +100,7 @@ def measure(kind, folder, megabytes):
         [sys.executable, "-c", CHILD, *words], capture_output=True, text=True, check=True
     )
     cost = json.loads(done.stdout.splitlines()[-1])
-    past = kept(kind, path)
+    past = cost["kept"] if kind == "matrix" else 8 * (FEATURES + 1) ** 2 / 1e6
     return (
         f"| {kind} | {path.stat().st_size / 1e6:,.0f} | {rows:,} | {cost['seconds']:.0f} | "
         f"{rows / reading / 1e6:.1f} | {1 - reading / cost['seconds']:.0%} | {cost['peak']:,.0f} | "

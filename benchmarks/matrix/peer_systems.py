@@ -268,6 +268,31 @@ def myfm(train, k, passes):
     )
 
 
+@system("myfm implicit", "myFM (Gibbs), implicit features", "myfm")
+def myfm_implicit(train, k, passes):
+    """A user is known by the items of the training part, too, and an item by its users."""
+    from myfm import MyFMRegressor, RelationBlock
+    from scipy.sparse import csr_matrix, diags, eye, hstack
+
+    ones = np.ones(train.rows.size)
+    had = csr_matrix((ones, (train.rows, train.cols)), shape=train.shape)
+    blocks = []
+    for had_by in (had, had.T.tocsr()):
+        scale = 1.0 / np.sqrt(np.maximum(np.diff(had_by.indptr), 1.0))
+        blocks.append(csr_matrix(hstack((eye(had_by.shape[0]), diags(scale) @ had_by))))
+
+    def of(*ids):
+        pairs = zip(ids, blocks, strict=True)
+        return [RelationBlock(i.astype(np.int64), block) for i, block in pairs]
+
+    model, y = MyFMRegressor(rank=k, random_seed=0), train.values.astype(float)
+    groups = [*train.shape, *train.shape[::-1]]  # users, their items, items, their users
+    return (
+        lambda: model.fit(None, y, of(train.rows, train.cols), n_iter=passes, group_shapes=groups),
+        lambda rows, cols: model.predict(None, of(rows, cols)),
+    )
+
+
 @system("river", "river BiasedMF", "river", online="yes")
 def river(train, k, lr, reg, passes, factor_lr=None):
     from river import optim, reco
@@ -361,20 +386,25 @@ def renamed_in_sklearn(module):
     module.check_array = renamed
 
 
-def peak_mb():
-    """Peak resident memory of this process and of its children (a JVM), from Linux's /proc."""
-    parent, peak = {}, {}
-    for status in Path("/proc").glob("[0-9]*/status"):
+def of_family():
+    """Peak memory in MB and processor seconds of this process and its children (a JVM).
+
+    They are those that live, from Linux's /proc.
+    """
+    parent, spent = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it ended meanwhile
-            lines = dict(line.split(":\t", 1) for line in status.read_text().splitlines())
-            pid = int(lines["Pid"])
+            status = (folder / "status").read_text().splitlines()
+            lines = dict(line.split(":\t", 1) for line in status)
+            pid, peak = int(lines["Pid"]), int(lines.get("VmHWM", "0 kB").split()[0]) / 1024
+            ticks = (folder / "stat").read_text().rpartition(")")[2].split()[11:13]
             parent[pid] = int(lines["PPid"])
-            peak[pid] = int(lines.get("VmHWM", "0 kB").split()[0]) / 1024
-    total, family = 0.0, {os.getpid()}
+            spent[pid] = peak, sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+    total, family = np.zeros(2), {os.getpid()}
     while family:
-        total += sum(peak.get(pid, 0.0) for pid in family)
+        total += sum((np.array(spent[pid]) for pid in family if pid in spent), np.zeros(2))
         family = {pid for pid, up in parent.items() if up in family}
-    return total
+    return total.tolist()
 
 
 def measure(split, name, settings):
@@ -384,10 +414,10 @@ def measure(split, name, settings):
     if chosen.warm_up:
         chosen.prepare(train.head(WARM_UP), **settings)[0]()
     fit, predict, *counted = chosen.prepare(train, **settings)
-    started = perf_counter()
+    before, started = of_family()[1], perf_counter()
     fit()
     seconds = perf_counter() - started
-    peak = peak_mb()
+    peak, work = of_family()
     rows, cols = split["test_rows"], split["test_cols"]
     guess = np.array(predict(rows, cols), dtype=float)
     seen = train.seen(rows, cols)
@@ -397,7 +427,7 @@ def measure(split, name, settings):
     guess = np.clip(guess, train.values.min(), train.values.max())
     mse = float(np.mean((guess - split["test_values"]) ** 2))
     found = {"version": version(chosen.package), "mse": mse, "seconds": seconds, "peak": peak}
-    return found | {"reads": counted[0]() if counted else None}
+    return found | {"work": work - before, "reads": counted[0]() if counted else None}
 
 
 def main():

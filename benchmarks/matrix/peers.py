@@ -4,10 +4,10 @@
     python benchmarks/matrix/peers.py --data generated [--size 1000000] [--write]
 
 Every fit runs in a process of its own, one at a time, on two threads; a system that is not
-installed or fails gives a line that says so. ``--only NAME ...`` runs some, ``--tune`` compares the
-settings of peer_settings.GRIDS on a tenth of the training part instead, ``--write`` replaces
-peers-<data>.md. ml-100k and ml-1m come from ``fetch_movielens``; ``generated`` is
-``make_movielens_like``, in the shape of MovieLens 20M.
+installed or fails gives a line that says so. ``--only NAME ...`` runs some, ``--skip NAME ...``
+leaves some out, ``--tune`` compares the settings of peer_settings.GRIDS on a tenth of the training
+part instead, ``--write`` replaces peers-<data>.md. ml-100k and ml-1m come from
+``fetch_movielens``; ``generated`` is ``make_movielens_like``, in the shape of MovieLens 20M.
 
 The peers (Spark needs Java 17, myFM the older setuptools; LIBMF's wheel comes without SIMD):
 
@@ -95,8 +95,8 @@ def table_line(name, label, settings, found, n_train):
     title = SYSTEMS[name].title
     errors = [f["error"] for f in found if "error" in f]
     if errors:
-        return f"| {title} | {label} | {errors[0]} | | | | | | |"
-    mse, seconds = (np.mean([f[key] for f in found]) for key in ("mse", "seconds"))
+        return f"| {title} | {label} | {errors[0]} | | | | | | | |"
+    mse, seconds, work = (np.mean([f[key] for f in found]) for key in ("mse", "seconds", "work"))
     peak = max(f["peak"] for f in found)
     passes = f"at most {settings['passes']}" if name == "softimpute" else settings["passes"]
     if name == "onlinefw":
@@ -105,7 +105,7 @@ def table_line(name, label, settings, found, n_train):
         passes = f"{passes} ({again})"
     return (
         f"| {title} {found[0]['version']} | {label} | {mse:.3f} | {passes} | {seconds:.3g} | "
-        f"{n_train / seconds:,.0f} | {peak:,.0f} | {SYSTEMS[name].online} | "
+        f"{work:.2f} | {n_train / seconds:,.0f} | {peak:,.0f} | {SYSTEMS[name].online} | "
         f"{SYSTEMS[name].certificate} |"
     )
 
@@ -118,6 +118,7 @@ def compare(options, folder):
     documented = [(name, s) for name, s in DOCUMENTED.items() if name in named]
     lines += [(name, f"documented: {words(s)}", s) for name, s in documented]
     lines = [line for line in lines if not options.only or line[0] in options.only]
+    lines = [line for line in lines if line[0] not in options.skip]
     found = [[] for _ in lines]
     for seed in options.seeds:
         rows, cols, values, shape, note = ratings(options.data, seed, options.size)
@@ -134,25 +135,28 @@ def compare(options, folder):
         f"{shape[0]:,} x {shape[1]:,}, {n_train:,} ratings for training and {n_test:,} for "
         f"testing, seed {seeds}. Test MSE of predictions clipped to the training range ({note}"
         f"global mean {mean:.3f}). Seconds are training alone, with the data in the form the "
-        "library wants and after a first small fit where code is compiled on first use; ratings/s "
-        "are training ratings over those seconds, all passes together. Passes are how often a "
-        "library is given the ratings, or goes through them by itself; ours reads those that it "
-        "has again, in every round or by sweeps: in brackets how often all of them, where it "
+        "library wants and after a first small fit where code is compiled on first use, by the "
+        "clock and of the processors (all threads; compare these where the load is above the "
+        "number of cores); ratings/s are training ratings over the seconds by the clock, all "
+        "passes together. Passes are how often a library is given the ratings, or goes through "
+        "them by itself; ours reads those that it has again, in every round or by sweeps: in "
+        "brackets how often all of them, where it "
         f"counts. {CHOSEN[options.data]} `documented` ones are the "
         "library's defaults, or of its tutorial. Ours: `auto` is found while learning, a radius "
         "was chosen on validation rows (`peer_settings.py`). Peak memory is that of the "
         f"process and its children, data and Python included. {THREADS} threads, one process at a "
         "time.",
         "",
-        "| system | settings | test MSE | passes | seconds | ratings/s | peak MB | online | "
-        "certificate |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| system | settings | test MSE | passes | seconds | CPU s | ratings/s | peak MB | "
+        "online | certificate |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for (name, label, settings), results in zip(lines, found, strict=True):
         table.append(table_line(name, label, settings, results, n_train))
-    for name, reason in NOT_RUN.get(options.data, {}).items():
+    skipped = dict.fromkeys(options.skip, "left out this time")
+    for name, reason in (NOT_RUN.get(options.data, {}) | skipped).items():
         if not options.only or name in options.only:
-            table.append(f"| {SYSTEMS[name].title} | | not run: {reason} | | | | | | |")
+            table.append(f"| {SYSTEMS[name].title} | | not run: {reason} | | | | | | | |")
     return [*table, ""]
 
 
@@ -180,6 +184,10 @@ def main():
     parser.add_argument(
         "--only", nargs="+", choices=list(SYSTEMS), metavar="NAME", help=", ".join(SYSTEMS)
     )
+    parser.add_argument(
+        "--skip", nargs="+", choices=list(SYSTEMS), default=[], metavar="NAME",
+        help="leave these out: the table says so",
+    )  # fmt: skip
     parser.add_argument("--timeout", type=float, default=3600.0, help="seconds for one fit")
     parser.add_argument("--tune", action="store_true", help="compare settings, make no table")
     parser.add_argument("--write", action="store_true", help="replace peers-<data>.md")

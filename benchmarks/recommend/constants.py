@@ -2,19 +2,21 @@
 
     ONLINEFW_DATA=folder python benchmarks/recommend/constants.py [--write]
 
-The constants are in kernels/click_tastes.py. They are compared on three validation parts of
+The constants are in native/clicks.hpp. They are compared on three validation parts of
 MovieLens 100k in the order of time: the second half of the warm-up of stream.md (where its peers
 were tuned), the ratings of 4, and those of 3. The one rule: the highest mean of the three recalls,
 each divided by that of the first line. What stream.md scores is shown beside it, and chooses
-nothing. Every line is a process of its own, as the constants are compiled in. ``--write`` replaces
-constants.md.
+nothing. The constants are compiled in: every line is a process of its own, with a copy of the
+package, made with other constants. ``--write`` replaces constants.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,8 +29,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from table import write_table
 
 HERE = Path(__file__).parent
+PACKAGE = HERE.parents[1] / "src" / "onlinefw"
 WARM = 0.3
 TOP = 10
+#: Of the package as it is.
+PRESENT, WORTH = (0.0, 0.5, 1.0), (0.01, 2.5, 5.0, 10.0)
 #: What is compared: the constants of the first version, and others in their place.
 FIRST = {"FRESH": 0.85, "LATEST": 32}
 CHANGES: list[dict] = [
@@ -40,8 +45,6 @@ CHANGES: list[dict] = [
     *(FIRST | {"WORTH": worth} for worth in ([0.01], [0.01, 1.0, 3.0], [0.01, 5.0, 20.0])),
     FIRST | {"PRESENT": [0.0]},
 ]
-#: Files of compiled functions that have these constants in them.
-COMPILED_IN = ("click_tastes", "click_events")
 
 
 def recall(X, first):
@@ -55,11 +58,16 @@ def recall(X, first):
 def recalls(change):
     """Recall on the warm-up, on ratings of 4 and of 3, and on what is scored."""
     from onlinefw.datasets import fetch_movielens
-    from onlinefw.kernels import click_tastes
+    from onlinefw.factors import clicks as model
+    from onlinefw.native import _build
 
-    for name, value in change.items():  # nothing has been compiled yet
-        setattr(click_tastes, name, tuple(value) if isinstance(value, list) else value)
-    click_tastes.ARMS = len(click_tastes.PRESENT) * len(click_tastes.WORTH)
+    known = _build.this_platform  # one library is enough, for the processor that is here
+    _build.this_platform = lambda zig=True: dataclasses.replace(known(zig), levels=("",))
+    _build.build()
+    for name, value in change.items():
+        if hasattr(model, name):
+            setattr(model, name, value)
+    model.ARMS = len(change.get("PRESENT", PRESENT)) * len(change.get("WORTH", WORTH))
     data = fetch_movielens("100k")
     order = np.argsort(data.timestamps, kind="stable")
 
@@ -77,11 +85,32 @@ def recalls(change):
     )
 
 
-def in_its_own_process(change, cache):
+def in_its_own_process(change, folder):
+    """Return what ``recalls`` does, with a copy of the package whose constants are others."""
+    skipped = shutil.ignore_patterns("__pycache__", "loops.*.*", "loops.built")
+    package = Path(shutil.copytree(PACKAGE, folder / "onlinefw", ignore=skipped))
+    header = package / "native" / "clicks.hpp"
+    header.write_text(with_constants(header.read_text(encoding="utf-8"), change), encoding="utf-8")
+    flags = {"PYTHONPATH": str(folder), "CXXFLAGS": "-s -march=native"}
     command = [sys.executable, __file__, "--one", json.dumps(change)]
-    where = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
-    run = subprocess.run(command, env=where, capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        command, env=os.environ | flags, capture_output=True, text=True, check=True
+    )
     return json.loads(run.stdout)
+
+
+def with_constants(code, change):
+    """Return C++ with other constants."""
+    more = {"WORTHS": len(change["WORTH"])} if "WORTH" in change else {}
+    if "PRESENT" in change:
+        more["ARMS"] = f"{len(change['PRESENT'])} * WORTHS"
+    for name, value in {**change, **more}.items():
+        found = rf"\b{name}(\[\])? = (\{{[^}}]*\}}|[^;,]+)"
+        text = "{" + ", ".join(map(str, value)) + "}" if isinstance(value, list) else str(value)
+        code, times = re.subn(found, rf"{name}\1 = {text}", code)
+        if times != 1:
+            raise ValueError(f"{name} is {times} times in clicks.hpp")
+    return code
 
 
 def words(change):
@@ -92,24 +121,14 @@ def compare():
     """Return the table."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        compiled = Path(folder) / "compiled"
         for k, change in enumerate(CHANGES):
-            cache = Path(folder) / str(k)
-            if compiled.exists():
-                shutil.copytree(compiled, cache)
-            for file in cache.rglob("*"):
-                if file.name.startswith(COMPILED_IN):
-                    file.unlink()
-            found.append(in_its_own_process(change, cache))
-            if not compiled.exists():
-                shutil.copytree(cache, compiled)
-            shutil.rmtree(cache)
+            found.append(in_its_own_process(change, Path(folder) / str(k)))
             print(words(change), *(f"{one:.4f}" for one in found[-1]), flush=True)
     chosen = [float(np.mean(np.divide(some[:3], found[0][:3]))) for some in found]
     best = int(np.argmax(chosen))
     return [
         "MovieLens 100k in the order of time, recall at 10 of `FrankWolfeRecommender()` with other "
-        "constants of `kernels/click_tastes.py`: on the second half of the warm-up of "
+        "constants of `native/clicks.hpp`: on the second half of the warm-up of "
         "[stream.md](stream.md) (where its peers were tuned), and on the last 70% of the ratings "
         "of 4 and of 3. These three choose: the mean of their ratios to the first line. The last "
         "column, which stream.md scores, chooses nothing. The standard errors are about 0.007, "

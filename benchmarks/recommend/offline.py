@@ -121,10 +121,10 @@ def compare(options, folder):
         "lenskit's ALS and LightFM begin at random: in four runs scores of theirs differed by up "
         "to 0.0016 and 0.0041. Where the load is above the number of cores, compare CPU seconds.",
         "",
-        "Ours has no settings, but constants: the rule for the rank (`past/host/growing_rank.py`), "
+        "Ours has no settings, but constants: the rule for the rank (`factors/clicks.py`), "
         "the ridge (0.1 + 0.55 times the noise) and what an unobserved item weighs (0.2), chosen "
         "on other streams and on validation parts; the candidates for what counts in a taste "
-        "(`kernels/click_tastes.py`) are from MovieLens 100k. While this was made, the test of "
+        "(`native/clicks.hpp`) are from MovieLens 100k. While this was made, the test of "
         "this table was looked at about six times in all.",
         "",
         "| system | settings | NDCG at 10 | recall at 20 | training s | CPU s | recommending s |",

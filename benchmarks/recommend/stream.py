@@ -164,11 +164,11 @@ def compare(only):
         "to learn one click after the warm-up, without ranking. FluRS's other recommenders want "
         "features of users and items, or compare all users at every click (UserKNN).",
         "",
-        "Ours has no settings, but constants. The rule for the rank (`past/host/growing_rank.py`), "
+        "Ours has no settings, but constants. The rule for the rank (`factors/clicks.py`), "
         "the ridge (0.1 + 0.55 times the noise) and what an unobserved item weighs (0.2) were "
         "chosen on other streams and on validation parts: ratings of 3 and 4, generated clicks, "
         "the warm-up, and training clicks of MovieLens 1M. What an entry of the past counts in a "
-        "present taste (FRESH and LATEST in `kernels/click_tastes.py`) was chosen on the warm-up "
+        "present taste (FRESH and LATEST in `native/clicks.hpp`) was chosen on the warm-up "
         "and on ratings of 4 and 3, by the rule of [constants.md](constants.md). The candidates "
         "LATELY, PRESENT and WORTH were once chosen on the very clicks that are scored here; "
         "constants.md has what others in their place bring. Which is used is found while learning.",
