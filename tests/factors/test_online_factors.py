@@ -506,3 +506,22 @@ def test_bad_entries_are_refused_before_anything_changes(rng, X, y, words):
         with pytest.raises(ValueError, match=words):
             act(X, y)
     assert same_state(one.state_dict(), before)
+
+
+@pytest.mark.parametrize("clicks", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "cols"), [([9], [0]), ([0], [13]), ([-2], [0]), ([0, 2**40], [0, 1])]
+)
+def test_entries_beyond_the_matrix_are_not_predicted(rng, clicks, rows, cols):
+    one = learner(unobserved=0.1) if clicks else learner()
+    X, y, _ = ratings(rng, 50)
+    one.learn(X, np.ones(50) if clicks else y)
+    with pytest.raises(IndexError, match="was asked for"):
+        one.predict(rows, cols)
+    with pytest.raises(ValueError, match="1 rows and 2 columns"):
+        one.predict([0], [0, 1])
+    if clicks:
+        with pytest.raises(IndexError, match="was asked for"):
+            one.predict([-1], [0])
+    else:
+        assert np.isfinite(one.predict([-1, 0], [0, -1])).all()

@@ -385,7 +385,18 @@ class OnlineFactors:
         return self.model.shape
 
     def predict(self, rows: Array, cols: Array) -> Array:
-        """Return what is predicted for entries, not clipped; -1 is who is not in the matrix."""
+        """Return what is predicted for entries, not clipped.
+
+        Who is not in the matrix is -1, but for clicks.
+        """
+        least = 0 if self.model.zero else -1
+        rows, cols = (np.ascontiguousarray(x, np.int64).reshape(-1) for x in (rows, cols))
+        if rows.size != cols.size:
+            raise ValueError(f"there are {rows.size} rows and {cols.size} columns")
+        for name, index, size in zip(("row", "column"), (rows, cols), self.shape, strict=True):
+            if index.size and not least <= index.min() <= index.max() < size:
+                wrong = index[(index < least) | (index >= size)][0]
+                raise IndexError(f"there are {size} {name}s, but {name} {wrong} was asked for")
         return self.model.predict(rows, cols)
 
     @property
