@@ -260,7 +260,8 @@ class OnlineFactors:
         Without ``solving`` they are predicted and added. ``ranks`` gets the places of clicks.
         """
         rows, cols, y, w, shape = batch
-        self.model.solver.check()
+        if self.model.solver.workers is not None:
+            self.model.solver.check()
         if shape is None:
             shape = int(rows.max()) + 1, int(cols.max()) + 1
         m1, m2 = self.model.lists.shape
