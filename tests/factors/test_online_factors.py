@@ -525,3 +525,91 @@ def test_entries_beyond_the_matrix_are_not_predicted(rng, clicks, rows, cols):
             one.predict([-1], [0])
     else:
         assert np.isfinite(one.predict([-1, 0], [0, -1])).all()
+
+
+def test_forgetting_a_row_leaves_the_unit_and_the_range_of_others(rng):
+    n, rows = 4000, rng.integers(9, size=4000)
+    slow = np.zeros(9)
+    y = np.empty(n)
+    for k, row in enumerate(rows):  # moods explain most of these values
+        slow[row] = y[k] = 0.95 * slow[row] + 0.3 * rng.standard_normal()
+    y[rows == 0] = 0.0
+    one = learner()
+    one.learn(np.column_stack((rows, rng.integers(13, size=n))), y)
+    unit, ends = one.model.unit, one.model.range
+    one.forget(0)
+    assert one.model.unit == pytest.approx(unit, rel=0.1)
+    assert one.model.range == ends
+    one.forget(0)  # who has nothing can be forgotten again
+    for row in range(1, 9):
+        one.forget(row)
+    assert one.predict([0], [0])[0] == 0.0
+
+
+def test_light_entries_that_leave_do_not_change_the_unit(rng):
+    X, y, _ = ratings(rng, 3000)
+    one = learner(half_life=60.0)
+    one.learn(X, 2.0 + y)
+    assert one.model.unit == pytest.approx(y.std(), rel=0.3)
+
+
+def test_arrays_that_are_not_whole_are_learned_like_others(rng):
+    X, y, w = ratings(rng, 300)
+    table = np.column_stack((X, y, w))
+    one, two = learner(), learner()
+    one.learn(X, y, w)
+    two.learn(table[:, :2].astype(int), table[:, 2], table[:, 3])
+    same_state(one.state_dict(), two.state_dict())
+    model = ofw.FrankWolfeMatrixCompletion()
+    model.partial_fit(X[:100], table[:100, 2])
+    model.partial_fit(X[100:], table[100:, 2])
+    assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.parametrize("half_life", [None, 50.0])
+def test_observations_without_weight_teach_nothing(rng, half_life):
+    X, y, w = ratings(rng, 200)
+    w[[0, 7, 50]] = 0.0
+    one, two = learner(half_life=half_life), learner(half_life=half_life)
+    predicted = one.learn(X, y, w)
+    expected = two.learn(X[w > 0], y[w > 0], w[w > 0])
+    np.testing.assert_array_equal(predicted[w > 0], expected)
+    np.testing.assert_array_equal(one.model.rows.means[:9], two.model.rows.means[:9])
+
+
+def test_rows_and_columns_of_a_state_have_the_same_entries():
+    for unobserved in (0.0, 0.1):
+        one = learner(unobserved=unobserved) if unobserved else learner()
+        one.learn([[0, 0], [1, 1]], [1.0, 1.0])
+        state = one.state_dict()
+        its = state["model"]["lists"]["columns"]
+        its["other"] = its["other"][::-1].copy()
+        with pytest.raises(ValueError, match="do not have the same entries"):
+            ofw.OnlineFactors.from_state(state)
+    state = one.state_dict()
+    state["model"]["turns"] = np.array([0, -1, -1, -1, -1])
+    with pytest.raises(ValueError, match="turns"):
+        ofw.OnlineFactors.from_state(state)
+
+
+@pytest.mark.parametrize("unobserved", [0.0, 0.1])
+def test_what_only_predicts_refuses_to_learn(rng, unobserved):
+    X, y, _ = ratings(rng, 100)
+    one = learner(unobserved=unobserved) if unobserved else learner()
+    one.learn(X, np.ones(100) if unobserved else y)
+    alone = ofw.OnlineFactors.from_state(one.what_predicts())
+    np.testing.assert_array_equal(alone.predict(*X.T), one.predict(*X.T))
+    for act in (lambda: alone.learn(X, y), lambda: alone.forget(0), alone.refine):
+        with pytest.raises(ValueError, match="no past to learn with"):
+            act()
+
+
+def test_limits_are_those_of_a_state():
+    for options, words in (
+        ({"chains": 257}, "chains must be at most 256"),
+        ({"random_state": 2**63}, "random_state must be at most"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            ofw.OnlineFactors(**options)
+    with pytest.raises(ValueError, match="no half-life to go on from"):
+        ofw.OnlineFactors().go_on(5.0)

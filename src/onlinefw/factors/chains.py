@@ -17,7 +17,7 @@ from ..past.place import Place
 from .lists import EntryLists, Lists, lists_that_had, longer, longer_ones, what_rows_had
 from .solver import Solver
 
-__all__ = ["LARGEST_RANK", "Chains"]
+__all__ = ["LARGEST_RANK", "MOST_CHAINS", "Chains"]
 
 #: A chain has this rank at most: a solution takes time like its square.
 LARGEST_RANK = 256
@@ -449,7 +449,7 @@ class Chains:
         out = np.empty(len(rows))
         call: Any = ChainEntries(
             float, n=len(rows), rows=np.ascontiguousarray(rows, np.int64),
-            cols=np.ascontiguousarray(cols, np.int64), chains=self.struct, out=out,
+            cols=np.ascontiguousarray(cols, np.int64), chains=self.in_a_thread(), out=out,
         )  # fmt: skip
         loops.of("predict_chains", self.lists.dtype)(call.pointer)
         return out
@@ -602,8 +602,11 @@ class Chains:
 
     def drop(self, least: float) -> None:
         """Drop entries that weigh less."""
+        before = float(self.moments[WEIGHT])
         self.lists.drop(least)
         self._entries_left()
+        left = self.lists.total_weight()
+        self.moments[[WEIGHT, SQUARES]] *= left / before if before > 0.0 else 0.0
         self.solver.entries_changed()
 
     def forget(self, row: int) -> None:
@@ -611,8 +614,9 @@ class Chains:
 
         What it has added to the sums behind priors leaves, too.
         """
-        columns, _, _ = self.lists.forget(row)
+        columns, weights, values = self.lists.forget(row)
         self._entries_left()
+        self._without(values, weights)
         for array in (self.rows.means, self.rows.samples, self.latest):
             array[row] = 0
         self.columns.means[:][self.columns.lists.length[: len(self.columns.means)] == 0] = 0
@@ -628,14 +632,25 @@ class Chains:
             side.place[:], side.used[0] = 0, 0
             side.sums[:], side.read[:] = 0.0, 0
             side.seen[0] = np.count_nonzero(side.lists.length)
-        _, _, values, weights = self.lists.by_row.some(slice(None))
-        values, weights = values.astype(float), weights.astype(float)
-        total = weights.sum()
-        mean = float(weights @ values / total) if total > 0.0 else 0.0
-        self.moments[[WEIGHT, MEAN]] = total, mean
-        self.moments[SQUARES] = weights @ np.square(values - mean)
-        low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
-        self.moments[[LOW, HIGH]] = max(self.moments[LOW], low), min(self.moments[HIGH], high)
+
+    def _without(self, values: Array, weights: Array) -> None:
+        """Take values off the mean, the deviation and the range; lists have them without moods."""
+        left = self.moments[WEIGHT] - weights.sum()
+        kept = self.lists.by_row.some(slice(None))[2].astype(float)
+        if not kept.size or not left > 0.0:
+            self.moments[:NEWEST] = 0.0, 0.0, 0.0, np.inf, -np.inf
+            return
+        unit, mean = self.unit, float(self.moments[MEAN])
+        self.moments[MEAN] = (self.moments[WEIGHT] * mean - weights @ values) / left
+        apart = weights @ ((values - mean) * (values - self.moments[MEAN]))
+        self.moments[SQUARES] = max(self.moments[SQUARES] - apart, 1e-9 * self.moments[SQUARES])
+        self.moments[WEIGHT] = left
+        # An end of the range leaves with them if it was theirs, and nothing near it is left.
+        low, high = float(kept.min()), float(kept.max())
+        if values.size and values.min() < self.moments[LOW] + unit < low:
+            self.moments[LOW] = low
+        if values.size and values.max() > self.moments[HIGH] - unit > high:
+            self.moments[HIGH] = high
 
     def _sum_again(self) -> None:
         """Make the sums behind priors and precisions from what is there now."""
@@ -707,6 +722,8 @@ def chains_from_state(state: State) -> Chains:
     lists_state = lists_that_had(state, m1, m2, dtype) if predicts else state["lists"]
     lists = EntryLists.from_state(lists_state, (m1, m2), dtype)
     seed = check_whole("the seed of chains", state["seed"], 0)
+    if seed >= 2**63 or not 0.0 < number(state["fade"], "what is left of moods") <= 1.0:
+        raise _damaged("their seed, or what is left of moods")
     options: Any = {"biased": state["biased"], "clipped": state["clipped"], "seed": seed}
     chains = Chains(lists, rank=rank, count=count, loss=loss, **options)
     sizes = {"noise": (count, NOISE), "mood_fit": (MOOD_FIT,), "latest": (m1, 4)}

@@ -226,8 +226,8 @@ class EntryLists:
     def rescale(self, factor: float) -> None:
         """Multiply all weights; entries have some."""
         for one in (self.by_row, self.by_column):
-            assert one.weight is not None
-            one.weight *= one.dtype.type(factor)
+            if one.weight is not None:
+                one.weight *= one.dtype.type(factor)
 
     def drop(self, least: float) -> tuple[Array, Array]:
         """Drop entries that weigh less; return their weights and values.
@@ -330,6 +330,13 @@ def check_lists_state(state: Any, shape: tuple[int, int], dtype: np.dtype) -> No
             raise _damaged("rows and columns do not agree")
         if weighted != (np.size(state[two]["weight"]) > 0):
             raise _damaged("rows and columns do not agree on weights")
+    rows, columns = state["rows"], state["columns"]
+    own, others = (
+        np.repeat(np.arange(n), x["length"]) for n, x in zip(shape, (rows, columns), strict=True)
+    )
+    pairs = own * shape[1] + rows["other"], columns["other"].astype(np.int64) * shape[1] + others
+    if not np.array_equal(*map(np.sort, pairs)):
+        raise _damaged("rows and columns do not have the same entries")
 
 
 def what_rows_had(lists: EntryLists, *, values: bool = True) -> State:

@@ -24,7 +24,7 @@ from ..objectives.half_life import BLOCK, KEPT, Clock, clock_from_state, new_clo
 from ..objectives.unobserved import check_unobserved
 from ..past.place import Place
 from .chains import LARGEST_RANK as RANK_OF_CHAINS
-from .chains import Chains, chains_from_state
+from .chains import MOST_CHAINS, Chains, chains_from_state
 from .clicks import LARGEST_RANK as RANK_OF_CLICKS
 from .clicks import RIDGE, Clicks, clicks_from_state
 from .held_loss import HeldLoss
@@ -41,6 +41,8 @@ ENOUGH, SWEEPS, SWEEPS_OF_CLICKS = 0.3, 5, 3
 #: Light entries are dropped when KEPT half-lives have passed, or at least so many observations.
 SHORTEST_STRETCH = 1024
 NAN = float("nan")
+#: Loops count seeds with a sign.
+LARGEST_SEED = 2**63 - 1
 
 
 class OnlineFactors:
@@ -152,15 +154,18 @@ class OnlineFactors:
             self.model = Chains(
                 lists,
                 rank=_rank(rank, RANK_OF_CHAINS) or RANK,
-                count=check_whole("chains", chains),
+                count=_bounded("chains", chains, MOST_CHAINS),
                 loss=_known(loss),
                 biased=biases,
                 clipped=clip,
-                seed=0 if random_state is None else check_whole("random_state", random_state, 0),
+                seed=0
+                if random_state is None
+                else _bounded("random_state", random_state, 2**63 - 1, 0),
             )
         self.model.fade(half_life)
         self.t = self.n_observations = 0
         self._changes = 0  # how often anything was learned
+        self._can_learn = True
         self._theta: tuple[int, LowRank] | None = None  # that of a number of changes
         self.use_place(device, workers)
 
@@ -232,6 +237,7 @@ class OnlineFactors:
 
     def check(self, X: Any, y: Any, sample_weight: Any = None) -> EntriesBatch:
         """Return checked observations, or say what is wrong with them; nothing changes."""
+        self._needs_past()
         parts: Any = {"limits": None, "loss": self.loss, "dtype": self.dtype, "device": "cpu"}
         batch = check_entries(X, y, sample_weight, **parts, factors=True)
         assert batch.shape is not None
@@ -320,7 +326,8 @@ class OnlineFactors:
 
     def go_on(self, half_life: float | None) -> None:
         """Forget with another half-life from now on, where there was one; None: nothing more."""
-        assert self.clock is not None
+        if self.clock is None:
+            raise ValueError("there is no half-life to go on from: OnlineFactors(half_life=...)")
         self.clock = self.clock.going_on(half_life)
         self.model.fade(self.half_life)
 
@@ -341,6 +348,7 @@ class OnlineFactors:
 
     def sweep(self) -> None:
         """Solve all rows, then all columns."""
+        self._needs_past()
         self.model.solver.check()
         self._changes += 1
         self.model.sweep()
@@ -365,6 +373,7 @@ class OnlineFactors:
 
     def forget(self, row: int) -> None:
         """Forget a row: its entries leave, and its columns are solved again."""
+        self._needs_past()
         number = check_whole("row", row, 0)
         if number >= self.shape[0]:
             raise ValueError(f"row must be one of {self.shape[0]} rows, from 0, got {row}")
@@ -372,6 +381,10 @@ class OnlineFactors:
         with WholeRound(self, self._changes):
             self._changes += 1
             self.model.forget(number)
+
+    def _needs_past(self) -> None:
+        if not self._can_learn:
+            raise ValueError("this learner was made of what predicts: it has no past to learn with")
 
     def round_failed(self, error: BaseException, changes: int) -> None:
         """If anything has changed before a round failed, refuse everything from now on."""
@@ -391,7 +404,10 @@ class OnlineFactors:
         Who is not in the matrix is -1, but for clicks.
         """
         least = 0 if self.model.zero else -1
-        rows, cols = (np.ascontiguousarray(x, np.int64).reshape(-1) for x in (rows, cols))
+        rows, cols = np.atleast_1d(rows), np.atleast_1d(cols)
+        for index in (rows, cols):
+            if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
+                raise ValueError("rows and columns must be whole numbers, one for each entry")
         if rows.size != cols.size:
             raise ValueError(f"there are {rows.size} rows and {cols.size} columns")
         for name, index, size in zip(("row", "column"), (rows, cols), self.shape, strict=True):
@@ -476,6 +492,7 @@ class OnlineFactors:
         new.max_rows, new.max_columns = limits
         new.clock = clock_from_state(state["clock"])
         new._changes, new._theta = 0, None
+        new._can_learn = "had" not in its
         new.use_place(device, workers)
         return new
 
@@ -487,6 +504,12 @@ class OnlineFactors:
 
     def __repr__(self) -> str:
         return f"OnlineFactors({self.shape}, {self.loss}, n_observations={self.n_observations})"
+
+
+def _bounded(name: str, value: Any, most: int, least: int = 1) -> int:
+    if check_whole(name, value, least) > most:
+        raise ValueError(f"{name} must be at most {most}, got {value}")
+    return int(value)
 
 
 def plain_weights(w: Array) -> Array | None:

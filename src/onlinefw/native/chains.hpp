@@ -466,15 +466,18 @@ template <class T> i64 learn_chains(const ChainEvents<T>& e) {
     const double y = e.y[t], weight = (e.w ? e.w[t] : 1.0) * c.moments[NEWEST], unit = c.unit();
     const i64 n_row = rows.lists->length[i], n_column = columns.lists->length[j];
     const double said = e.said ? e.said[t] : mean_of_chains(c, i, j, n_row > 0, n_column > 0, w.left);
-    double z = c.centre() + unit * said, x[2], mood = 0.0;
+    double x[2], mood = 0.0;
+    const double z = c.centre() + unit * said;
     if (c.kind == SQUARE) {
       mood_of(c, i, x);
       mood = unit * mood_worth(c.mood_fit, x);
-      // The first few values may have nearly no deviation.
-      if (c.moments[WEIGHT] > 0.0) note_mood(c, i, x, clamped((y - z) / unit, -MOST_ERROR, MOST_ERROR));
     }
-    z = c.bounded(z + mood);
-    e.out[t] = c.clipped && c.moments[WEIGHT] > 0.0 ? clamped(z, c.moments[LOW], c.moments[HIGH]) : z;
+    const bool known = c.moments[WEIGHT] > 0.0;
+    const double predicted = c.bounded(z + mood);
+    e.out[t] = c.clipped && known ? clamped(predicted, c.moments[LOW], c.moments[HIGH]) : predicted;
+    if (!(weight > 0.0)) continue;
+    // The first few values may have nearly no deviation.
+    if (c.kind == SQUARE && known) note_mood(c, i, x, clamped((y - z) / unit, -MOST_ERROR, MOST_ERROR));
     c.moments[LOW] = least(c.moments[LOW], y);
     c.moments[HIGH] = most(c.moments[HIGH], y);
     note_value(c.moments, y, weight);

@@ -385,6 +385,7 @@ template <class T> void add_to_sums(const Side<T>& own, i64 i, i64 position, i64
 template <class T> void observe_again(const Model<T>& m, i64 i, i64 j, double y, double w) {
   auto add = [&](const Side<T>& own, i64 k, i64 its_other, const Side<T>& other) {
     const i64 at = own.lists->position(k, its_other);
+    if (at < 0) return;
     own.lists->add_weight(k, at, y, w);
     add_to_sums(own, k, at, m.rank, other.factors + its_other * width_of(m.rank), y, w);
   };
