@@ -8,7 +8,9 @@ import pytest
 import onlinefw as ofw
 from onlinefw import losses
 from onlinefw._threads import use_threads
+from onlinefw.factors import chains as chains_module
 from onlinefw.factors.chains import LONG, Chains
+from onlinefw.factors.held_loss import balanced
 from onlinefw.factors.lists import EntryLists
 from onlinefw.losses import loss_code
 
@@ -146,6 +148,81 @@ def test_predictions_are_the_mean_of_the_chains_with_biases_and_moods(rng):
     (rows, columns), model = one.model.offsets(), one.model
     z = one.theta.entries(*X.T) + rows[X[:, 0]] + columns[X[:, 1]] + model.moods()[X[:, 0]]
     np.testing.assert_allclose(one.predict(*X.T), z, atol=1e-9)
+
+
+def test_what_is_known_of_all_rows_comes_from_the_sums_of_samples(rng):
+    chains, _, _ = chains_that_learned(rng)
+    side, d, width = chains.rows, chains.rank + 1, chains.width
+    parts = [
+        side.priors[1, k * width**2 : (k + 1) * width**2].reshape(width, width) for k in range(5)
+    ]
+    number = side.priors[1, 5 * width**2]
+    FF, FS, SS = parts[2][: d + 2, : d + 2], parts[3][: d + 2, :d], parts[4][:d, :d]
+    FF = np.triu(FF) + np.triu(FF, 1).T
+    B = np.linalg.solve(FF + np.eye(d + 2), FS)
+    # The scatter about B'f, with 50 rows of prior knowledge.
+    R = SS - FS.T @ B - B.T @ FS + B.T @ FF @ B
+    R += np.diag([50 * 0.1] * (d - 1) + [50 * 0.2]) + 1e-3 * np.eye(d)
+    squares, n, _ = chains.noise[1]
+    chains._renew(side, True)
+    parts = side.priors[1, : 2 * width**2].reshape(2, width, width)
+    np.testing.assert_allclose(parts[0, : d + 2, :d], B, atol=1e-9)
+    np.testing.assert_allclose(parts[1, :d, :d], np.linalg.inv(R / (number + 50)), rtol=1e-6)
+    assert chains.noise[1, 2] == pytest.approx((n + 20) / (squares + 20))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_ridge_sweep_is_that_of_dense_matrices(rng, name):
+    loss, values = LOSSES[name]
+    X, y, w = ratings(rng, 300, values=values)
+    one = learner(loss=loss)
+    one.learn(X, y, w)
+    held = one.held_loss()
+    theta = held.corrected(one.theta, 1)
+    left, right = theta.left * theta.weights, theta.right
+    rows, columns = (x * one.model.unit for x in held.penalties())
+    # The columns were solved last, from where the balanced factors of the theta before were.
+    start = balanced(one.theta, np.sqrt(rows), np.sqrt(columns))[1]
+    for j in range(SHAPE[1]):
+        its = held.cols == j
+        F, weight, offset = left[held.rows[its]], held.weights[its], held.offsets[1][j]
+        offset = offset + held.offsets[0][held.rows[its]]
+        z, value = F @ start[j], held.values[its]
+        bend = np.ones(its.sum())
+        if name != "square":
+            bend = np.clip(curvature(loss, offset + z, value), 1e-6, 1e6)
+        t = z - loss.derivative(offset + z, value) / bend
+        A = F.T @ ((weight * bend)[:, None] * F) + columns[j] * np.eye(F.shape[1])
+        np.testing.assert_allclose(
+            right[j], np.linalg.solve(A, F.T @ (weight * bend * t)), rtol=1e-6, atol=1e-8
+        )
+
+
+def curvature(loss, z, y):
+    """That of the parabola that touches a loss: its bend, where it is convex."""
+    if isinstance(loss, losses.Sigmoid):
+        p = 1.0 / (1.0 + np.exp(loss.sharpness * y * z))
+        return loss.sharpness**2 * p * (1 - p) * np.maximum(np.abs(1 - 2 * p), 0.25)
+    return loss.model_curvature(z, y)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_large_batches_are_added_as_small_ones_are(rng, weighted, monkeypatch):
+    X, y, w = ratings(rng, 400)
+    rows, cols = map(np.ascontiguousarray, X.T)
+    w = w if weighted else None
+    found = []
+    for many, at_once in ((10**6, 10**6), (50, 32)):
+        monkeypatch.setattr(chains_module, "MANY", many)
+        monkeypatch.setattr(chains_module, "AT_ONCE", at_once)
+        chains = Chains(EntryLists(SHAPE, float), rank=3, count=2)
+        chains.learn(rows[:100], cols[:100], y[:100], None if w is None else w[:100])
+        last = rows[100:], cols[100:], y[100:], None if w is None else w[100:]
+        found.append((chains.learn(*last, solving=False), chains.lists.state_dict()))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    for side in ("rows", "columns"):
+        for part in ("length", "other", "value", "weight"):
+            np.testing.assert_array_equal(found[0][1][side][part], found[1][1][side][part])
 
 
 @pytest.mark.parametrize("clip", [True, False])
@@ -429,3 +506,110 @@ def test_bad_entries_are_refused_before_anything_changes(rng, X, y, words):
         with pytest.raises(ValueError, match=words):
             act(X, y)
     assert same_state(one.state_dict(), before)
+
+
+@pytest.mark.parametrize("clicks", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "cols"), [([9], [0]), ([0], [13]), ([-2], [0]), ([0, 2**40], [0, 1])]
+)
+def test_entries_beyond_the_matrix_are_not_predicted(rng, clicks, rows, cols):
+    one = learner(unobserved=0.1) if clicks else learner()
+    X, y, _ = ratings(rng, 50)
+    one.learn(X, np.ones(50) if clicks else y)
+    with pytest.raises(IndexError, match="was asked for"):
+        one.predict(rows, cols)
+    with pytest.raises(ValueError, match="1 rows and 2 columns"):
+        one.predict([0], [0, 1])
+    if clicks:
+        with pytest.raises(IndexError, match="was asked for"):
+            one.predict([-1], [0])
+    else:
+        assert np.isfinite(one.predict([-1, 0], [0, -1])).all()
+
+
+def test_forgetting_a_row_leaves_the_unit_and_the_range_of_others(rng):
+    n, rows = 4000, rng.integers(9, size=4000)
+    slow = np.zeros(9)
+    y = np.empty(n)
+    for k, row in enumerate(rows):  # moods explain most of these values
+        slow[row] = y[k] = 0.95 * slow[row] + 0.3 * rng.standard_normal()
+    y[rows == 0] = 0.0
+    one = learner()
+    one.learn(np.column_stack((rows, rng.integers(13, size=n))), y)
+    unit, ends = one.model.unit, one.model.range
+    one.forget(0)
+    assert one.model.unit == pytest.approx(unit, rel=0.1)
+    assert one.model.range == ends
+    one.forget(0)  # who has nothing can be forgotten again
+    for row in range(1, 9):
+        one.forget(row)
+    assert one.predict([0], [0])[0] == 0.0
+
+
+def test_light_entries_that_leave_do_not_change_the_unit(rng):
+    X, y, _ = ratings(rng, 3000)
+    one = learner(half_life=60.0)
+    one.learn(X, 2.0 + y)
+    assert one.model.unit == pytest.approx(y.std(), rel=0.3)
+
+
+def test_arrays_that_are_not_whole_are_learned_like_others(rng):
+    X, y, w = ratings(rng, 300)
+    table = np.column_stack((X, y, w))
+    one, two = learner(), learner()
+    one.learn(X, y, w)
+    two.learn(table[:, :2].astype(int), table[:, 2], table[:, 3])
+    same_state(one.state_dict(), two.state_dict())
+    model = ofw.FrankWolfeMatrixCompletion()
+    model.partial_fit(X[:100], table[:100, 2])
+    model.partial_fit(X[100:], table[100:, 2])
+    assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.parametrize("half_life", [None, 50.0])
+def test_observations_without_weight_teach_nothing(rng, half_life):
+    X, y, w = ratings(rng, 200)
+    w[[0, 7, 50]] = 0.0
+    one, two = learner(half_life=half_life), learner(half_life=half_life)
+    predicted = one.learn(X, y, w)
+    expected = two.learn(X[w > 0], y[w > 0], w[w > 0])
+    np.testing.assert_array_equal(predicted[w > 0], expected)
+    np.testing.assert_array_equal(one.model.rows.means[:9], two.model.rows.means[:9])
+
+
+def test_rows_and_columns_of_a_state_have_the_same_entries():
+    for unobserved in (0.0, 0.1):
+        one = learner(unobserved=unobserved) if unobserved else learner()
+        one.learn([[0, 0], [1, 1]], [1.0, 1.0])
+        state = one.state_dict()
+        its = state["model"]["lists"]["columns"]
+        its["other"] = its["other"][::-1].copy()
+        with pytest.raises(ValueError, match="do not have the same entries"):
+            ofw.OnlineFactors.from_state(state)
+    state = one.state_dict()
+    state["model"]["turns"] = np.array([0, -1, -1, -1, -1])
+    with pytest.raises(ValueError, match="turns"):
+        ofw.OnlineFactors.from_state(state)
+
+
+@pytest.mark.parametrize("unobserved", [0.0, 0.1])
+def test_what_only_predicts_refuses_to_learn(rng, unobserved):
+    X, y, _ = ratings(rng, 100)
+    one = learner(unobserved=unobserved) if unobserved else learner()
+    one.learn(X, np.ones(100) if unobserved else y)
+    alone = ofw.OnlineFactors.from_state(one.what_predicts())
+    np.testing.assert_array_equal(alone.predict(*X.T), one.predict(*X.T))
+    for act in (lambda: alone.learn(X, y), lambda: alone.forget(0), alone.refine):
+        with pytest.raises(ValueError, match="no past to learn with"):
+            act()
+
+
+def test_limits_are_those_of_a_state():
+    for options, words in (
+        ({"chains": 257}, "chains must be at most 256"),
+        ({"random_state": 2**63}, "random_state must be at most"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            ofw.OnlineFactors(**options)
+    with pytest.raises(ValueError, match="no half-life to go on from"):
+        ofw.OnlineFactors().go_on(5.0)

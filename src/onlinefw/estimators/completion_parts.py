@@ -121,6 +121,8 @@ class CompletionParts:
             max_rows=model.max_rows,
             max_columns=model.max_columns,
             random_state=int(seed) if isinstance(seed, Integral) else None,
+            device=model.device,
+            workers=model.workers,
         )
 
     def learner(self, shape: tuple[int, int], radius: float) -> OnlineFrankWolfe:
@@ -218,11 +220,6 @@ def _are_factors(model: FrankWolfeMatrixCompletion) -> bool:
 
 def _check_factors(model: FrankWolfeMatrixCompletion, weighting: Any) -> None:
     """Refuse what belongs to Frank-Wolfe steps."""
-    if model.workers is not None or model.device != "cpu":
-        raise ValueError(
-            "factors are learned in the memory of this process: use device='cpu' without workers, "
-            "or corrective='ridge'"
-        )
     for name, given in (
         ("weighting", weighting is not None),
         ("radius", not is_auto(model.radius)),

@@ -298,7 +298,8 @@ def as_entries(X: Array, y: Any, w: Array | None) -> EntriesBatch:
     """Return checked observations as learners take them."""
     rows = np.ascontiguousarray(X[:, 0], np.int64)
     cols = np.ascontiguousarray(X[:, 1], np.int64)
-    return EntriesBatch(rows, cols, y, np.ones(len(X)) if w is None else w)
+    w = np.ones(len(X)) if w is None else np.ascontiguousarray(w)
+    return EntriesBatch(rows, cols, np.ascontiguousarray(y), w)
 
 
 def new_run(parts: CompletionParts, first: Batch, rounds: int | None) -> CompletionRun:

@@ -56,6 +56,7 @@ class FactorsRun(CompletionRun):
         self.turns = Turns()
         self.n_rounds = self.n_refined = self.n_observations = 0
         self.changes: list[int] = []
+        self.place = learner.device, learner.workers
         self._can_learn = True
         self._told = (float("nan"), float("nan"))  # certificate and mean loss of a model file
         self._unnoted = 0.0
@@ -135,7 +136,10 @@ class FactorsRun(CompletionRun):
         return passes
 
     def use_place(self, place: tuple[str, int | None]) -> None:
-        """Entries and factors are in the memory of this process."""
+        """Let rows and columns be solved there; entries and factors stay in this process."""
+        if place != self.place:
+            self.learner.use_place(*place)
+            self.place = place
 
     def go_on(self, half_life: float | None) -> None:
         """Forget with another half-life from now on."""

@@ -132,7 +132,8 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
     device : "cpu", "cuda" or "auto"
         Where the data and the factors are: in memory, on a GPU (``pip install 'onlinefw[gpu]'``),
         or on a GPU if there is one. Predictions and factors are handed out as numpy arrays. With
-        ``workers`` the device is theirs, one GPU each, and the factors are in memory.
+        ``workers`` the device is theirs, one GPU each, and the factors are in memory. With
+        ``corrective="factors"`` it is where rows and columns are solved; everything is in memory.
     workers : int, optional
         Spread the data over so many workers of a Ray cluster (:mod:`onlinefw.distributed`): a
         running one, or a local one that is started; by default this process keeps them.
@@ -337,8 +338,9 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
         This is no proof that nothing could be inferred. Files and checkpoints that were written
         before still hold the row, and so does the log of workers while they run. The low-rank part
         may keep traces of what the row has taught the columns; the weights of moods, counts, and
-        the losses in ``history_`` are of all that came. On a GPU or with workers, where repeated
-        observations of an entry are one sum, their spread stays in the scale of the values.
+        the losses in ``history_`` are of all that came. With Frank-Wolfe steps on a GPU or with
+        workers, where repeated observations of an entry are one sum, their spread stays in the
+        scale of the values.
 
         Parameters
         ----------
@@ -358,12 +360,11 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
 
         With a radius they are not: then Frank-Wolfe steps are taken.
         """
-        run = self.__dict__.get("_run")
-        if run is not None and run.can_learn:
-            return run.takes_events
-        if self.workers is not None or check_device(self.device) != "cpu":
+        here = self.device == "cpu" or check_device(self.device) == "cpu"
+        if self.workers is not None or not here:
             return False  # there a batch is solved at once
-        return self._parts().factors
+        run = self.__dict__.get("_run")
+        return run.takes_events if run is not None and run.can_learn else self._parts().factors
 
     def _stream(self, batch: Batch) -> None:
         if self.takes_events and not self._run.parts.many:
@@ -435,7 +436,7 @@ class FrankWolfeMatrixCompletion(CompletedMatrix):
             )
         if self.workers is not None and not first and not is_auto(self.half_life):
             parts = self._run.parts
-            if parts.offsets is None and parts.weighting is None:
+            if parts.offsets is None and parts.weighting is None and not parts.factors:
                 return Batch(batch)
         return self._opened(batch)
 

@@ -12,7 +12,7 @@ import numpy as np
 from .._state import check_state
 from .._typing import Array, State
 from .._whole import Turns
-from .fading_race import FadingRace
+from ..contest import Contest
 from .run import Run, read_changes
 
 __all__ = ["LONGER", "SeveralRuns", "Watch", "runs_from_state"]
@@ -62,7 +62,7 @@ class SeveralRuns(ABC):
     def __init__(self, runs: Sequence[Run], rebuild: Callable[[State], Any]) -> None:
         self.runs: list[Any] = list(runs)  # from the longest memory to the shortest
         self._rebuild = rebuild  # makes a run of its state
-        self.scores = FadingRace(len(self.runs), self.watch.fade)
+        self.scores = Contest(len(self.runs), self.watch.fade)
         self.leading = self.began = 0  # who answers, and when the longest memory began
         #: After how many observations the data looked as if they had changed.
         self.changes: list[int] = []
@@ -147,7 +147,7 @@ class SeveralRuns(ABC):
     def _judge(self, losses: list[Array], w: Array | None) -> None:
         """Let the best run lead, now that observations have been learned that cost so much."""
         n = len(losses[0])
-        self.scores.add(np.column_stack(losses), np.ones(n) if w is None else w)
+        self.scores.score(np.column_stack(losses), np.ones(n) if w is None else w)
         seen, every = self.n_observations, self.watch.every
         if seen // every == (seen - n) // every or seen < FIRST * self.watch.fade:
             return
@@ -229,7 +229,7 @@ class SeveralRuns(ABC):
             raise ValueError(f"there is no half-life number {self.leading}")
         if not 0 <= self.began <= self.n_observations:
             raise ValueError(f"the longest memory cannot have begun after {self.began}")
-        self.scores = FadingRace.from_state(state["scores"], len(self.runs))
+        self.scores = Contest.from_state(state["scores"], len(self.runs))
         self.changes = read_changes(state)
         self._note_half_life()
 

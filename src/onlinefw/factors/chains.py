@@ -13,22 +13,27 @@ from .._threads import blocks_for, share
 from .._typing import Array, State
 from .._validation import check_precision, check_whole
 from ..native import Pointer, Struct, loops, struct
+from ..past.place import Place
 from .lists import EntryLists, Lists, lists_that_had, longer, longer_ones, what_rows_had
+from .solver import Solver
 
-__all__ = ["LARGEST_RANK", "Chains"]
+__all__ = ["LARGEST_RANK", "MOST_CHAINS", "Chains"]
 
 #: A chain has this rank at most: a solution takes time like its square.
 LARGEST_RANK = 256
 #: As in ``native/chains.hpp``: what moments, noise and the fit of moods have.
 MOMENTS, NOISE, MOOD_FIT = 6, 3, 5
 WEIGHT, MEAN, SQUARES, LOW, HIGH, NEWEST = range(MOMENTS)
-FACTOR_VARIANCE, BIAS_VARIANCE, PRIOR_ROWS, RENEW = 0.1, 0.2, 50.0, 50
+FACTOR_VARIANCE, BIAS_VARIANCE, PRIOR_ROWS = 0.1, 0.2, 50.0
 PANEL, LONG = 64, 2048
 #: The ball of theta is that of a weighted trace norm: a row that weighs n has the root of a + b n,
 #: where values have a variance of 1.
 RIDGE = (8.0, 0.05)
 SHRINK, MOOD_RIDGE = np.array([1.0, 3.0]), 100.0
 OF_RATED, MORE_RATED, OF_COUNT = 0.375, 8.0, 0.2
+MOST_RATED, MOST_EXPECTED = 100.0, 2.0
+#: A loop over more entries than that comes back to Python in between.
+AT_ONCE = 2**17
 #: So few entries are copied into arrays that the loop knows already.
 FEW = 64
 #: So many entries at once are predicted by several threads, and get their memory at once.
@@ -99,6 +104,7 @@ ChainLists = struct(
     begin=int,
     until=int,
     which=Pointer(np.int64, read=True),
+    numbers=Pointer(np.int64, read=True, optional=True),
     of_rows=int,
     chains=Struct,
     priors=Pointer(np.float64),
@@ -154,6 +160,39 @@ class Side:
         self.sums, self.read = longer(self.sums, n + n // 2 + 4), longer(self.read, n + n // 2 + 4)
         self.told()
         return True
+
+
+class Here(Solver):
+    """The compiled loop, on all cores of this process."""
+
+    def solve(
+        self, chains: Chains, of_rows: bool, which: Array, numbers: Array
+    ) -> tuple[Array, Array]:
+        """Solve lists; they write into the sides themselves."""
+        side, dtype = chains.side(of_rows), chains.lists.dtype
+        work = int(side.lists.length[which].sum()) * chains.width * chains.count
+        # So many blocks whatever the number of threads: what is added to what must not change.
+        blocks = blocks_for(which.size, work)
+        priors = np.zeros((len(blocks) - 1, *side.priors.shape))
+        noise = np.zeros((len(blocks) - 1, *chains.noise.shape))
+
+        def solve_blocks(first: int, last: int, blocks: Array) -> None:
+            its = chains.in_a_thread()
+            solve = loops.of("solve_chains", dtype)
+            for block in range(first, last):
+                solve(
+                    ChainLists(
+                        float, begin=int(blocks[block]), until=int(blocks[block + 1]), which=which,
+                        numbers=numbers, of_rows=of_rows, chains=its, priors=priors[block],
+                        noise=noise[block],
+                    ).pointer
+                )  # fmt: skip
+
+        share(solve_blocks, blocks)
+        return priors.sum(0)[:, 2 * chains.width**2 :], noise.sum(0)[:, :2]
+
+
+HERE = Here()
 
 
 class Chains:
@@ -227,6 +266,21 @@ class Chains:
             w=None, units=None, said=None, chains=self.struct, out=np.zeros(FEW),
         )  # fmt: skip
         self.grown(*lists.shape)()
+        self.solver: Solver = HERE
+
+    def use_place(self, place: Place) -> None:
+        """Let lists be solved there from now on."""
+        solver: Solver = HERE
+        if place.workers is not None:
+            from .on_workers import OnWorkers
+
+            solver = OnWorkers(self, place.device, place.workers)
+        elif place.device == "cuda":
+            from .on_gpu import OnGpu
+
+            solver = OnGpu(self)
+        self.solver.close()
+        self.solver = solver
 
     def _workspace(self) -> tuple[Array, Array]:
         panel = np.zeros((2, PANEL, self.width), self.lists.dtype)
@@ -240,6 +294,14 @@ class Chains:
             moments=self.moments, mood_fit=self.mood_fit, moods=self.latest, fade=1.0,
             work=work[0], panel=work[1],
         )  # fmt: skip
+
+    def in_a_thread(self) -> Any:
+        """Return a struct of these chains for a loop of its own, with memory to work with."""
+        return self._new_struct(self._workspace())
+
+    def side(self, of_rows: bool) -> Side:
+        """Return what is known of rows, or of columns."""
+        return self.rows if of_rows else self.columns
 
     def fade(self, half_life: float | None) -> None:
         """Let the fit of moods fade as observations do."""
@@ -289,8 +351,11 @@ class Chains:
         """Learn entries one after another; return what was predicted for each before.
 
         ``units`` is what an observation of weight 1 weighs when each comes, where older ones fade.
-        Without ``solving`` entries are predicted and added, and nothing is solved.
+        Without ``solving`` entries are predicted and added, and nothing is solved. Elsewhere than
+        in this process each is a batch of one, whose row and column are solved in all chains.
         """
+        if solving and self.solver is not HERE:
+            return self._learn_in_batches(rows, cols, y, w, units)
         if w is not None or units is not None:
             self.lists.weigh()
         n, call, said = len(y), self._few, None
@@ -304,14 +369,25 @@ class Chains:
             call = self._events.set(
                 rows=rows, cols=cols, y=y, w=w, units=units, said=said, out=np.empty(n)
             )
-        call.first, call.n, call.solving = 0, n, solving
-        learn = self._learn
-        while call.first < n:
+        call.first, call.solving, learn = 0, solving, self._learn
+        while call.first < n:  # it stops before the end to have more memory, or after a while
+            call.n = stop = min(n, call.first + AT_ONCE)
             call.first = learn(byref(call))
-            if call.first < n:
+            if call.first < stop:
                 self._make_space()
         out: Array = call.kept["out"]
         return out[:n].copy() if call is self._few else out
+
+    def _learn_in_batches(
+        self, rows: Array, cols: Array, y: Array, w: Array | None, units: Array | None
+    ) -> Array:
+        out = np.empty(len(y))
+        for t in range(len(y)):
+            one = slice(t, t + 1)
+            more = (None if x is None else x[one] for x in (w, units))
+            out[one] = self.learn(rows[one], cols[one], y[one], *more, solving=False)
+            self.solve(rows[one], cols[one])
+        return out
 
     def solve_learned(self, rows: Array, columns: Array) -> None:
         """Solve the rows and columns of entries that were added and not solved."""
@@ -325,7 +401,7 @@ class Chains:
             its = slice(int(blocks[first]), int(blocks[last]))
             call: Any = ChainEntries(
                 float, n=its.stop - its.start, rows=rows[its], cols=cols[its],
-                chains=self._new_struct(self._workspace()), out=out[its],
+                chains=self.in_a_thread(), out=out[its],
             )  # fmt: skip
             loops.of("say_chains", self.lists.dtype)(call.pointer)
 
@@ -334,36 +410,21 @@ class Chains:
 
     def solve(self, rows: Array, columns: Array) -> None:
         """Solve these rows, then these columns, on all that they have, in all chains."""
-        for side, which, of_rows in ((self.rows, rows, True), (self.columns, columns, False)):
-            which = which[side.lists.length[which] > 0]
+        for which, of_rows in ((rows, True), (columns, False)):
+            which = which[self.side(of_rows).lists.length[which] > 0]
             if which.size:
-                self._solve_side(side, np.ascontiguousarray(which, np.int64), of_rows)
+                self._solve_side(np.ascontiguousarray(which, np.int64), of_rows)
 
-    def _solve_side(self, side: Side, which: Array, of_rows: bool) -> None:
-        width, size = self.width, self.width**2
-        work = int(side.lists.length[which].sum()) * width * self.count
-        # So many blocks whatever the number of threads: what is added to what must not change.
-        blocks = blocks_for(which.size, work)
-        priors = np.zeros((len(blocks) - 1, *side.priors.shape))
-        noise = np.zeros((len(blocks) - 1, *self.noise.shape))
-
-        def solve_blocks(first: int, last: int, blocks: Array) -> None:
-            theirs = self._workspace()
-            chains = self._new_struct(theirs)
-            solve = loops.of("solve_chains", self.lists.dtype)
-            for block in range(first, last):
-                solve(
-                    ChainLists(
-                        float, begin=int(blocks[block]), until=int(blocks[block + 1]), which=which,
-                        of_rows=of_rows, chains=chains, priors=priors[block], noise=noise[block],
-                    ).pointer
-                )  # fmt: skip
-
-        share(solve_blocks, blocks)
+    def _solve_side(self, which: Array, of_rows: bool) -> None:
+        side = self.side(of_rows)
+        sums, errors = self.solver.solve(self, of_rows, which, np.arange(which.size))
+        long = side.place[which]
+        long = long[long > 0] - 1
+        side.sums[long], side.read[long, 0] = 0.0, 0  # they were read as a whole
         keep = (1.0 - 1.0 / (2.0 * float(side.seen[0]) + PRIOR_ROWS)) ** which.size
-        sums, errors = side.priors[:, 2 * size :], self.noise[:, :2]
-        sums[:] = keep * sums + priors.sum(0)[:, 2 * size :]
-        errors[:] = keep * errors + noise.sum(0)[:, :2]
+        before = side.priors[:, 2 * self.width**2 :], self.noise[:, :2]
+        before[0][:] = keep * before[0] + sums
+        before[1][:] = keep * before[1] + errors
         side.solved += which.size
         self._renew(side, of_rows)
 
@@ -388,7 +449,7 @@ class Chains:
         out = np.empty(len(rows))
         call: Any = ChainEntries(
             float, n=len(rows), rows=np.ascontiguousarray(rows, np.int64),
-            cols=np.ascontiguousarray(cols, np.int64), chains=self.struct, out=out,
+            cols=np.ascontiguousarray(cols, np.int64), chains=self.in_a_thread(), out=out,
         )  # fmt: skip
         loops.of("predict_chains", self.lists.dtype)(call.pointer)
         return out
@@ -500,10 +561,12 @@ class Chains:
         B, precision = prior[: width**2].reshape(width, width), self.noise[chain, 2]
         Lambda = prior[width**2 : 2 * width**2].reshape(width, width)[:d, :d]
         n = weights.sum()
-        sums = np.append(weights @ x[:, :-1], weights @ bias) * OF_RATED / np.sqrt(n + MORE_RATED)
+        rated = np.append(weights @ x[:, :-1], weights @ bias)
+        sums = np.clip(OF_RATED / np.sqrt(n + MORE_RATED) * rated, -MOST_RATED, MOST_RATED)
         f = np.concatenate(([1.0], sums, [OF_COUNT * np.log1p(n)]))
+        expected = np.clip(f @ B[: f.size, :d], -MOST_EXPECTED, MOST_EXPECTED)
         A = Lambda + precision * x.T @ (weights[:, None] * x)
-        return A, Lambda @ (f @ B[: f.size, :d]), x, precision * weights * t
+        return A, Lambda @ expected, x, precision * weights * t
 
     def fold_in(self, columns: Array, values: Array) -> tuple[Array, float]:
         """Return the vector and the offset of a row with these values, each as a new one."""
@@ -534,23 +597,30 @@ class Chains:
     def rescale(self, factor: float) -> None:
         """Multiply the weights of all entries with a power of two."""
         self.lists.rescale(factor)
+        self.solver.entries_changed()
         self.moments[[WEIGHT, SQUARES, NEWEST]] *= factor
 
     def drop(self, least: float) -> None:
         """Drop entries that weigh less."""
+        before = float(self.moments[WEIGHT])
         self.lists.drop(least)
         self._entries_left()
+        left = self.lists.total_weight()
+        self.moments[[WEIGHT, SQUARES]] *= left / before if before > 0.0 else 0.0
+        self.solver.entries_changed()
 
     def forget(self, row: int) -> None:
         """Be without a row: its columns are solved again, long ones with their next entries.
 
         What it has added to the sums behind priors leaves, too.
         """
-        columns, _, _ = self.lists.forget(row)
+        columns, weights, values = self.lists.forget(row)
         self._entries_left()
+        self._without(values, weights)
         for array in (self.rows.means, self.rows.samples, self.latest):
             array[row] = 0
         self.columns.means[:][self.columns.lists.length[: len(self.columns.means)] == 0] = 0
+        self.solver.entries_changed()
         columns = np.unique(columns)
         lengths = self.columns.lists.length[columns]
         self.solve(np.zeros(0, np.int64), columns[(lengths > 0) & (lengths < LONG)])
@@ -562,14 +632,25 @@ class Chains:
             side.place[:], side.used[0] = 0, 0
             side.sums[:], side.read[:] = 0.0, 0
             side.seen[0] = np.count_nonzero(side.lists.length)
-        _, _, values, weights = self.lists.by_row.some(slice(None))
-        values, weights = values.astype(float), weights.astype(float)
-        total = weights.sum()
-        mean = float(weights @ values / total) if total > 0.0 else 0.0
-        self.moments[[WEIGHT, MEAN]] = total, mean
-        self.moments[SQUARES] = weights @ np.square(values - mean)
-        low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
-        self.moments[[LOW, HIGH]] = max(self.moments[LOW], low), min(self.moments[HIGH], high)
+
+    def _without(self, values: Array, weights: Array) -> None:
+        """Take values off the mean, the deviation and the range; lists have them without moods."""
+        left = self.moments[WEIGHT] - weights.sum()
+        kept = self.lists.by_row.some(slice(None))[2].astype(float)
+        if not kept.size or not left > 0.0:
+            self.moments[:NEWEST] = 0.0, 0.0, 0.0, np.inf, -np.inf
+            return
+        unit, mean = self.unit, float(self.moments[MEAN])
+        self.moments[MEAN] = (self.moments[WEIGHT] * mean - weights @ values) / left
+        apart = weights @ ((values - mean) * (values - self.moments[MEAN]))
+        self.moments[SQUARES] = max(self.moments[SQUARES] - apart, 1e-9 * self.moments[SQUARES])
+        self.moments[WEIGHT] = left
+        # An end of the range leaves with them if it was theirs, and nothing near it is left.
+        low, high = float(kept.min()), float(kept.max())
+        if values.size and values.min() < self.moments[LOW] + unit < low:
+            self.moments[LOW] = low
+        if values.size and values.max() > self.moments[HIGH] - unit > high:
+            self.moments[HIGH] = high
 
     def _sum_again(self) -> None:
         """Make the sums behind priors and precisions from what is there now."""
@@ -641,6 +722,8 @@ def chains_from_state(state: State) -> Chains:
     lists_state = lists_that_had(state, m1, m2, dtype) if predicts else state["lists"]
     lists = EntryLists.from_state(lists_state, (m1, m2), dtype)
     seed = check_whole("the seed of chains", state["seed"], 0)
+    if seed >= 2**63 or not 0.0 < number(state["fade"], "what is left of moods") <= 1.0:
+        raise _damaged("their seed, or what is left of moods")
     options: Any = {"biased": state["biased"], "clipped": state["clipped"], "seed": seed}
     chains = Chains(lists, rank=rank, count=count, loss=loss, **options)
     sizes = {"noise": (count, NOISE), "mood_fit": (MOOD_FIT,), "latest": (m1, 4)}

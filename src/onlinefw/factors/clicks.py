@@ -14,7 +14,9 @@ from .._threads import share
 from .._typing import Array, State
 from .._validation import check_precision, check_whole
 from ..native import Pointer, Struct, loops, struct
+from ..past.place import Place
 from .lists import EntryLists, Lists, lists_that_had, longer, longer_ones, what_rows_had
+from .solver import Solver
 
 __all__ = ["LARGEST_RANK", "RIDGE", "Clicks", "clicks_from_state", "rank_for_clicks"]
 
@@ -294,6 +296,13 @@ class Clicks:
     True
     """
 
+    #: Rows and columns are solved in this process.
+    solver = Solver()
+
+    def use_place(self, place: Place) -> None:
+        """Refuse a place: there is no other."""
+        raise ValueError("clicks are learned in this process: use device='cpu' without workers")
+
     def __init__(
         self,
         lists: EntryLists,
@@ -555,9 +564,9 @@ class Clicks:
     # Asking ---------------------------------------------------------------------------------------
 
     def factors(self) -> tuple[Array, Array, Array]:
-        """Return both factors of theta, not copied, and the weights of their first columns."""
+        """Return both factors of theta, and the weights of their first columns."""
         m1, m2 = self.shape
-        return self.rows.factors[:m1], np.ones(self.rank), self.columns.factors[:m2]
+        return self.rows.factors[:m1].copy(), np.ones(self.rank), self.columns.factors[:m2].copy()
 
     def offsets(self) -> tuple[Array, Array]:
         """Return what is added to theta in rows and in columns: nothing."""
@@ -754,6 +763,9 @@ def clicks_from_state(state: State) -> Clicks:
     trend = _checked(state, "trend", dtype, (m2,))
     of_lists = state["lists"] if "lists" in state else lists_that_had(state, m1, m2, dtype)
     lists = EntryLists.from_state(of_lists, (m1, m2), dtype)
+    for one, at in ((lists.by_row, LAST_ROW), (lists.by_column, LAST_COLUMN)):
+        if turns[at] < np.flatnonzero(one.length).max(initial=-1):
+            raise _damaged("turns")
     clicks = Clicks(lists, rank, tuple(ridge), unobserved=unobserved)
     clicks.known[:], clicks.turns[:], clicks._trend[:m2] = (*known, lasting), turns, trend
     clicks.wins[:] = _checked(state, "wins", np.float64, (ARMS,))

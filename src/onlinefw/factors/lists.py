@@ -36,12 +36,11 @@ Entries = struct(
     "Entries",
     first=int,
     n=int,
-    rows=Pointer(np.int64, read=True),
-    cols=Pointer(np.int64, read=True),
+    which=Pointer(np.int64, read=True),
+    others=Pointer(np.int64, read=True),
     y=Pointer(np.float64, read=True),
     w=Pointer(np.float64, read=True, optional=True),
-    by_row=Struct,
-    by_column=Struct,
+    lists=Struct,
 )
 Reserve = struct("Reserve", lists=Struct, n=int, more=Pointer(np.int64, read=True))
 Removal = struct("Removal", row=int, by_row=Struct, by_column=Struct)
@@ -104,7 +103,7 @@ class Lists:
         spaces = np.exp2(np.ceil(np.log2(np.maximum(needed[short], SHORTEST)))).astype(np.int64)
         memory = int(self.end[0]) + int(spaces.sum())
         if memory > self.other.size:
-            self._have_memory(memory)
+            self._have_memory(max(memory, self.other.size + self.other.size // 4))
         call: Any = Reserve(self.dtype, lists=self.struct, n=more.size, more=more)
         loops.of("reserve_lists", self.dtype)(call.pointer)
 
@@ -114,12 +113,30 @@ class Lists:
             self.weight = np.ones(self.other.size, self.dtype)
             self._told()
 
-    def some(self, which: Array | slice) -> tuple[Array, Array, Array, Array]:
-        """Return some lists one after another: where each begins, others, values and weights."""
-        length = self.length[which]
+    def append(self, which: Array, others: Array, y: Array, w: Array | None) -> None:
+        """Add entries to these lists, one after another."""
+        if w is not None:
+            self.weigh()
+        call: Any = Entries(
+            self.dtype, first=0, n=len(y), which=which, others=others, y=y, w=w, lists=self.struct
+        )
+        append_all = loops.of("append_all", self.dtype)
+        while call.first < call.n:
+            call.first = append_all(call.pointer)
+            if call.first < call.n:
+                self.make_space()
+
+    def some(
+        self, which: Array | slice, skipped: Array | int = 0
+    ) -> tuple[Array, Array, Array, Array]:
+        """Return some lists one after another: where each begins, others, values and weights.
+
+        So many entries at the beginning of each list are left out.
+        """
+        length = self.length[which] - skipped
         indptr = np.zeros(length.size + 1, np.int64)
         np.cumsum(length, out=indptr[1:])
-        at = np.repeat(self.start[which] - indptr[:-1], length) + np.arange(indptr[-1])
+        at = np.repeat(self.start[which] + skipped - indptr[:-1], length) + np.arange(indptr[-1])
         weight = np.ones(at.size, self.dtype) if self.weight is None else self.weight[at]
         return indptr, self.other[at], self.value[at], weight
 
@@ -201,25 +218,16 @@ class EntryLists:
 
     def append(self, rows: Array, cols: Array, y: Array, w: Array | None = None) -> None:
         """Add entries; they are in the matrix. An entry that is there already is kept apart."""
-        if w is not None:
-            self.weigh()
-        call: Any = Entries(
-            self.dtype, first=0, n=len(y), rows=rows, cols=cols, y=y, w=w,
-            by_row=self.by_row.struct, by_column=self.by_column.struct,
-        )  # fmt: skip
-        append_all = loops.of("append_all", self.dtype)
-        while call.first < call.n:
-            call.first = append_all(call.pointer)
-            if call.first < call.n:
-                self.make_space()
+        self.by_row.append(rows, cols, y, w)
+        self.by_column.append(cols, rows, y, w)
 
     # Leaving --------------------------------------------------------------------------------------
 
     def rescale(self, factor: float) -> None:
         """Multiply all weights; entries have some."""
         for one in (self.by_row, self.by_column):
-            assert one.weight is not None
-            one.weight *= one.dtype.type(factor)
+            if one.weight is not None:
+                one.weight *= one.dtype.type(factor)
 
     def drop(self, least: float) -> tuple[Array, Array]:
         """Drop entries that weigh less; return their weights and values.
@@ -322,6 +330,13 @@ def check_lists_state(state: Any, shape: tuple[int, int], dtype: np.dtype) -> No
             raise _damaged("rows and columns do not agree")
         if weighted != (np.size(state[two]["weight"]) > 0):
             raise _damaged("rows and columns do not agree on weights")
+    rows, columns = state["rows"], state["columns"]
+    own, others = (
+        np.repeat(np.arange(n), x["length"]) for n, x in zip(shape, (rows, columns), strict=True)
+    )
+    pairs = own * shape[1] + rows["other"], columns["other"].astype(np.int64) * shape[1] + others
+    if not np.array_equal(*map(np.sort, pairs)):
+        raise _damaged("rows and columns do not have the same entries")
 
 
 def what_rows_had(lists: EntryLists, *, values: bool = True) -> State:

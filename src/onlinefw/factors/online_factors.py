@@ -18,15 +18,18 @@ from .._whole import Broken, WholeRound, pieces
 from ..algorithms.rounds import Round
 from ..iterates import LowRank
 from ..losses import Loss, Square, loss_code
+from ..objectives.base import other_place
 from ..objectives.entries_batch import EntriesBatch, check_entries
 from ..objectives.half_life import BLOCK, KEPT, Clock, clock_from_state, new_clock
 from ..objectives.unobserved import check_unobserved
+from ..past.place import Place
 from .chains import LARGEST_RANK as RANK_OF_CHAINS
-from .chains import Chains, chains_from_state
+from .chains import MOST_CHAINS, Chains, chains_from_state
 from .clicks import LARGEST_RANK as RANK_OF_CLICKS
 from .clicks import RIDGE, Clicks, clicks_from_state
 from .held_loss import HeldLoss
 from .lists import EntryLists
+from .on_gpu import solves
 
 __all__ = ["OnlineFactors"]
 
@@ -38,6 +41,8 @@ ENOUGH, SWEEPS, SWEEPS_OF_CLICKS = 0.3, 5, 3
 #: Light entries are dropped when KEPT half-lives have passed, or at least so many observations.
 SHORTEST_STRETCH = 1024
 NAN = float("nan")
+#: Loops count seeds with a sign.
+LARGEST_SEED = 2**63 - 1
 
 
 class OnlineFactors:
@@ -94,6 +99,13 @@ class OnlineFactors:
         How far the matrix may grow.
     random_state : int, optional
         Another number gives other samples; None is always the same.
+    device : "cpu", "cuda" or "auto"
+        Where rows and columns are solved: in memory, on a GPU (square loss, rank 60 at most), or
+        on a GPU if there is one. There batches are the way: a single event is a batch of one. Not
+        for clicks.
+    workers : int, optional
+        Let so many workers of a Ray cluster solve them, each its own (:mod:`onlinefw.distributed`);
+        the device is theirs then.
 
     Examples
     --------
@@ -126,6 +138,8 @@ class OnlineFactors:
         max_rows: int = MOST,
         max_columns: int = MOST,
         random_state: int | None = None,
+        device: str = "cpu",
+        workers: int | None = None,
     ) -> None:
         self.loss, self.dtype = loss, check_precision(dtype)
         self.max_rows = check_whole("max_rows", max_rows)
@@ -140,16 +154,44 @@ class OnlineFactors:
             self.model = Chains(
                 lists,
                 rank=_rank(rank, RANK_OF_CHAINS) or RANK,
-                count=check_whole("chains", chains),
+                count=_bounded("chains", chains, MOST_CHAINS),
                 loss=_known(loss),
                 biased=biases,
                 clipped=clip,
-                seed=0 if random_state is None else check_whole("random_state", random_state, 0),
+                seed=0
+                if random_state is None
+                else _bounded("random_state", random_state, 2**63 - 1, 0),
             )
         self.model.fade(half_life)
         self.t = self.n_observations = 0
         self._changes = 0  # how often anything was learned
+        self._can_learn = True
         self._theta: tuple[int, LowRank] | None = None  # that of a number of changes
+        self.use_place(device, workers)
+
+    # Where rows and columns are solved ------------------------------------------------------------
+
+    @property
+    def device(self) -> str:
+        """Where they are solved: "cpu" or "cuda", of this process or of the workers."""
+        return self.model.solver.device
+
+    @property
+    def workers(self) -> int | None:
+        """How many workers solve them; None: this process does."""
+        return self.model.solver.workers
+
+    def use_place(self, device: str, workers: int | None) -> None:
+        """Let so many workers (None: this process) solve rows and columns, on this device."""
+        if isinstance(device, str) and device == "auto" and not solves(self.model):
+            device = "cpu"
+        place = other_place(Place(self.device, self.workers), device, workers, None)
+        if place is not None:
+            self.model.use_place(place)
+
+    def close(self) -> None:
+        """Give back a GPU or workers; rows and columns are solved in this process from now on."""
+        self.use_place("cpu", None)
 
     # Learning -------------------------------------------------------------------------------------
 
@@ -195,6 +237,7 @@ class OnlineFactors:
 
     def check(self, X: Any, y: Any, sample_weight: Any = None) -> EntriesBatch:
         """Return checked observations, or say what is wrong with them; nothing changes."""
+        self._needs_past()
         parts: Any = {"limits": None, "loss": self.loss, "dtype": self.dtype, "device": "cpu"}
         batch = check_entries(X, y, sample_weight, **parts, factors=True)
         assert batch.shape is not None
@@ -223,6 +266,8 @@ class OnlineFactors:
         Without ``solving`` they are predicted and added. ``ranks`` gets the places of clicks.
         """
         rows, cols, y, w, shape = batch
+        if self.model.solver.workers is not None:
+            self.model.solver.check()
         if shape is None:
             shape = int(rows.max()) + 1, int(cols.max()) + 1
         m1, m2 = self.model.lists.shape
@@ -281,7 +326,8 @@ class OnlineFactors:
 
     def go_on(self, half_life: float | None) -> None:
         """Forget with another half-life from now on, where there was one; None: nothing more."""
-        assert self.clock is not None
+        if self.clock is None:
+            raise ValueError("there is no half-life to go on from: OnlineFactors(half_life=...)")
         self.clock = self.clock.going_on(half_life)
         self.model.fade(self.half_life)
 
@@ -302,6 +348,8 @@ class OnlineFactors:
 
     def sweep(self) -> None:
         """Solve all rows, then all columns."""
+        self._needs_past()
+        self.model.solver.check()
         self._changes += 1
         self.model.sweep()
 
@@ -325,12 +373,18 @@ class OnlineFactors:
 
     def forget(self, row: int) -> None:
         """Forget a row: its entries leave, and its columns are solved again."""
+        self._needs_past()
         number = check_whole("row", row, 0)
         if number >= self.shape[0]:
             raise ValueError(f"row must be one of {self.shape[0]} rows, from 0, got {row}")
+        self.model.solver.check()
         with WholeRound(self, self._changes):
             self._changes += 1
             self.model.forget(number)
+
+    def _needs_past(self) -> None:
+        if not self._can_learn:
+            raise ValueError("this learner was made of what predicts: it has no past to learn with")
 
     def round_failed(self, error: BaseException, changes: int) -> None:
         """If anything has changed before a round failed, refuse everything from now on."""
@@ -345,7 +399,21 @@ class OnlineFactors:
         return self.model.shape
 
     def predict(self, rows: Array, cols: Array) -> Array:
-        """Return what is predicted for entries, not clipped; -1 is who is not in the matrix."""
+        """Return what is predicted for entries, not clipped.
+
+        Who is not in the matrix is -1, but for clicks.
+        """
+        least = 0 if self.model.zero else -1
+        rows, cols = np.atleast_1d(rows), np.atleast_1d(cols)
+        for index in (rows, cols):
+            if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
+                raise ValueError("rows and columns must be whole numbers, one for each entry")
+        if rows.size != cols.size:
+            raise ValueError(f"there are {rows.size} rows and {cols.size} columns")
+        for name, index, size in zip(("row", "column"), (rows, cols), self.shape, strict=True):
+            if index.size and not least <= index.min() <= index.max() < size:
+                wrong = index[(index < least) | (index >= size)][0]
+                raise IndexError(f"there are {size} {name}s, but {name} {wrong} was asked for")
         return self.model.predict(rows, cols)
 
     @property
@@ -393,8 +461,18 @@ class OnlineFactors:
         return {**self._progress(), "model": self.model.what_predicts()}
 
     @classmethod
-    def from_state(cls, state: State, *, loss: Loss | None = None) -> Self:
-        """Make the learner that ``state_dict`` described, or say what is wrong with the state."""
+    def from_state(
+        cls,
+        state: State,
+        *,
+        loss: Loss | None = None,
+        device: str = "cpu",
+        workers: int | None = None,
+    ) -> Self:
+        """Make the learner that ``state_dict`` described, or say what is wrong with the state.
+
+        Its rows and columns are solved at this place, wherever they were before.
+        """
         check_state(state, "learner", "loss", "t", "n_observations", "limits", "clock", "model")
         if state["learner"] != cls.__name__:
             raise ValueError(f"this is the state of a {state['learner']}, not of {cls.__name__}")
@@ -414,6 +492,8 @@ class OnlineFactors:
         new.max_rows, new.max_columns = limits
         new.clock = clock_from_state(state["clock"])
         new._changes, new._theta = 0, None
+        new._can_learn = "had" not in its
+        new.use_place(device, workers)
         return new
 
     def __getstate__(self) -> State:
@@ -424,6 +504,12 @@ class OnlineFactors:
 
     def __repr__(self) -> str:
         return f"OnlineFactors({self.shape}, {self.loss}, n_observations={self.n_observations})"
+
+
+def _bounded(name: str, value: Any, most: int, least: int = 1) -> int:
+    if check_whole(name, value, least) > most:
+        raise ValueError(f"{name} must be at most {most}, got {value}")
+    return int(value)
 
 
 def plain_weights(w: Array) -> Array | None:

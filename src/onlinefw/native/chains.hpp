@@ -14,6 +14,7 @@
 // standard deviation. Other losses take the parabola at their minimum.
 #pragma once
 #include "equations.hpp"
+#include "expected.hpp"
 #include "lists.hpp"
 #include "losses.hpp"
 #include "random.hpp"
@@ -24,11 +25,9 @@ constexpr i64 OFTEN = 64;
 constexpr i64 LONG = 2048;
 // Of prior knowledge: how many rows' worth it is, and the variances of factors and of biases.
 constexpr double PRIOR_ROWS = 50.0, FACTOR_VARIANCE = 0.1, BIAS_VARIANCE = 0.2, PRIOR_RATINGS = 20.0;
-// What may be expected of a factor or a bias, and their mean square: where rows and columns drive each other
-// on and on, that ends there, and what is known of all begins anew.
-constexpr double MOST_EXPECTED = 2.0, WIDEST = 2.0, LARGEST_FACTOR = 1000.0;
+// Where rows and columns drive each other on and on, what is known of all begins anew at this mean square.
+constexpr double WIDEST = 2.0;
 constexpr double B_RIDGE = 1.0, LARGEST_B = 5.0;
-constexpr double MOST_RATED = 100.0, OF_RATED = 0.375, MORE_RATED = 8.0, OF_COUNT = 0.2;
 constexpr i64 RENEW = 50;
 // A mood: two means of a row's latest errors, how they fade, what they are shrunken by, and a ridge.
 constexpr double FADES[2] = {0.7, 0.93}, SHRINK[2] = {1.0, 3.0}, MOOD_RIDGE = 100.0, MOST_ERROR = 5.0;
@@ -168,18 +167,15 @@ void add_entries(const Chains<T>& c, i64 chain, const ChainSide<T>& its, const C
 
 // Let f say which others were rated, and prior_mean be B'f; with n = 0 that of somebody unknown.
 inline void expect(const Prior& prior, i64 rank, i64 width, const double* sums, double* f, double* prior_mean) {
-  const double n = sums[rank + 1], share = OF_RATED / sqrt(n + MORE_RATED);
+  const double n = sums[rank + 1];
   f[0] = 1.0;
-  for (i64 p = 0; p <= rank; ++p) f[1 + p] = clamped(share * sums[p], -MOST_RATED, MOST_RATED);
-  f[rank + 2] = OF_COUNT * log1p(n);
+  for (i64 p = 0; p <= rank; ++p) f[1 + p] = of_sum(sums[p], n);
+  f[rank + 2] = of_count(n);
   fill(prior_mean, width, 0.0);
   for (i64 a = 0; a < rank + 3; ++a)
     for (i64 b = 0; b < width; b += EIGHT) store(prior_mean + b, load(prior_mean + b) + f[a] * load(prior.B + a * width + b));
-  for (i64 p = 0; p <= rank; ++p) prior_mean[p] = clamped(prior_mean[p], -MOST_EXPECTED, MOST_EXPECTED);
+  for (i64 p = 0; p <= rank; ++p) prior_mean[p] = sensible(prior_mean[p]);
 }
-
-// Values and weights beyond all reason leave factors that are numbers.
-inline double tame(double x) { return x == x ? clamped(x, -LARGEST_FACTOR, LARGEST_FACTOR) : 0.0; }
 
 // Let M and S (``mean`` and ``sample``) be those of equations that have been added up.
 template <class T> void draw(const Chains<T>& c, const Prior& prior, double precision, u64 stream, u64 number, const Workspace<T>& w) {
@@ -470,15 +466,18 @@ template <class T> i64 learn_chains(const ChainEvents<T>& e) {
     const double y = e.y[t], weight = (e.w ? e.w[t] : 1.0) * c.moments[NEWEST], unit = c.unit();
     const i64 n_row = rows.lists->length[i], n_column = columns.lists->length[j];
     const double said = e.said ? e.said[t] : mean_of_chains(c, i, j, n_row > 0, n_column > 0, w.left);
-    double z = c.centre() + unit * said, x[2], mood = 0.0;
+    double x[2], mood = 0.0;
+    const double z = c.centre() + unit * said;
     if (c.kind == SQUARE) {
       mood_of(c, i, x);
       mood = unit * mood_worth(c.mood_fit, x);
-      // The first few values may have nearly no deviation.
-      if (c.moments[WEIGHT] > 0.0) note_mood(c, i, x, clamped((y - z) / unit, -MOST_ERROR, MOST_ERROR));
     }
-    z = c.bounded(z + mood);
-    e.out[t] = c.clipped && c.moments[WEIGHT] > 0.0 ? clamped(z, c.moments[LOW], c.moments[HIGH]) : z;
+    const bool known = c.moments[WEIGHT] > 0.0;
+    const double predicted = c.bounded(z + mood);
+    e.out[t] = c.clipped && known ? clamped(predicted, c.moments[LOW], c.moments[HIGH]) : predicted;
+    if (!(weight > 0.0)) continue;
+    // The first few values may have nearly no deviation.
+    if (c.kind == SQUARE && known) note_mood(c, i, x, clamped((y - z) / unit, -MOST_ERROR, MOST_ERROR));
     c.moments[LOW] = least(c.moments[LOW], y);
     c.moments[HIGH] = most(c.moments[HIGH], y);
     note_value(c.moments, y, weight);
@@ -495,7 +494,7 @@ template <class T> i64 learn_chains(const ChainEvents<T>& e) {
 
 template <class T> struct ChainLists {
   i64 from, until;
-  const i64* which;
+  const i64 *which, *numbers;  // of their draws, counted from how often all were solved before
   i64 of_rows;
   const Chains<T>* chains;  // with a workspace of its own
   double *priors, *noise;   // what the solutions add to the sums behind these
@@ -511,12 +510,8 @@ template <class T> i64 solve_chains(const ChainLists<T>& call) {
   for (i64 k = call.from; k < call.until; ++k) {
     const i64 i = call.which[k];
     if (its.lists->length[i] == 0) continue;
-    if (its.place[i]) {
-      fill(its.sums + (its.place[i] - 1) * equations_size(width), equations_size(width), 0.0);
-      its.read[2 * (its.place[i] - 1)] = 0;
-    }
     for (i64 chain = 0; chain < c.count; ++chain) {
-      solve_whole(c, chain, its, others, i, side * u64(c.count) + u64(chain), u64(its.solved[chain] + k), w);
+      solve_whole(c, chain, its, others, i, side * u64(c.count) + u64(chain), u64(its.solved[chain] + call.numbers[k]), w);
       publish(c, chain, its, i, w);
       remember(c, Prior(call.priors + chain * prior_size(width), width), call.noise + chain * NOISE, 1.0, w);
     }

@@ -12,6 +12,7 @@
 // the share that the column has of the latest events. A taste is that of all of a row's entries, or of its
 // latest. What counts how much is a tournament: candidates, the arms, rank events before these are learned.
 #pragma once
+#include "contest.hpp"
 #include "equations.hpp"
 #include "lists.hpp"
 
@@ -253,12 +254,11 @@ template <class T> void find_present(const Model<T>& m, i64 i, const Whole& whol
 
 struct Arm { double present, worth; };
 
-// Which arm has won most: the share of the present taste, and the worth of the trend. Without a clear lead it is
-// the first arm, all entries: in an order that says nothing one of the others would be ahead by chance.
-inline Arm arm_in_use(const double* wins) {
-  i64 best = 0;
-  for (i64 arm = 1; arm < ARMS; ++arm) if (wins[arm] > wins[best]) best = arm;
-  if (wins[best] < wins[0] + CLEAR * sqrt(wins[0])) best = 0;
+inline Contest of_arms(double* wins) { return {wins, ARMS, SEASON, CLEAR}; }
+
+// The share of the present taste, and the worth of the trend, of the arm that leads; the first is all entries.
+inline Arm arm_in_use(double* wins) {
+  const i64 best = of_arms(wins).leader();
   return {PRESENT[best / WORTHS], WORTH[best % WORTHS]};
 }
 
@@ -361,7 +361,7 @@ template <class T> void judge(const Model<T>& m, i64 i, i64 j, i64 seed, const W
   mark_taken(m, i, 1);
   if (!m.taken[j]) {
     const u32 won = winners(m, i, j, seed, whole, work);
-    for (i64 arm = 0; arm < ARMS; ++arm) m.wins[arm] += double((won >> arm) & 1) - m.wins[arm] / SEASON;
+    of_arms(m.wins).score(won);
   }
   mark_taken(m, i, 0);
 }
@@ -385,6 +385,7 @@ template <class T> void add_to_sums(const Side<T>& own, i64 i, i64 position, i64
 template <class T> void observe_again(const Model<T>& m, i64 i, i64 j, double y, double w) {
   auto add = [&](const Side<T>& own, i64 k, i64 its_other, const Side<T>& other) {
     const i64 at = own.lists->position(k, its_other);
+    if (at < 0) return;
     own.lists->add_weight(k, at, y, w);
     add_to_sums(own, k, at, m.rank, other.factors + its_other * width_of(m.rank), y, w);
   };

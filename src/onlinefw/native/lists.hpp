@@ -106,19 +106,17 @@ template <class T> bool is_there(const Lists<T>& by_row, const Lists<T>& by_colu
 
 template <class T> struct Entries {
   i64 first, n;
-  const i64 *rows, *cols;
+  const i64 *which, *others;
   const double *y, *w;  // w is null if all weigh 1
-  const Lists<T> *by_row, *by_column;
+  const Lists<T>* lists;
 };
 
-// Add entries to the lists of both sides, from the first on; return how many are in, fewer than n if they
-// need more memory.
+// Add entries to the lists of one side, from the first on; return how many are in, fewer than n if they need
+// more memory.
 template <class T> i64 append_all(const Entries<T>& e) {
   for (i64 t = e.first; t < e.n; ++t) {
-    i64 i = e.rows[t], j = e.cols[t];
-    if (!(e.by_row->has_space(i) && e.by_column->has_space(j))) return t;
-    e.by_row->append(i, j, e.y[t], e.w ? e.w[t] : 1.0);
-    e.by_column->append(j, i, e.y[t], e.w ? e.w[t] : 1.0);
+    if (!e.lists->has_space(e.which[t])) return t;
+    e.lists->append(e.which[t], e.others[t], e.y[t], e.w ? e.w[t] : 1.0);
   }
   return e.n;
 }

@@ -9,14 +9,18 @@ template <class A, class T, class S> inline Eight<A> eight_products(const T* x, 
 // The sum of x_k y_k in the precision A. The order of its terms depends on n alone.
 template <class A, class T, class S> inline A dot(const T* x, const S* y, i64 n) {
   constexpr i64 FOUR = 4;  // chains, so that none waits for itself
-  Eight<A> sums[FOUR] = {};
+  Eight<A> sum = {};
   i64 k = 0;
-  for (; k + FOUR * EIGHT <= n; k += FOUR * EIGHT)
-    for (i64 c = 0; c < FOUR; ++c) sums[c] += eight_products<A>(x + k + c * EIGHT, y + k + c * EIGHT);
-  for (; k + EIGHT <= n; k += EIGHT) sums[0] += eight_products<A>(x + k, y + k);
-  A sum = total<A>((sums[0] + sums[1]) + (sums[2] + sums[3]));
-  for (; k < n; ++k) sum += A(x[k]) * A(y[k]);
-  return sum;
+  if (n >= FOUR * EIGHT) {
+    Eight<A> sums[FOUR] = {};
+    for (; k + FOUR * EIGHT <= n; k += FOUR * EIGHT)
+      for (i64 c = 0; c < FOUR; ++c) sums[c] += eight_products<A>(x + k + c * EIGHT, y + k + c * EIGHT);
+    sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+  for (; k + EIGHT <= n; k += EIGHT) sum += eight_products<A>(x + k, y + k);
+  A rest = 0;
+  for (; k < n; ++k) rest += A(x[k]) * A(y[k]);
+  return total<A>(sum) + rest;
 }
 
 template <class T> struct Products {

@@ -83,8 +83,10 @@ template <class T> i64 best_of_products(const BestOfProducts<T>& b) {
   for (i64 block = b.first; block < b.last; ++block) {
     const Heap<T> best{b.items + block * b.n, b.scores + block * b.n, b.n};
     best.begin();
-    for (i64 j = b.blocks[block]; j < b.blocks[block + 1]; ++j)
-      if (b.offsets[j] != T(-INFINITY)) best.offer(j, dot<T>(b.factors + j * b.rank, b.vector, b.rank) + b.offsets[j]);
+    const i64 end = b.blocks[block + 1], rank = b.rank;
+    const T *factors = b.factors, *offsets = b.offsets, *vector = b.vector;
+    for (i64 j = b.blocks[block]; j < end; ++j)
+      if (offsets[j] != T(-INFINITY)) best.offer(j, dot<T>(factors + j * rank, vector, rank) + offsets[j]);
     best.sort();
   }
   return 0;

@@ -90,13 +90,18 @@ def check_entries(
         if inside and low >= 0 and max(row, col) < 2**32 and largest <= TOO_LARGE_FOR_FLOAT32:
             loss.check_targets(y)
             columns = X[:, 0].copy(), X[:, 1].copy()
-            return EntriesBatch(*columns, y, np.ones(len(y)), (row + 1, col + 1))
+            return EntriesBatch(
+                *columns, np.ascontiguousarray(y), np.ones(len(y)), (row + 1, col + 1)
+            )
     X, y = received_here("X", X, device), received_here("y", y, device)
     rows, cols = check_indices(X, limits or (0, 0), growing=limits is None)
     y = check_targets(y, rows.size, loss)
     w = check_weights(received_here("sample_weight", sample_weight, device), rows.size)
     check_magnitude(y, w, dtype, lambda: factors)
-    return EntriesBatch(rows, cols, y, w, (int(rows.max()) + 1, int(cols.max()) + 1))
+    shape = int(rows.max()) + 1, int(cols.max()) + 1
+    if device == "cpu":  # compiled loops take whole arrays
+        rows, cols, y, w = map(np.ascontiguousarray, (rows, cols, y, w))
+    return EntriesBatch(rows, cols, y, w, shape)
 
 
 def _extent(X: Array, y: Array) -> tuple[int, int, int, float]:
@@ -112,4 +117,4 @@ def _is_plain(X: Any, y: Any) -> bool:
         return False
     if X.dtype != np.int64 or y.dtype != np.float64 or y.ndim != 1:
         return False
-    return X.shape == (y.size, 2) and y.size > 0
+    return X.shape == (y.size, 2) and y.size > 0 and X.flags.aligned and y.flags.aligned

@@ -81,8 +81,12 @@ class ndarray(NDArrayOperatorsMixin):
     def __dlpack__(self):
         return self
 
-    def get(self):
-        return self.array.copy()
+    def get(self, out=None):
+        if out is None:
+            return self.array.copy()
+        assert out.flags.c_contiguous and out.shape == self.shape and out.dtype == self.dtype
+        out[...] = self.array
+        return out
 
     def set(self, values):
         assert type(values) is np.ndarray and values.flags.c_contiguous

@@ -33,7 +33,7 @@ def data_of(kind, tmp_path):
 @pytest.mark.parametrize("kind", ["matrix", "regression", "classification"])
 def test_the_same_model_with_workers(kind, tmp_path, monkeypatch):
     monkeypatch.setattr("onlinefw.fitting.rows.FIRST_ROWS", 50)
-    steps = ["--radius", 20] if kind == "matrix" else []  # local corrections have no workers
+    steps = ["--radius", 20] if kind == "matrix" else []  # single observations have no workers
     command = ["fit", kind, data_of(kind, tmp_path), "--batch-size", 40, *steps, "-o"]
     alone = ofw_json(*command, tmp_path / "alone.ofw")
     with_workers = ofw_json(*command, tmp_path / "workers.ofw", "--workers", 2)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..._typing import Array
 from .cluster import MESSAGE_BYTES, PATIENCE, Cluster, import_ray
 from .errors import ClusterLost, OutOfStep, WorkerFailed
-from .recovery import Recovery
 from .wire import Parcel
 from .worker import Method
 
@@ -34,10 +33,22 @@ REMEDY = (
 )
 
 
+class Rebuilds(Protocol):
+    """Knows how to make a shard, and how to make it again."""
+
+    def opening(self, k: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Return a function and its arguments, which make shard k without data."""
+        ...
+
+    def messages(self, k: int) -> Iterator[tuple[Method, tuple[Any, ...]]]:
+        """Yield the messages that bring a new shard k up to date."""
+        ...
+
+
 class Shards:
     """N shards, shard k with worker k; ``recovery`` knows how to make one, and to make it again."""
 
-    def __init__(self, workers: int, device: str, recovery: Recovery) -> None:
+    def __init__(self, workers: int, device: str, recovery: Rebuilds) -> None:
         self.n, self._recovery = workers, recovery
         self.restarts = 0
         self._gone: str | None = None  # why the cluster is lost

@@ -1,4 +1,4 @@
-"""Choosing among models that forget at different rates: which of them predicts best just now."""
+"""Which of several models predicts best just now, by what each predicted before it learned."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from .._state import check_state
 from .._typing import Array, State
 from ..objectives.half_life import Clock, clock_from_state
 
-__all__ = ["FadingRace"]
+__all__ = ["Contest"]
 
-#: A longer memory leads unless its losses exceed the best ones by so many standard deviations.
+#: An earlier model leads unless its losses exceed the best ones by so many standard deviations.
 CLOSE = 1.0
 #: What is lost now is compared with what was lost over so many times as long.
 SLOWER = 10.0
@@ -20,8 +20,8 @@ LARGEST = 1e100
 SUMS = ("totals", "squares", "now", "slow")
 
 
-class FadingRace:
-    """Losses of n models, from the longest memory to the shortest, faded with a half-life.
+class Contest:
+    """Losses of n models, faded with a half-life; of models that are close the first one leads.
 
     All have predicted the same observations, some of which are hard for all. So what is compared is
     the sum of the differences of two models, with the root of the sum of their squares, which is
@@ -30,13 +30,13 @@ class FadingRace:
     Examples
     --------
     >>> import numpy as np
-    >>> from onlinefw.estimators.fading_race import FadingRace
-    >>> race = FadingRace(2, half_life=100)
-    >>> race.add(np.tile([1.0, 1.0], (50, 1)), np.ones(50))
-    >>> race.best, race.leader
+    >>> from onlinefw.contest import Contest
+    >>> contest = Contest(2, half_life=100)
+    >>> contest.score(np.tile([1.0, 1.0], (50, 1)), np.ones(50))
+    >>> contest.best, contest.leader
     (0, 0)
-    >>> race.add(np.tile([2.0, 1.0], (50, 1)), np.ones(50))
-    >>> race.leader, race.behind(0, 1) > 3
+    >>> contest.score(np.tile([2.0, 1.0], (50, 1)), np.ones(50))
+    >>> contest.leader, contest.behind(0, 1) > 3
     (1, True)
     """
 
@@ -44,12 +44,12 @@ class FadingRace:
         self.n = n
         self._clock = Clock(half_life)
         self._totals, self._squares = np.zeros(n), np.zeros((n, n))
-        # Weight and losses of the longest memory, which fade as the others do, and more slowly.
+        # Weight and losses of the first model, which fade as the others do, and more slowly.
         self._slow_clock = Clock(SLOWER * half_life)
         self._now, self._slow = np.zeros(2), np.zeros(2)
 
-    def add(self, losses: Array, w: Array) -> None:
-        """Add the losses of observations of weights w: a line for each, a column for each model."""
+    def score(self, losses: Array, w: Array) -> None:
+        """Score losses of observations of weights w: a line for each, a column for each model."""
         losses = np.minimum(np.nan_to_num(losses, nan=LARGEST, posinf=LARGEST), LARGEST)
         self._clock, factor, weights = self._clock.after(w)
         weighted = weights[:, None] * losses
@@ -64,7 +64,7 @@ class FadingRace:
 
     @property
     def rises(self) -> bool:
-        """Whether the longest memory loses more now than it did before, on average."""
+        """Whether the first model loses more now than it did before, on average."""
         return bool(self._now[1] * self._slow[0] > self._slow[1] * self._now[0])
 
     @property
@@ -74,7 +74,7 @@ class FadingRace:
 
     @property
     def leader(self) -> int:
-        """The longest memory that is nearly as good as the best one."""
+        """The first model that is nearly as good as the best one."""
         best = self.best
         return next(k for k in range(self.n) if self.behind(k, best) <= CLOSE)
 
@@ -96,19 +96,19 @@ class FadingRace:
         return {"clock": self._clock.state_dict(), "slow_clock": slow, **sums}
 
     @classmethod
-    def from_state(cls, state: State, n: int) -> FadingRace:
-        """Make the race of n models that ``state_dict`` described."""
+    def from_state(cls, state: State, n: int) -> Contest:
+        """Make the contest of n models that ``state_dict`` described."""
         check_state(state, "clock", "slow_clock", *SUMS)
         clock, slow = clock_from_state(state["clock"]), clock_from_state(state["slow_clock"])
         sums = {name: np.array(state[name], float) for name in SUMS}
         shapes = [one.shape for one in sums.values()]
         finite = all(np.isfinite(one).all() for one in sums.values())
         if clock is None or slow is None or shapes != [(n,), (n, n), (2,), (2,)] or not finite:
-            raise ValueError(f"this is not the state of a race of {n} half-lives")
-        race = cls(n, clock.half_life)
-        race._clock, race._slow_clock = clock, slow
-        vars(race).update({f"_{name}": one for name, one in sums.items()})
-        return race
+            raise ValueError(f"this is not the state of a contest of {n} models")
+        contest = cls(n, clock.half_life)
+        contest._clock, contest._slow_clock = clock, slow
+        vars(contest).update({f"_{name}": one for name, one in sums.items()})
+        return contest
 
 
 def _added(sums: Array, weights: Array, losses: Array) -> Array:
