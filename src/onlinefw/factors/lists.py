@@ -330,12 +330,12 @@ def check_lists_state(state: Any, shape: tuple[int, int], dtype: np.dtype) -> No
             raise _damaged("rows and columns do not agree")
         if weighted != (np.size(state[two]["weight"]) > 0):
             raise _damaged("rows and columns do not agree on weights")
-    rows, columns = state["rows"], state["columns"]
-    own, others = (
-        np.repeat(np.arange(n), x["length"]) for n, x in zip(shape, (rows, columns), strict=True)
-    )
-    pairs = own * shape[1] + rows["other"], columns["other"].astype(np.int64) * shape[1] + others
-    if not np.array_equal(*map(np.sort, pairs)):
+    by_row, by_column = state["rows"], state["columns"]
+    rows, cols = np.repeat(np.arange(shape[0]), by_row["length"]), by_row["other"]
+    one = np.sort(rows * shape[1] + cols)
+    cols, rows = np.repeat(np.arange(shape[1]), by_column["length"]), by_column["other"]
+    two = np.sort(rows.astype(np.int64) * shape[1] + cols)
+    if not np.array_equal(one, two):
         raise _damaged("rows and columns do not have the same entries")
 
 
