@@ -331,11 +331,10 @@ def check_lists_state(state: Any, shape: tuple[int, int], dtype: np.dtype) -> No
         if weighted != (np.size(state[two]["weight"]) > 0):
             raise _damaged("rows and columns do not agree on weights")
     by_row, by_column = state["rows"], state["columns"]
-    rows, cols = np.repeat(np.arange(shape[0]), by_row["length"]), by_row["other"]
-    one = np.sort(rows * shape[1] + cols)
-    cols, rows = np.repeat(np.arange(shape[1]), by_column["length"]), by_column["other"]
-    two = np.sort(rows.astype(np.int64) * shape[1] + cols)
-    if not np.array_equal(one, two):
+    of_rows = np.repeat(np.arange(shape[0]), by_row["length"]) * shape[1] + by_row["other"]
+    of_columns = by_column["other"].astype(np.int64) * shape[1]
+    of_columns += np.repeat(np.arange(shape[1]), by_column["length"])
+    if not np.array_equal(np.sort(of_rows), np.sort(of_columns)):
         raise _damaged("rows and columns do not have the same entries")
 
 
