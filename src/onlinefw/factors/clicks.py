@@ -15,8 +15,8 @@ from .._typing import Array, State
 from .._validation import check_precision, check_whole
 from ..native import Pointer, Struct, loops, struct
 from ..past.place import Place
+from .chains import Here
 from .lists import EntryLists, Lists, lists_that_had, longer, longer_ones, what_rows_had
-from .solver import Solver
 
 __all__ = ["LARGEST_RANK", "RIDGE", "Clicks", "clicks_from_state", "rank_for_clicks"]
 
@@ -297,7 +297,7 @@ class Clicks:
     """
 
     #: Rows and columns are solved in this process.
-    solver = Solver()
+    solver = Here()
 
     def use_place(self, place: Place) -> None:
         """Refuse a place: there is no other."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from .._typing import Array
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["Solver"]
 
 
-class Solver:
+class Solver(ABC):
     """Solves lists of chains at a place: in this process, on a GPU, or with workers.
 
     Entries, means and samples are in this process, wherever lists are solved; a place has copies,
@@ -24,6 +25,7 @@ class Solver:
     device = "cpu"  # or "cuda": of this process or, with workers, of each worker
     workers: int | None = None
 
+    @abstractmethod
     def solve(
         self, chains: Chains, of_rows: bool, which: Array, numbers: Array
     ) -> tuple[Array, Array]:
@@ -43,16 +45,15 @@ class Solver:
         sums, errors : ndarray
             What they add, for each chain, to the sums behind priors and behind precisions.
         """
-        raise NotImplementedError
 
-    def samples_changed(self, chains: Chains, of_rows: bool, which: Array) -> None:
+    def samples_changed(self, chains: Chains, of_rows: bool, which: Array) -> None:  # noqa: B027 (nothing to do here)
         """Know that these rows, or columns, have other samples, which were not solved here."""
 
-    def entries_changed(self) -> None:
+    def entries_changed(self) -> None:  # noqa: B027 (nothing to do here)
         """Know that entries have changed or left, and samples with them."""
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027 (nothing to do here)
         """Raise an error if the place is gone, before anything changes."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (nothing to do here)
         """Free the place."""
